@@ -1,0 +1,54 @@
+# Two verbs do all the set-up: `make check` and `make test`. The rest is for those who work here.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The editable install links each file, so it is made anew when a file comes or goes.
+FOLDERS := package spec models reference candidates checks
+TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' | LC_ALL=C sort | cksum | cut -d' ' -f1)
+LINKED := $(VENV)/.linked-$(TREE)
+
+.DEFAULT_GOAL := check
+.PHONY: check test lint types bench lock clean
+
+check: $(LINKED)  ## Hold the embedded reference broker against the documented promises.
+	$(BIN)/brokerproof check
+
+test: $(LINKED) $(VENV)/.dev  ## Run the tests.
+	$(BIN)/python -m pytest
+
+lint: $(LINKED) $(VENV)/.dev  ## Lint and check the format.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(LINKED) $(VENV)/.dev  ## Type-check everything.
+	$(BIN)/mypy -p brokerproof
+	$(BIN)/mypy tests examples benchmarks
+
+bench: $(LINKED) $(VENV)/.dev  ## Print the benchmarks' figures and ratios.
+	set -e; for script in benchmarks/*.py; do $(BIN)/python $$script; done
+
+COMPILE := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --build-deps-for=editable
+
+lock: $(VENV)/.dev  ## Compile the lock files anew.
+	$(COMPILE) --output-file=requirements.lock pyproject.toml
+	$(COMPILE) --extra=amqp --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+
+$(VENV)/.core: requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+$(LINKED): $(VENV)/.core pyproject.toml
+	rm -rf build $(VENV)/.linked-*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --config-settings editable_mode=strict --editable .
+	touch $@
+
+clean:  ## Remove everything that was made here.
+	rm -rf $(VENV) build *.egg-info .brokerproof .hypothesis .mypy_cache .ruff_cache

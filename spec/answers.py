@@ -1,0 +1,84 @@
+"""What a candidate answers: events that happened, or an error and how definite it is.
+
+Owns the split between errors that say "it did not happen" and those that say "it may have
+happened"; every reader of answers takes it from here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+DefiniteCode: TypeAlias = Literal["unsupported", "refused"]
+IndefiniteCode: TypeAlias = Literal["timeout", "crashed", "internal"]
+ErrorCode: TypeAlias = DefiniteCode | IndefiniteCode
+
+DEFINITE: frozenset[ErrorCode] = frozenset(("unsupported", "refused"))
+"""Errors that say that the operation did not happen; all others say that it may have."""
+
+
+class Delivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="delivered"):
+    """A message was given to a consumer, or to a `get` (then `consumer` is None)."""
+
+    delivery: str
+    consumer: str | None
+    queue: str
+    message: str
+    redelivered: bool = False
+
+
+class ConsumerClosed(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="consumer_closed"
+):
+    """A consumer ended without its client asking: auto-close, or its queue went."""
+
+    consumer: str
+
+
+class QueueDeleted(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="queue_deleted"
+):
+    """An auto-delete queue went with its last consumer."""
+
+    queue: str
+
+
+Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted
+
+
+class Error(msgspec.Struct, frozen=True):
+    """Why an operation was not carried out, or may not have been."""
+
+    code: ErrorCode
+    message: str = ""
+
+    @property
+    def definite(self) -> bool:
+        """Whether the operation certainly had no effect."""
+        return self.code in DEFINITE
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to one operation: the events told with it, and an error if it failed."""
+
+    events: tuple[Event, ...] = ()
+    error: Error | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the candidate says that the operation was carried out."""
+        return self.error is None
+
+
+OK = Answer()
+
+
+def refused(message: str, events: tuple[Event, ...] = ()) -> Answer:
+    """Answer that the operation did not happen, because of its arguments or the state."""
+    return Answer(events, Error("refused", message))
+
+
+def unsupported(message: str, events: tuple[Event, ...] = ()) -> Answer:
+    """Answer that the operation did not happen, because the candidate does not claim it."""
+    return Answer(events, Error("unsupported", message))

@@ -1,0 +1,76 @@
+"""Messages, queue orders and credit: the values that operations carry.
+
+Owns how a message and a queue are described on the wire, and the one function that the documents
+give for them: which of *n* levels a priority falls into. Refuses to know what a broker does with
+any of it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+PropertyValue: TypeAlias = str | int | float | bool
+
+PRIORITIES = range(10)
+"""The priorities a message may have (AMQP 0-9-1 and JMS: 0 to 9, higher is more urgent)."""
+
+DEFAULT_PRIORITY = 4
+"""What a message has when its publisher names none (JMS; Qpid, Priority Queues)."""
+
+NUMBER_MAX = 2**31 - 1
+"""The largest size in bytes and the largest credit window (driver protocol 1, rule 54)."""
+
+
+class Fifo(msgspec.Struct, frozen=True, tag_field="kind", tag="fifo"):
+    """First in, first out; a message's priority has no effect."""
+
+
+class Priority(msgspec.Struct, frozen=True, tag_field="kind", tag="priority"):
+    """Higher priority first, first in first out within each of `levels` levels."""
+
+    levels: int
+
+
+Order: TypeAlias = Fifo | Priority
+PriorityMapping: TypeAlias = Literal["amqp", "clamp"]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as its publisher hands it over; `size` is the exact length of its body in bytes."""
+
+    id: str
+    priority: int = DEFAULT_PRIORITY
+    size: int = 1
+    persistent: bool = False
+    properties: dict[str, PropertyValue] = {}
+
+
+class Credit(msgspec.Struct, frozen=True):
+    """A window of unsettled messages and bytes; None is unlimited, 0 is a pause."""
+
+    messages: int | None = None
+    bytes: int | None = None
+
+
+UNLIMITED = Credit()
+
+
+def level_of(priority: int, order: Order, mapping: PriorityMapping = "amqp") -> int:
+    """Return the level, 0 the lowest, that a message of `priority` has in a queue of `order`.
+
+    ``amqp`` is the rule of the Priority Queues document, which takes it from AMQP 0-10: the levels
+    are centred on the default priority, so that two levels divide 0-4 from 5-9. ``clamp`` is
+    RabbitMQ's: what lies above the highest level counts as the highest.
+
+    >>> [level_of(p, Priority(3)) for p in PRIORITIES]
+    [0, 0, 0, 0, 1, 2, 2, 2, 2, 2]
+    """
+    if isinstance(order, Fifo):
+        return 0
+    top = order.levels - 1
+    if mapping == "clamp":
+        return min(priority, top)
+    lowest_class_ends_at = 5 - (order.levels + 1) // 2
+    return max(0, min(priority - lowest_class_ends_at, top))
