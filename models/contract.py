@@ -1,0 +1,407 @@
+"""The contract: what any conforming broker may be seen to do.
+
+This is the top of everything: the oracle that follows a running broker is a reading of this text,
+and each documented algorithm is to refine it. The labels on the guards are the ids of requirements:
+where an observed event finds its guard false, the requirement that the guard is has been broken.
+
+Two rules keep it readable by the oracle. A guard that looks at other entries looks at each of them
+alone (nothing relates the statuses of two entries but the one that the action is about and one
+other), so that "possible statuses, entry by entry" is exact. And nothing counts entries: how many a
+consumer holds is a counter, changed by what each action moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.contract_invariants import ContractInvariants
+from brokerproof.models.contract_words import (
+    Channel,
+    Consumer,
+    Entry,
+    Mode,
+    Origin,
+    Queue,
+    Status,
+)
+from brokerproof.models.language import (
+    Bool,
+    action,
+    exercises,
+    exists,
+    forall,
+    ite,
+    require,
+)
+
+__all__ = ["Channel", "Consumer", "Contract", "Entry", "Mode", "Origin", "Queue", "Status"]
+
+
+class Contract(ContractInvariants):
+    """What any conforming broker may be seen to do."""
+
+    # What clients do.
+
+    @action
+    def publish(self, entry: Entry) -> None:
+        """The broker has taken responsibility for a message.
+
+        An arrival ahead of others takes a browser back to it, in the documents' own loop on
+        arrival, and the browser then walks over the arrival and all behind it once more. That is
+        why a browser of a priority queue is only advised to show each entry once.
+        """
+        require(self.status[entry] == Status.ABSENT)
+        self.status[entry] = Status.AVAILABLE
+
+        def from_there_on(f: Entry) -> Bool:
+            return (self.home[f] == self.home[entry]) & ((f == entry) | self.before(entry, f))
+
+        self.may_repeat = self.may_repeat.map(
+            lambda c, f, old: (
+                old | (from_there_on(f) & ~self.fifo[self.home[f]] & self.consuming[c])
+            )
+        )
+
+    @action
+    def consume(self, who: Consumer) -> None:
+        """A client subscribes; a browser owes itself nothing of what somebody has at that time."""
+        require(~self.consuming[who])
+        self.consuming[who] = True
+        self.excused = self.excused.map(lambda c, f, old: old | ((c == who) & self.taken(f)))
+
+    @action
+    def cancel(self, who: Consumer) -> None:
+        """A client cancels a consumer; what it holds stays acquired."""
+        require(self.consuming[who])
+        self.consuming[who] = False
+
+    @action
+    def acknowledge(self, entry: Entry) -> None:
+        """A delivery is settled: the message is done with."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.DEQUEUED
+        self._gives_back_credit(self.holder[entry])
+
+    @action
+    def reject(self, entry: Entry) -> None:
+        """A delivery is settled: the message is discarded."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.DEQUEUED
+        self._gives_back_credit(self.holder[entry])
+
+    @action
+    def release(self, entry: Entry) -> None:
+        """A delivery is settled: the message returns to the queue."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.AVAILABLE
+        self.origin[entry] = Origin.RELEASED
+        self.came_back = self.came_back.map(
+            lambda c, f, old: old | ((f == entry) & self.behind[c, f])
+        )
+        self._gives_back_credit(self.holder[entry])
+
+    @action
+    def close_channel(self, which: Channel) -> None:
+        """A channel's consumers leave and all that they hold is released, as one step."""
+
+        def goes_back(e: Entry) -> Bool:
+            held = self.status[e] == Status.ACQUIRED
+            return held & (self.channel[self.holder[e]] == which)
+
+        exercises("close-releases", exists(Entry, goes_back))
+        self.came_back = self.came_back.map(
+            lambda c, e, old: old | (goes_back(e) & self.behind[c, e])
+        )
+        self.origin = self.origin.map(lambda e, old: ite(goes_back(e), Origin.CLOSED, old))
+        self.unsettled = self.unsettled.map(lambda c, old: ite(self.channel[c] != which, old, 0))
+        self.consuming = self.consuming.map(lambda c, old: old & (self.channel[c] != which))
+        self.status = self.status.map(lambda e, old: ite(goes_back(e), Status.AVAILABLE, old))
+
+    def _gives_back_credit(self, who: Consumer) -> None:
+        self.unsettled = self.unsettled.map(lambda c, old: ite(c == who, old - 1, old))
+
+    # What the broker does, and what it says.
+
+    @action
+    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker gives an entry to a consumer that takes it."""
+        require(self.mode[who] != Mode.BROWSE)
+        require(self.consuming[who], "only-to-subscribers")
+        self._requires_a_true_account(who, entry, redelivered)
+        self._requires_the_first(who, entry)
+        require(self.has_room(who), "credit-not-exceeded")
+        exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
+        self._takes(who, entry)
+        self.served[who] = True
+
+    @action
+    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker answers a get with the first entry available."""
+        require((self.mode[who] != Mode.BROWSE) & ~self.limited[who])
+        self._requires_a_true_account(who, entry, redelivered)
+        self._requires_the_first(who, entry)
+        exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
+        exercises("get-finds")
+        self._takes(who, entry)
+
+    @action
+    def get_nothing(self, who: Consumer) -> None:
+        """The broker answers a get with nothing."""
+        require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
+        exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
+
+    @action
+    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker shows an entry to a browser.
+
+        Nobody sees where a browser's place is. It may have passed whatever was taken while the
+        browser was there, so that is `excused` from being shown; it has certainly passed what was
+        shown, and what is before that and excused: that is `behind`. On a priority queue an arrival
+        may take the place back.
+        """
+        require(self.mode[who] == Mode.BROWSE)
+        require(self.consuming[who], "only-to-subscribers")
+        require(self.wants[who, entry], "right-queue")
+        require(self.status[entry] != Status.ABSENT, "nothing-invented")
+        require(
+            (self.status[entry] == Status.AVAILABLE) | (self.status[entry] == Status.ABSENT),
+            "browser-sees-available",
+        )
+        in_order = self.fifo[self.home[entry]]
+        again = self.behind[who, entry] & ~self.may_repeat[who, entry]
+        came_back = self.came_back[who, entry]
+        require(~(again & came_back), "browser-never-rewound")
+        require(~(again & ~came_back & in_order), "browser-once")
+        require(
+            ~(self.shown[who, entry] & ~(again & came_back) & ~in_order),
+            "browser-once-by-priority",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(
+                        self.there_for(who, f)
+                        & self.before(f, entry)
+                        & ~self.excused[who, f]
+                        & in_order
+                    )
+                ),
+            ),
+            "browser-in-order",
+        )
+        require(self.has_room(who), "credit-not-exceeded")
+        require(redelivered == self.has_returned(entry), "redelivered-flag")
+        exercises("redelivered-flag", self.has_returned(entry))
+        exercises("browser-sees-all")
+        exercises(
+            "browser-in-order",
+            self.fifo[self.home[entry]] & exists(Entry, lambda f: self.later_for(who, entry, f)),
+        )
+        exercises(
+            "browser-sees-available", exists(Entry, lambda f: self.wants[who, f] & self.taken(f))
+        )
+
+        def left_behind(c: Consumer, f: Entry) -> Bool:
+            shown_for_good = (f == entry) & ~self.may_repeat[c, f]
+            return (c == who) & (shown_for_good | (self.before(f, entry) & self.excused[c, f]))
+
+        self.behind = self.behind.map(lambda c, f, old: old | left_behind(c, f))
+        self.excused[who, entry] = True
+        self.may_repeat[who, entry] = False
+        self.shown[who, entry] = True
+        self.served[who] = True
+
+    @action
+    def quiesce(self) -> None:
+        """The broker says that nothing more will happen until a client does something."""
+
+        def owed(c: Consumer, f: Entry) -> Bool:
+            return self.takes(c) & self.has_room(c) & self.there_for(c, f)
+
+        require(
+            forall(Consumer, Entry, lambda c, f: ~(owed(c, f) & self.works_within_a_window(c))),
+            "credit-used",
+        )
+        require(
+            forall(Consumer, Entry, lambda c, f: ~(owed(c, f) & ~self.works_within_a_window(c))),
+            "quiescence",
+        )
+        require(
+            forall(
+                Consumer,
+                Entry,
+                lambda c, f: ~(self.looks(c) & self.there_for(c, f) & ~self.excused[c, f]),
+            ),
+            "browser-sees-all",
+        )
+        self._exercises_takers_at_rest()
+        self._exercises_browsers_at_rest()
+
+    def _exercises_takers_at_rest(self) -> None:
+        def was_given(c: Consumer, f: Entry) -> Bool:
+            return self.takes(c) & self.has_room(c) & self.wants[c, f] & self.taken(f)
+
+        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
+            exercises(label, exists(Consumer, Entry, situation))
+
+        at_rest("quiescence", lambda c, f: was_given(c, f) & ~self.works_within_a_window(c))
+        at_rest("credit-used", lambda c, f: was_given(c, f) & self.works_within_a_window(c))
+        at_rest("nothing-twice", was_given)
+        at_rest(
+            "credit-not-exceeded",
+            lambda c, f: self.consuming[c] & ~self.has_room(c) & self.there_for(c, f),
+        )
+        at_rest(
+            "only-to-subscribers",
+            lambda c, f: ~self.consuming[c] & self.served[c] & self.there_for(c, f),
+        )
+        at_rest(
+            "right-queue",
+            lambda c, f: (
+                self.consuming[c] & ~self.wants[c, f] & (self.status[f] == Status.AVAILABLE)
+            ),
+        )
+
+    def _exercises_browsers_at_rest(self) -> None:
+        def would_see_again(c: Consumer, f: Entry) -> Bool:
+            return self.looks(c) & self.there_for(c, f) & self.shown[c, f]
+
+        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
+            exercises(label, exists(Consumer, Entry, situation))
+
+        at_rest("browser-never-rewound", lambda c, f: would_see_again(c, f) & self.came_back[c, f])
+        at_rest("browser-once", lambda c, f: would_see_again(c, f) & self.fifo[self.home[f]])
+        at_rest(
+            "browser-once-by-priority",
+            lambda c, f: would_see_again(c, f) & ~self.fifo[self.home[f]],
+        )
+
+    @action
+    def rest(self) -> None:
+        """There is nothing left that the broker could lawfully do by itself."""
+        require(
+            forall(
+                Consumer,
+                Entry,
+                lambda c, f: (
+                    ~(
+                        self.consuming[c]
+                        & self.has_room(c)
+                        & self.there_for(c, f)
+                        & (
+                            (self.mode[c] != Mode.BROWSE)
+                            | ~self.behind[c, f]
+                            | self.may_repeat[c, f]
+                        )
+                    )
+                ),
+            )
+        )
+
+    @action
+    def census(self, who: Consumer) -> None:
+        """All channels were closed, and a new consumer without limits took all that it was given.
+
+        What is available now is not late: it is gone, and its history says under which promise.
+        """
+
+        def browsed(f: Entry) -> Bool:
+            return exists(Consumer, lambda c: self.shown[c, f])
+
+        require(
+            forall(
+                Entry,
+                lambda f: ~(self.there_for(who, f) & (self.origin[f] == Origin.CLOSED)),
+            ),
+            "close-releases",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(self.there_for(who, f) & (self.origin[f] != Origin.CLOSED) & browsed(f))
+                ),
+            ),
+            "browser-takes-nothing",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(self.there_for(who, f) & (self.origin[f] != Origin.CLOSED) & ~browsed(f))
+                ),
+            ),
+            "nothing-lost",
+        )
+
+    # The guards that several actions share.
+
+    def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        require(self.wants[who, entry], "right-queue")
+        require(self.status[entry] != Status.ABSENT, "nothing-invented")
+        require(~self.taken(entry), "nothing-twice")
+        require(redelivered == self.has_returned(entry), "redelivered-flag")
+        exercises("nothing-invented")
+        exercises("redelivered-flag", self.has_returned(entry))
+        exercises("browser-takes-nothing", exists(Consumer, lambda c: self.shown[c, entry]))
+
+    def _requires_the_first(self, who: Consumer, entry: Entry) -> None:
+        """Name each way of overtaking: what came back, what is more urgent, what is just older."""
+
+        def overtaken(f: Entry) -> Bool:
+            return self.there_for(who, f) & self.before(f, entry)
+
+        def is_placed(f: Entry) -> Bool:
+            return self.returns_to_place | ~(self.has_returned(f) | self.has_returned(entry))
+
+        def came_back_to_its_place(f: Entry) -> Bool:
+            return self.has_returned(f) & self.returns_to_place
+
+        def more_urgent(f: Entry) -> Bool:
+            return self.level[f] > self.level[entry]
+
+        require(
+            forall(Entry, lambda f: ~(overtaken(f) & came_back_to_its_place(f))),
+            "release-rewinds",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: ~(overtaken(f) & ~came_back_to_its_place(f) & more_urgent(f)),
+            ),
+            "priority-order",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(overtaken(f) & ~came_back_to_its_place(f) & ~more_urgent(f) & is_placed(f))
+                ),
+            ),
+            "fifo-order",
+        )
+
+        def later(f: Entry) -> Bool:
+            return self.later_for(who, entry, f)
+
+        exercises("release-rewinds", self.has_returned(entry) & exists(Entry, later))
+        exercises(
+            "priority-order",
+            exists(Entry, lambda f: later(f) & (self.level[f] < self.level[entry])),
+        )
+        exercises(
+            "fifo-order",
+            exists(Entry, lambda f: later(f) & (self.level[f] == self.level[entry])),
+        )
+
+    def _takes(self, who: Consumer, entry: Entry) -> None:
+        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+        self.status[entry] = ite(keeps, Status.ACQUIRED, Status.DEQUEUED)
+        self.holder[entry] = who
+        self.excused = self.excused.map(
+            lambda c, f, old: (
+                old | ((f == entry) & self.consuming[c] & (self.mode[c] == Mode.BROWSE))
+            )
+        )
+        self.unsettled = self.unsettled.map(lambda c, old: ite((c == who) & keeps, old + 1, old))

@@ -1,0 +1,169 @@
+"""The words of the contract: what there is, how it starts, and how its guards speak of it.
+
+Owns the families and the state that `contract.py` moves and `contract_invariants.py` speaks about.
+No action is here and no promise.
+
+A get is a consumer that lives for one operation. `wants` says which entries concern a consumer at
+all: those of its queue. Nobody sees where a browser's place is, so the state keeps what can be
+known of it: an entry that somebody took while the browser was there is `excused` from being shown,
+since the place may have passed it then; what was shown, and what is before that and excused, is
+certainly `behind` the place; `may_repeat` is what an arrival in a priority queue lets the browser
+walk over once more; and what was released behind the place `came_back`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Fixed,
+    FixedRelation,
+    Int,
+    Map,
+    Model,
+    Order,
+    Relation,
+    axiom,
+    forall,
+    implies,
+    initial,
+    ite,
+)
+
+
+class Queue(Family):
+    """A queue."""
+
+
+class Channel(Family):
+    """A client's channel."""
+
+
+class Consumer(Family):
+    """A consumer, a browser, or one get."""
+
+
+class Entry(Family):
+    """A message in its queue."""
+
+
+class Status(Enumeration):
+    """Where an entry is in its life."""
+
+    ABSENT: ClassVar[Status]
+    AVAILABLE: ClassVar[Status]
+    ACQUIRED: ClassVar[Status]
+    DEQUEUED: ClassVar[Status]
+
+
+class Origin(Enumeration):
+    """How an entry last became available."""
+
+    PUBLISHED: ClassVar[Origin]
+    RELEASED: ClassVar[Origin]
+    CLOSED: ClassVar[Origin]
+
+
+class Mode(Enumeration):
+    """What a consumer does with what it is given."""
+
+    ACKNOWLEDGE: ClassVar[Mode]
+    AUTOMATIC: ClassVar[Mode]
+    BROWSE: ClassVar[Mode]
+
+
+class ContractWords(Model):
+    """The state of the contract, its rigid things, and the words that its guards are made of."""
+
+    before: Order[Entry]
+    home: Fixed[Entry, Queue]
+    level: Fixed[Entry, Int]
+    fifo: Fixed[Queue, Bool]
+    returns_to_place: Bool
+    channel: Fixed[Consumer, Channel]
+    mode: Fixed[Consumer, Mode]
+    wants: FixedRelation[Consumer, Entry]
+    limited: Fixed[Consumer, Bool]
+    limit: Fixed[Consumer, Int]
+
+    status: Map[Entry, Status]
+    holder: Map[Entry, Consumer]
+    origin: Map[Entry, Origin]
+    excused: Relation[Consumer, Entry]
+    behind: Relation[Consumer, Entry]
+    may_repeat: Relation[Consumer, Entry]
+    shown: Relation[Consumer, Entry]
+    came_back: Relation[Consumer, Entry]
+    consuming: Map[Consumer, Bool]
+    served: Map[Consumer, Bool]
+    unsettled: Map[Consumer, Int]
+
+    @axiom("order-is-by-level")
+    def order_is_by_level(self) -> Bool:
+        """Within one queue, a higher level is before a lower one."""
+        return forall(
+            Entry,
+            Entry,
+            lambda e, f: implies(
+                (self.home[e] == self.home[f]) & (self.level[e] > self.level[f]), self.before(e, f)
+            ),
+        )
+
+    @axiom("windows-are-not-negative")
+    def windows_are_not_negative(self) -> Bool:
+        """A window of 0 is a pause; there is nothing below."""
+        return forall(Consumer, lambda c: self.limit[c] >= 0)
+
+    @initial
+    def nothing_yet(self) -> None:
+        """No message has been published, nobody consumes."""
+        self.status.fill(Status.ABSENT)
+        self.holder = self.holder.map(lambda _, old: old)
+        self.origin.fill(Origin.PUBLISHED)
+        self.excused.fill(False)
+        self.behind.fill(False)
+        self.may_repeat.fill(False)
+        self.shown.fill(False)
+        self.came_back.fill(False)
+        self.consuming.fill(False)
+        self.served.fill(False)
+        self.unsettled.fill(0)
+
+    # The words of the guards.
+
+    def there_for(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is available and concerns the consumer."""
+        return (self.status[f] == Status.AVAILABLE) & self.wants[who, f]
+
+    def later_for(self, who: Consumer, entry: Entry, f: Entry) -> Bool:
+        """Whether f is there for the consumer too, and its turn is after the entry's."""
+        return self.there_for(who, f) & self.before(entry, f)
+
+    def taken(self, f: Entry) -> Bool:
+        """Whether the entry is with a consumer or done with."""
+        return (self.status[f] == Status.ACQUIRED) | (self.status[f] == Status.DEQUEUED)
+
+    def has_returned(self, f: Entry) -> Bool:
+        """Whether somebody had acquired the entry and it came back."""
+        return self.origin[f] != Origin.PUBLISHED
+
+    def has_room(self, who: Consumer) -> Bool:
+        """Whether the window lets one more message through; only what is acknowledged fills it."""
+        fills = self.mode[who] == Mode.ACKNOWLEDGE
+        room = ite(fills, self.unsettled[who] < self.limit[who], self.limit[who] > 0)
+        return ~self.limited[who] | room
+
+    def takes(self, who: Consumer) -> Bool:
+        """Whether the consumer is subscribed and takes what it is given."""
+        return self.consuming[who] & (self.mode[who] != Mode.BROWSE)
+
+    def looks(self, who: Consumer) -> Bool:
+        """Whether the consumer is a subscribed browser that is not paused."""
+        return self.consuming[who] & (self.mode[who] == Mode.BROWSE) & self.has_room(who)
+
+    def works_within_a_window(self, who: Consumer) -> Bool:
+        """Whether the consumer has a window and has begun to use it."""
+        return self.limited[who] & self.served[who]

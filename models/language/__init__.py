@@ -1,0 +1,63 @@
+"""The model language: a model is one Python text, traced once into terms and read many ways.
+
+Belongs here: terms, the declarations a model is written with, and one module for each reading of
+the traced text: plain Python in a scope, pointwise for the oracle, NumPy columns for the explorer,
+Z3 for the prover. Does not belong here: any particular model, and any word of the broker's
+vocabulary.
+"""
+
+from brokerproof.models.language.model import (
+    Fixed,
+    FixedRelation,
+    Map,
+    Model,
+    ModelError,
+    Order,
+    Relation,
+    SetOf,
+    action,
+    axiom,
+    exercises,
+    initial,
+    invariant,
+    require,
+)
+from brokerproof.models.language.terms import (
+    FALSE,
+    TRUE,
+    Bool,
+    Enumeration,
+    Family,
+    Int,
+    exists,
+    forall,
+    implies,
+    ite,
+)
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Bool",
+    "Enumeration",
+    "Family",
+    "Fixed",
+    "FixedRelation",
+    "Int",
+    "Map",
+    "Model",
+    "ModelError",
+    "Order",
+    "Relation",
+    "SetOf",
+    "action",
+    "axiom",
+    "exercises",
+    "exists",
+    "forall",
+    "implies",
+    "initial",
+    "invariant",
+    "ite",
+    "require",
+]

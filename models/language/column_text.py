@@ -1,0 +1,241 @@
+"""How a state lies in a word, and ground terms printed as NumPy on columns of such words.
+
+Owns the layout (a few bits for each cell of an unsigned integer of 64 bits) and the operators, each
+common subexpression printed once in a function. Cells stay within one byte where that fits, because
+then all their arithmetic is on bytes. Refuses to know actions: which terms belong together is
+decided by its user.
+
+Invariant: a value that has no place in its cell's bits is never written; an integer that leaves the
+scope raises `ModelError`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import cast
+
+from brokerproof.models.language.grounding import cell_of
+from brokerproof.models.language.rewriting import subterms
+from brokerproof.models.language.scope import Cell, Scope, cell_name
+from brokerproof.models.language.terms import (
+    Bool,
+    Int,
+    ModelError,
+    Term,
+    is_constant,
+)
+
+WORD_BITS = 64
+
+SIGNS: Mapping[str, str] = MappingProxyType(
+    {"and": "&", "or": "|", "not": "~", "equal": "==", "less": "<", "add": "+"}
+)
+"""How operators are printed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell is in a word: its lowest bit, how many bits, and the value that 0 stands for."""
+
+    offset: int
+    width: int
+    low: int
+
+    @property
+    def byte(self) -> int | None:
+        """The byte that has all of the cell, if one has, as memory counts them."""
+        first, last = self.offset // 8, (self.offset + self.width - 1) // 8
+        if first != last:
+            return None
+        return first if sys.byteorder == "little" else 7 - first
+
+    @property
+    def mask(self) -> int:
+        """The cell's bits in the word."""
+        return ((1 << self.width) - 1) << self.offset
+
+
+def layout(scope: Scope, all_cells: Sequence[Cell]) -> dict[Cell, Place]:
+    """Return a place for each cell; raises `ModelError` where 64 bits are too few."""
+    widths = {cell: (len(scope.choices(cell)) - 1).bit_length() for cell in all_cells}
+    lows = {cell: scope.choices(cell)[0] for cell in all_cells}
+    for cell, width in widths.items():
+        if width > 8 and not issubclass(cell.symbol.range, Int):
+            raise ModelError(f"{cell_name(cell)} has more than 256 values: make the scope smaller")
+    total = sum(widths.values())
+    if total > WORD_BITS:
+        raise ModelError(
+            f"a state of this scope takes {total} bits and a word has {WORD_BITS}: "
+            f"make the scope smaller ({scope})"
+        )
+    offsets = _by_bytes(widths) or _in_a_row(widths)
+    return {cell: Place(offsets[cell], widths[cell], lows[cell]) for cell in all_cells}
+
+
+def _by_bytes(widths: Mapping[Cell, int]) -> dict[Cell, int] | None:
+    """Return offsets such that no cell crosses the border of a byte, if there are any."""
+    free = [8] * (WORD_BITS // 8)
+    offsets = {}
+    for cell in sorted(widths, key=lambda cell: -widths[cell]):
+        room = (byte for byte, bits in enumerate(free) if bits >= widths[cell])
+        byte = next(room, None)
+        if byte is None:
+            return None
+        offsets[cell] = 8 * byte + 8 - free[byte]
+        free[byte] -= widths[cell]
+    return offsets
+
+
+def _in_a_row(widths: Mapping[Cell, int]) -> dict[Cell, int]:
+    offsets, end = {}, 0
+    for cell, width in widths.items():
+        offsets[cell] = end
+        end += width
+    return offsets
+
+
+class ColumnText:
+    """A printer of ground terms as lines of NumPy; each term becomes a name once in a function."""
+
+    def __init__(
+        self, scope: Scope, places: Mapping[Cell, Place], signs: Mapping[str, str] = SIGNS
+    ) -> None:
+        self._integers = len(scope.integers)
+        self._places = places
+        self._signs = signs
+        self._names: dict[Term, str] = {}
+        self._bytes: set[int] = set()
+        self.lines: list[str] = []
+
+    def begin(self, header: str) -> None:
+        """Begin a function of `words`."""
+        self._names = {}
+        self._bytes = set()
+        self.lines += [f"def {header}(words):", "    raw = words.view(U8)"]
+
+    def line(self, text: str) -> None:
+        """Add a line to the function."""
+        self.lines.append(f"    {text}")
+
+    def value(self, term: Term) -> str:
+        """Return the name of a ground term's column; a constant's is a scalar."""
+        for part in subterms(term):
+            if part not in self._names:
+                self._names[part] = self._constant(part) if is_constant(part) else self._one(part)
+        return self._names[term]
+
+    def column(self, term: Term) -> str:
+        """Return the text of a ground term's column, also where it is constant."""
+        name = self.value(term)
+        return f"np.full(len(words), {name})" if is_constant(term) else name
+
+    def changed(self, changes: Mapping[Term, Term]) -> None:
+        """Return, from the function, the words with the new values in the cells that change."""
+        places = {cell: self._places[cell_of(cell)] for cell in changes}
+        settled, bits, moving = 0, 0, []
+        for cell, new in changes.items():
+            place = places[cell]
+            value = self.value(new)
+            if isinstance(new, Int) and not self._stays(new, place):
+                value = self._within(value, cell, place)
+            elif is_constant(new):
+                settled |= place.mask
+                bits |= (int(cast("int", new.payload)) - place.low) << place.offset
+                continue
+            moving.append((place, value, new))
+        self.line(f"out = words & U64({~settled & (1 << WORD_BITS) - 1})")
+        if bits:
+            self.line(f"out |= U64({bits})")
+        if any(place.byte is not None for place, _, _ in moving):
+            self.line("written = out.view(U8)")
+        by_byte: dict[int | None, list[tuple[Place, str, Term]]] = {}
+        for moved in moving:
+            by_byte.setdefault(moved[0].byte, []).append(moved)
+        for byte, group in by_byte.items():
+            (self._write_wide if byte is None else self._write_byte)(group)
+        self.line("return out")
+
+    def _one(self, term: Term) -> str:
+        args = [self._names[arg] for arg in term.args]
+        sign = self._signs.get(term.op, "")
+        match term.op:
+            case "read":
+                text = self._cell(term)
+            case "not":
+                text = f"{sign}{args[0]}"
+            case "and" | "or" | "equal" | "less" | "add":
+                text = f"{args[0]} {sign} {args[1]}"
+            case "ite":
+                text = f"np.where({', '.join(args)})"
+            case _:
+                raise ModelError(f"{term!r} is not ground")
+        name = f"t{len(self._names)}"
+        self.line(f"{name} = {text}")
+        if term.op in ("and", "or"):
+            for arg in args[2:]:
+                self.line(f"{name} {sign}= {arg}")
+        return name
+
+    @staticmethod
+    def _constant(term: Term) -> str:
+        value = int(cast("int", term.payload))
+        if isinstance(term, Bool):
+            return f"np.bool_({value})"
+        return f"I64({value})" if isinstance(term, Int) else f"U8({value})"
+
+    def _cell(self, term: Term) -> str:
+        place = self._places[cell_of(term)]
+        if place.byte is None:
+            text = f"(words >> U64({place.offset}) & U64({(1 << place.width) - 1}))"
+            return f"{text}.astype(I64) + I64({place.low})"
+        inside = place.offset % 8
+        bits = self._byte(place.byte)
+        if isinstance(term, Bool):
+            return f"({bits} & U8({1 << inside})) != U8(0)"
+        text = f"({bits} >> U8({inside}) & U8({(1 << place.width) - 1}))"
+        return f"{text}.astype(I64) + I64({place.low})" if isinstance(term, Int) else text
+
+    def _byte(self, number: int) -> str:
+        """Return the name of the column of one byte of the words."""
+        if number not in self._bytes:
+            self._bytes.add(number)
+            self.line(f"b{number} = np.ascontiguousarray(raw[{number}::8])")
+        return f"b{number}"
+
+    def _stays(self, new: Term, place: Place) -> bool:
+        """Whether an integer surely is in the scope's range: a cell's, or a constant that fits."""
+        match new.op:
+            case "read":
+                return True
+            case "constant":
+                return 0 <= cast("int", new.payload) - place.low < self._integers
+            case "ite":
+                return all(self._stays(branch, place) for branch in new.args[1:])
+            case _:
+                return False
+
+    def _within(self, value: str, cell: Term, place: Place) -> str:
+        high = place.low + self._integers - 1
+        return f"within({value}, {place.low}, {high}, {cell_of(cell).symbol.name!r})"
+
+    def _write_byte(self, group: Sequence[tuple[Place, str, Term]]) -> None:
+        byte = group[0][0].byte
+        keep = 0xFF
+        for place, _, _ in group:
+            keep &= ~(place.mask >> place.offset // 8 * 8)
+        self.line(f"new = written[{byte}::8] & U8({keep})")
+        for place, value, new in group:
+            text = f"({value} - I64({place.low})).astype(U8)" if isinstance(new, Int) else value
+            text = f"{text}.view(U8)" if isinstance(new, Bool) else text
+            inside = place.offset % 8
+            self.line(f"new |= {text} << U8({inside})" if inside else f"new |= {text}")
+        self.line(f"written[{byte}::8] = new")
+
+    def _write_wide(self, group: Sequence[tuple[Place, str, Term]]) -> None:
+        for place, value, new in group:
+            low = f" - I64({place.low})" if isinstance(new, Int) else ""
+            self.line(f"out &= U64({~place.mask & (1 << WORD_BITS) - 1})")
+            self.line(f"out |= ({value}{low}).astype(U64) << U64({place.offset})")

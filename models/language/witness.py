@@ -1,0 +1,138 @@
+"""Questions with a few elements: conditions in a scope, and Z3's models as states and steps.
+
+Owns the search for a concrete state that satisfies ground formulas, and its words. Elements are
+numbers here and an order is that of the numbers, so Z3 decides at once what it may not decide with
+families of any size. Integers stay unbounded.
+
+Invariant: a step that is shown has been confirmed by the plain reading; where it does not agree
+with Z3, one of our readings is wrong, and that is raised as an error of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import z3
+
+from brokerproof.models.language.grounding import Grounder
+from brokerproof.models.language.model import Action, Statement, System
+from brokerproof.models.language.plain import PlainReading, State
+from brokerproof.models.language.rewriting import substitute
+from brokerproof.models.language.scope import (
+    INTEGER_BOUND,
+    Cell,
+    Scope,
+    arguments_in_words,
+    cells,
+    parameter_name,
+    state_in_words,
+)
+from brokerproof.models.language.terms import (
+    Bool,
+    Enumeration,
+    Family,
+    Int,
+    Sort,
+    Symbol,
+    Term,
+    read,
+)
+from brokerproof.models.language.traces import Step
+from brokerproof.models.language.z3_reading import Z3Reading
+
+INTEGERS = range(1 - INTEGER_BOUND, INTEGER_BOUND)
+"""Integers are not bounded in a proof, so a witness has all that can be written."""
+
+
+class _GroundReading(Z3Reading):
+    """Z3's reading of ground terms: an element is its number."""
+
+    def sort(self, sort: Sort) -> z3.SortRef:
+        return super().sort(Int if issubclass(sort, Family) else sort)
+
+    def _constant(self, term: Term) -> z3.ExprRef:
+        if isinstance(term, Family):
+            return z3.IntVal(cast("int", term.payload), self.context)
+        return super()._constant(term)
+
+
+class Question:
+    """Whether formulas about a state, and the arguments of an action, hold together in a scope."""
+
+    def __init__(self, system: System, sizes: dict[Sort, int], action: Action | None) -> None:
+        self.system = system
+        self.scope = Scope(sizes, INTEGERS)
+        self.action = action
+        self.scope.check(system)
+        self._grounder = Grounder(self.scope)
+        self._reading = _GroundReading(system)
+        self._solver = z3.Solver(ctx=self._reading.context)
+        # A parameter becomes a rigid symbol without indices, so that its value is Z3's to choose.
+        self._parameters = {
+            parameter: Symbol(f"{parameter_name(parameter)}!", (), type(parameter), rigid=True)
+            for parameter in (action.parameters if action else ())
+            if isinstance(parameter, Term)
+        }
+        self._cells = cells(self.scope, system.symbols)
+        for cell in (*self._cells, *(Cell(symbol, ()) for symbol in self._parameters.values())):
+            self._bound(cell)
+
+    def asked(self, formulas: Iterable[Bool], steps: int) -> tuple[z3.CheckSatResult, str]:
+        """Return Z3's answer after at most so many of its steps, and its reason if it has none."""
+        variables: dict[Term, Term] = {p: read(s, ()) for p, s in self._parameters.items()}
+        self._solver.set("rlimit", steps)
+        for formula in formulas:
+            ground = self._grounder.ground(substitute(formula, variables))
+            self._solver.add(self._reading.formula(ground))
+        answer = self._solver.check()
+        return answer, self._solver.reason_unknown() if answer == z3.unknown else ""
+
+    def witness(self, statement: Statement) -> tuple[Step, ...]:
+        """Return the state where the action breaks the statement and the step, or the first state.
+
+        To be called where the answer was that there is one.
+        """
+        plain = PlainReading(self.system, self.scope)
+        state = tuple(self._value(cell) for cell in self._cells)
+        if self.action is None:
+            start = plain.initial_state(state)
+            assert not plain.holds(statement.name, start), "Z3 and the plain reading disagree"
+            return (self._step("", (), start),)
+        arguments = tuple(self._argument(parameter) for parameter in self.action.parameters)
+        after = plain.step(self.action.name, state, arguments)
+        possible = plain.enabled(self.action.name, state, arguments) and not plain.violated(state)
+        assert possible, "Z3 and the plain reading disagree"
+        assert not plain.holds(statement.name, after), "Z3 and the plain reading disagree"
+        return (self._step("", (), state), self._step(self.action.name, arguments, after))
+
+    def _bound(self, cell: Cell) -> None:
+        """Let a cell of a family's sort have one of its elements as value."""
+        if issubclass(cell.symbol.range, Family):
+            value = self._expression(cell)
+            self._solver.add(value >= 0, value < len(self.scope.values(cell.symbol.range)))
+
+    def _expression(self, cell: Cell) -> z3.ExprRef:
+        return self._reading.formula(self._grounder.cell(*cell))
+
+    def _value(self, cell: Cell) -> int:
+        value = self._solver.model().eval(self._expression(cell), model_completion=True)
+        sort = cell.symbol.range
+        if issubclass(sort, Bool):
+            return int(z3.is_true(value))
+        if issubclass(sort, Enumeration):
+            return sort.values.index(value.decl().name())
+        return cast("int", value.as_long())
+
+    def _argument(self, parameter: Term | Symbol) -> int:
+        """Return an argument of the action, a set as its bit mask."""
+        if isinstance(parameter, Term):
+            return self._value(Cell(self._parameters[parameter], ()))
+        members = enumerate(cells(self.scope, [parameter]))
+        return sum(self._value(cell) << position for position, cell in members)
+
+    def _step(self, name: str, arguments: tuple[int, ...], state: State) -> Step:
+        words = (
+            arguments_in_words(self.scope, self.action, arguments) if name and self.action else {}
+        )
+        return Step(name, words, state_in_words(self._cells, state))

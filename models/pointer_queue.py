@@ -1,0 +1,285 @@
+"""The queue in which every subscription keeps a pointer.
+
+Sources: Qpid, Message Delivery (Subscriptions; Reject and Release) and Priority Queues.
+
+Each subscription remembers the last entry it has seen and, where something behind that came back,
+the first such entry (`released`). What it is given next is the released entry if there is one at or
+behind the last seen, and else the next entry after the last seen that is still in the list. The
+order is any strict total order in which entries may arrive anywhere, so one proof serves FIFO and
+priority queues alike.
+
+The steps are those of the document with one thread in the queue: an arrival or a return and the
+pass over the subscriptions that follows it are one step.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Fixed,
+    Map,
+    Model,
+    Order,
+    Relation,
+    action,
+    axiom,
+    exists,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    require,
+)
+
+
+class Entry(Family):
+    """A place in the queue's list; one of them is the dummy head."""
+
+
+class Subscription(Family):
+    """A consumer, a browser, or a get, as long as it lasts."""
+
+
+class Status(Enumeration):
+    """Where an entry is in its life."""
+
+    ABSENT: ClassVar[Status]
+    AVAILABLE: ClassVar[Status]
+    ACQUIRED: ClassVar[Status]
+    DEQUEUED: ClassVar[Status]
+
+
+class PointerQueue(Model):
+    """Subscriptions that each keep a pointer into one queue of any order."""
+
+    head: Entry
+    before: Order[Entry]
+    browser: Fixed[Subscription, Bool]
+
+    status: Map[Entry, Status]
+    holds: Relation[Subscription, Entry]
+    shown: Relation[Subscription, Entry]
+    overtaken: Map[Subscription, Bool]
+    active: Map[Subscription, Bool]
+    last_seen: Map[Subscription, Entry]
+    rewound: Map[Subscription, Bool]
+    released: Map[Subscription, Entry]
+
+    @axiom("head-first")
+    def head_first(self) -> Bool:
+        """The dummy head is before every entry."""
+        return forall(Entry, lambda e: (e == self.head) | self.before(self.head, e))
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has arrived and nobody has subscribed; the head can never be had."""
+        self.status = self.status.map(
+            lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
+        )
+        self.holds.fill(False)
+        self.shown.fill(False)
+        self.overtaken.fill(False)
+        self.active.fill(False)
+        self.last_seen.fill(self.head)
+        self.rewound.fill(False)
+        self.released.fill(self.head)
+
+    def in_list(self, e: Entry) -> Bool:
+        """Whether the walk still finds the entry: an unlinked one is invisible."""
+        return (self.status[e] == Status.AVAILABLE) | (self.status[e] == Status.ACQUIRED)
+
+    def at_or_before(self, e: Entry, f: Entry) -> Bool:
+        """Whether e is f or before it."""
+        return (e == f) | self.before(e, f)
+
+    def follows(self, e: Entry, f: Entry) -> Bool:
+        """Whether f is the first entry of the list after e."""
+        return (
+            self.in_list(f)
+            & self.before(e, f)
+            & ~exists(Entry, lambda g: self.in_list(g) & self.before(e, g) & self.before(g, f))
+        )
+
+    def candidate(self, who: Subscription, e: Entry) -> Bool:
+        """Whether e is what `who` looks at next."""
+        back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
+        return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
+
+    @action
+    def subscribe(self, who: Subscription) -> None:
+        """A subscription starts at the head of the list."""
+        require(~self.active[who])
+        require(forall(Entry, lambda e: ~self.holds[who, e]))
+        self.active[who] = True
+        self.last_seen[who] = self.head
+        self.rewound[who] = False
+        self.overtaken[who] = False
+        self.shown = self.shown.map(lambda c, _, old: old & (c != who))
+
+    @action
+    def unsubscribe(self, who: Subscription) -> None:
+        """A subscription leaves; what it holds stays acquired."""
+        require(self.active[who])
+        self.active[who] = False
+
+    @action
+    def append(self, entry: Entry) -> None:
+        """An entry arrives behind all others: no pointer can be ahead of it."""
+        require(self.status[entry] == Status.ABSENT)
+        require(
+            forall(
+                Entry,
+                lambda e: implies(self.status[e] != Status.ABSENT, self.before(e, entry)),
+            )
+        )
+        self.status[entry] = Status.AVAILABLE
+
+    @action
+    def insert(self, entry: Entry) -> None:
+        """An entry arrives anywhere; every subscription, browser or not, is made to look at it."""
+        require(self.status[entry] == Status.ABSENT)
+        self.status[entry] = Status.AVAILABLE
+        self.overtaken = self.overtaken.map(lambda who, old: old | self.browser[who])
+        self._rewind_to(entry, browsers=True)
+
+    @action
+    def deliver(self, who: Subscription, entry: Entry) -> None:
+        """The candidate is available: it is acquired and given to the subscription."""
+        require(self.active[who] & ~self.browser[who])
+        require(self.candidate(who, entry))
+        require(self.status[entry] == Status.AVAILABLE)
+        self.status[entry] = Status.ACQUIRED
+        self.holds[who, entry] = True
+        self._move_to(who, entry)
+
+    @action
+    def browse(self, who: Subscription, entry: Entry) -> None:
+        """The candidate is available: the browser is shown it and takes nothing."""
+        require(self.active[who] & self.browser[who])
+        require(self.candidate(who, entry))
+        require(self.status[entry] == Status.AVAILABLE)
+        self.shown[who, entry] = True
+        self._move_to(who, entry)
+
+    @action
+    def pass_over(self, who: Subscription, entry: Entry) -> None:
+        """The candidate cannot be had: the pointer moves over it and forgets what was released."""
+        require(self.active[who])
+        require(self.candidate(who, entry))
+        require(self.status[entry] != Status.AVAILABLE)
+        self.last_seen[who] = entry
+        self.rewound[who] = False
+
+    @action
+    def acknowledge(self, who: Subscription, entry: Entry) -> None:
+        """The entry is done with and leaves the list."""
+        require(self.holds[who, entry])
+        self.status[entry] = Status.DEQUEUED
+        self.holds[who, entry] = False
+
+    @action
+    def release(self, who: Subscription, entry: Entry) -> None:
+        """The entry returns to its place, and whoever is past it comes back; browsers do not."""
+        require(self.holds[who, entry])
+        self.status[entry] = Status.AVAILABLE
+        self.holds[who, entry] = False
+        self._rewind_to(entry, browsers=False)
+
+    def _move_to(self, who: Subscription, entry: Entry) -> None:
+        self.rewound[who] = self.rewound[who] & (self.released[who] != entry)
+        self.last_seen[who] = entry
+
+    def _rewind_to(self, entry: Entry, *, browsers: bool) -> None:
+        """Let `released` be the first of the entry and what it was: where the loop ends."""
+
+        def concerned(who: Subscription) -> Bool:
+            return self.active[who] & (~self.browser[who] | browsers)
+
+        def earlier(who: Subscription) -> Bool:
+            return ~self.rewound[who] | self.before(entry, self.released[who])
+
+        self.released = self.released.map(
+            lambda who, old: ite(concerned(who) & earlier(who), entry, old)
+        )
+        self.rewound = self.rewound.map(lambda who, old: old | concerned(who))
+
+    @invariant("head-is-never-had")
+    def head_dequeued(self) -> Bool:
+        """The dummy head stays what it was."""
+        return self.status[self.head] == Status.DEQUEUED
+
+    @invariant("pointers-know-their-entries")
+    def pointers_known(self) -> Bool:
+        """A pointer stands on the head or on an entry that has arrived."""
+        return forall(
+            Subscription,
+            lambda who: (
+                (self.status[self.last_seen[who]] != Status.ABSENT)
+                & (self.status[self.released[who]] != Status.ABSENT)
+            ),
+        )
+
+    @invariant("held-is-acquired")
+    def held_is_acquired(self) -> Bool:
+        """What somebody holds is acquired, and by nobody else."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(self.holds[who, e], self.status[e] == Status.ACQUIRED),
+        ) & forall(
+            Subscription,
+            Subscription,
+            Entry,
+            lambda who, other, e: implies(self.holds[who, e] & self.holds[other, e], who == other),
+        )
+
+    @invariant("pointer-passes-nothing-of-interest")
+    def passes_nothing(self) -> Bool:
+        """What is available is ahead of each acquiring pointer, or of where it goes back to."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.active[who] & ~self.browser[who] & (self.status[e] == Status.AVAILABLE),
+                self.before(self.last_seen[who], e)
+                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
+            ),
+        )
+
+    @invariant("candidate-is-first")
+    def candidate_is_first(self) -> Bool:
+        """No available entry is before the one that an acquiring subscription looks at next."""
+        return forall(
+            Subscription,
+            Entry,
+            Entry,
+            lambda who, e, f: implies(
+                self.active[who] & ~self.browser[who] & self.candidate(who, e),
+                ~((self.status[f] == Status.AVAILABLE) & self.before(f, e)),
+            ),
+        )
+
+    @invariant("browser-shown-once-in-order")
+    def browser_goes_forward(self) -> Bool:
+        """Unless an arrival went ahead of others, what a browser was shown stays behind it."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.active[who] & self.browser[who] & ~self.overtaken[who],
+                ~self.rewound[who]
+                & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
+            ),
+        )
+
+    @invariant("browser-takes-nothing")
+    def browser_holds_nothing(self) -> Bool:
+        """A browser never holds an entry."""
+        return forall(
+            Subscription, Entry, lambda who, e: implies(self.holds[who, e], ~self.browser[who])
+        )
