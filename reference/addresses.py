@@ -1,0 +1,34 @@
+"""How a reference broker is asked for by text: a system, then parameters.
+
+Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business of `systems`.
+"""
+
+from __future__ import annotations
+
+from brokerproof.reference.broker import Broker
+from brokerproof.reference.systems import ALLOWED, settings_from
+
+DOCUMENTED_SYSTEMS = ("qpid-push",)
+"""What is checked when no address is given: the documents' systems, without known faults."""
+
+
+def make(address: str) -> Broker:
+    """Return the broker that `address` describes; ValueError says in one line what is wrong.
+
+    >>> make("qpid-push?pointer=inclusive&runner=drain").hello().name
+    'reference:qpid-push?pointer=inclusive&runner=drain'
+    """
+    system, _, query = address.partition("?")
+    parameters = {"system": system}
+    for part in query.split("&") if query else ():
+        name, equals, value = part.partition("=")
+        if name == "system" or name not in ALLOWED:
+            known = ", ".join(name for name in ALLOWED if name != "system")
+            raise ValueError(f"unknown parameter {name!r} in {address!r}; there are {known}")
+        if not equals:
+            raise ValueError(f"parameter {name!r} in {address!r} needs a value: {name}=...")
+        if name in parameters:
+            raise ValueError(f"parameter {name!r} is given twice in {address!r}")
+        parameters[name] = value
+    settings = settings_from(parameters)
+    return Broker(settings.system, pointer=settings.pointer, runner=settings.runner)

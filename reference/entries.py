@@ -1,0 +1,149 @@
+"""A message's place in a queue, and who has it.
+
+Owns the states of an entry and the moves between them. Refuses to know lists' bookkeeping (it tells
+its list when it has gone) and what a move means to subscriptions (that is the queue's).
+
+Source: Qpid, Message Delivery, where entries are acquired, released and deleted by
+compare-and-swap; the separate steps *dequeued* and *deleted* are those of the later releases:
+between the two the message is already out of all accounts, though its entry is still linked.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.atomics import AtomicReference
+
+if TYPE_CHECKING:
+    from brokerproof.reference.entry_list import StandardEntryList
+    from brokerproof.reference.subscriptions import Subscription
+    from brokerproof.spec.messages import Message
+
+
+class Phase(enum.Enum):
+    """Where an entry is in its life."""
+
+    AVAILABLE = "available"
+    ACQUIRED = "acquired"
+    DEQUEUED = "dequeued"
+    DELETED = "deleted"
+
+
+LEGAL_MOVES = frozenset(
+    (
+        (Phase.AVAILABLE, Phase.ACQUIRED),  # given to a subscription, or taken by the queue itself
+        (Phase.ACQUIRED, Phase.AVAILABLE),  # released
+        (
+            Phase.ACQUIRED,
+            Phase.DEQUEUED,
+        ),  # acknowledged, rejected, purged: only what is acquired goes
+        (Phase.DEQUEUED, Phase.DELETED),  # for good
+    )
+)
+"""Every move that an entry can make; each place that changes a state asserts that it is one."""
+
+
+class EntryState:
+    """A state of an entry; who acquired it is part of it, so that one swap settles both."""
+
+    __slots__ = ("dispensed", "holder", "phase")
+
+    def __init__(self, phase: Phase, holder: Subscription | None = None) -> None:
+        self.phase = phase
+        self.holder = holder
+        self.dispensed = phase in (Phase.DEQUEUED, Phase.DELETED)
+
+
+AVAILABLE = EntryState(Phase.AVAILABLE)
+"""On the queue, and may be taken."""
+ACQUIRED_BY_QUEUE = EntryState(Phase.ACQUIRED)
+"""Taken by no subscription: a purge or a deletion is under way."""
+DEQUEUED = EntryState(Phase.DEQUEUED)
+"""Out of all accounts, not yet unlinked."""
+DELETED = EntryState(Phase.DELETED)
+"""Gone; also the state of every list's dummy head, so that no search ever stops there."""
+
+HEAD_STATE: AtomicReference[EntryState] = AtomicReference(DELETED)
+"""One cell for all dummy heads: *deleted* is the last state, so it is never written."""
+
+
+class QueueEntry:
+    """A message in one queue.
+
+    `id` grows along a list; together with the list it gives the order (`compare_to`). An entry that
+    has been unlinked keeps its own `next`, so that a pointer that is parked on it still reaches all
+    that follow.
+    """
+
+    __slots__ = ("id", "message", "next", "redelivered", "state", "sub_list")
+
+    def __init__(self, sub_list: StandardEntryList, message: Message | None) -> None:
+        self.id = 0
+        self.sub_list = sub_list
+        self.message = message
+        self.redelivered = False
+        self.next: AtomicReference[QueueEntry | None] = AtomicReference(None)
+        self.state = HEAD_STATE if message is None else AtomicReference(AVAILABLE)
+
+    def __repr__(self) -> str:
+        name = "head" if self.message is None else self.message.id
+        return f"<{name} #{self.id} {self.state.value.phase.value}>"
+
+    def is_available(self) -> bool:
+        """Whether it may be taken."""
+        return self.state.get() is AVAILABLE
+
+    def is_acquired(self) -> bool:
+        """Whether somebody has it, or had it to the end."""
+        return self.state.get() is not AVAILABLE
+
+    def is_dispensed(self) -> bool:
+        """Whether it is out of the queue for good, unlinked or not."""
+        return self.state.get().dispensed
+
+    def compare_to(self, other: QueueEntry) -> int:
+        """Return below, at or above 0 as this entry comes before, at or after `other` in the queue.
+
+        Sub-lists first, the highest before all others, and only then ids: each sub-list numbers its
+        own (Qpid, Priority Queues). The level is the sub-list's, not the message's priority, of
+        which several may share one.
+        """
+        if self.sub_list is other.sub_list:
+            return self.id - other.id
+        return other.sub_list.level - self.sub_list.level
+
+    def acquire(self, owning_state: EntryState) -> bool:
+        """Take it if it is available; of several who try, one succeeds."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(AVAILABLE, owning_state)
+
+    def release(self, owning_state: EntryState) -> bool:
+        """Make it available again, if it is still with the one who says so."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(owning_state, AVAILABLE)
+
+    def delete(self, owning_state: EntryState) -> bool:
+        """Take it out of the queue for good, if it is still with the one who says so."""
+        assert owning_state.phase is Phase.ACQUIRED, "only what is acquired can be deleted"
+        if not self.state.compare_and_set(owning_state, DEQUEUED):
+            return False
+        deleted = self.state.compare_and_set(DEQUEUED, DELETED)
+        assert deleted, "nobody else touches a dequeued entry"
+        self.sub_list.entry_deleted(self)
+        return True
+
+    def next_valid(self) -> QueueEntry | None:
+        """Return the next entry of its own list that is not dispensed, and unlink those between.
+
+        A dispensed entry at the very end stays linked, because the next arrival is appended to it;
+        it is only never returned.
+        """
+        following = self.next.get()
+        while following is not None and following.state.get().dispensed:
+            beyond = following.next.get()
+            if beyond is None:
+                return None
+            self.next.compare_and_set(following, beyond)
+            following = self.next.get()
+        return following

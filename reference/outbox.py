@@ -1,0 +1,103 @@
+"""What has left the broker: events not yet told, deliveries not yet settled, jobs not yet run.
+
+Owns the names of deliveries. Refuses to know queues: a delivery refers to its entry, and the
+entry's state says who holds it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from brokerproof.spec.answers import Delivered, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from brokerproof.reference.entries import QueueEntry
+    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.subscriptions import Subscription
+
+
+class Outbox:
+    """Events for the next answer, and the deliveries that may still be settled, oldest first."""
+
+    __slots__ = ("deliveries", "events", "unsettled")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.unsettled: dict[str, QueueEntry] = {}
+        self.deliveries = 0
+
+    def send(self, subscription: Subscription, entry: QueueEntry) -> None:
+        """Send a message; what was acquired, and is not settled by that, can be settled now."""
+        assert entry.message is not None, "a dummy head is never sent"
+        delivery = f"d{self.deliveries}"
+        self.deliveries += 1
+        self.events.append(
+            Delivered(
+                delivery=delivery,
+                consumer=subscription.consumer,
+                queue=subscription.queue,
+                message=entry.message.id,
+                redelivered=entry.redelivered,
+            )
+        )
+        if entry.state.get() is subscription.owning_state:
+            self.unsettled[delivery] = entry
+
+    def take_events(self) -> tuple[Event, ...]:
+        """Return the events since the last call, in the order in which they happened."""
+        if not self.events:
+            return ()
+        events = tuple(self.events)
+        self.events.clear()
+        return events
+
+
+class Job(Protocol):
+    """Something to be run when its turn comes."""
+
+    @property
+    def queue(self) -> Queue:
+        """The queue that it works on."""
+        ...
+
+    def run(self) -> None:
+        """Do it; may schedule itself or others."""
+        ...
+
+    def serves(self, leaving: Queue | Subscription) -> bool:
+        """Whether there is nothing left for it to do without `leaving`."""
+        ...
+
+    def name(self) -> Hashable:
+        """Return what tells it from other jobs."""
+        ...
+
+    def fork(self, queue: Queue, subscriptions: Mapping[Subscription, Subscription]) -> Job:
+        """Return the same job for the copy of its queue."""
+        ...
+
+
+class Executor:
+    """The documents' executor: jobs are run in the order in which they were scheduled."""
+
+    __slots__ = ("jobs",)
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    def execute(self, job: Job) -> None:
+        """Schedule `job`."""
+        self.jobs.append(job)
+
+    def withdraw(self, leaving: Queue | Subscription) -> None:
+        """Forget the jobs that only served `leaving`: they would find nothing to do."""
+        if self.jobs:
+            self.jobs = [job for job in self.jobs if not job.serves(leaving)]
+
+    def run_next(self) -> bool:
+        """Run the oldest job; say whether it has scheduled itself again, its slice used up."""
+        job = self.jobs.pop(0)
+        job.run()
+        return bool(self.jobs) and self.jobs[-1] is job

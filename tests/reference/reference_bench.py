@@ -1,0 +1,126 @@
+"""A small language for the examples: a broker with one queue, driven by short words.
+
+`Bench` names deliveries by their messages, since an example cares about those and not about
+numbers.
+"""
+
+from __future__ import annotations
+
+from brokerproof.reference import make
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered
+from brokerproof.spec.messages import Credit, Fifo, Message, Order
+from brokerproof.spec.operations import (
+    Acknowledge,
+    Cancel,
+    CloseChannel,
+    Consume,
+    ConsumeMode,
+    Declare,
+    Drain,
+    Get,
+    GetMode,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    Reset,
+    SetCredit,
+)
+
+
+class Bench:
+    """A broker under an example; each verb returns what was delivered, as `consumer:message`."""
+
+    def __init__(self, address: str = "qpid-push", order: Order | None = None) -> None:
+        self.broker = make(address)
+        self.delivery_of: dict[str, str] = {}
+        self.redelivered: list[str] = []
+        self.closed: list[str] = []
+        self.ok(Reset())
+        self.ok(Declare(queue="q", order=Fifo() if order is None else order))
+
+    def do(self, operation: Operation) -> Answer:
+        """Hand over an operation and note what is told."""
+        answer = self.broker.handle(operation)
+        for event in answer.events:
+            if isinstance(event, Delivered):
+                self.delivery_of[event.message] = event.delivery
+                if event.redelivered:
+                    self.redelivered.append(event.message)
+            elif isinstance(event, ConsumerClosed):
+                self.closed.append(event.consumer)
+        return answer
+
+    def ok(self, operation: Operation) -> list[str]:
+        """Hand over an operation that must succeed."""
+        answer = self.do(operation)
+        assert answer.ok, answer.error
+        return [
+            f"{event.consumer}:{event.message}" if event.consumer else event.message
+            for event in answer.events
+            if isinstance(event, Delivered)
+        ]
+
+    def publish(self, *messages: str, priority: int = 4, queue: str = "q") -> list[str]:
+        """Publish messages one after the other."""
+        told = []
+        for message in messages:
+            told += self.ok(Publish(queue=queue, message=Message(id=message, priority=priority)))
+        return told
+
+    def consume(
+        self,
+        consumer: str,
+        credit: int | None = None,
+        *,
+        mode: ConsumeMode = "acknowledge",
+        channel: str | None = None,
+        queue: str = "q",
+    ) -> list[str]:
+        """Subscribe, on a channel of its own unless one is named."""
+        return self.ok(
+            Consume(
+                channel=channel or f"channel of {consumer}",
+                queue=queue,
+                consumer=consumer,
+                mode=mode,
+                credit=Credit(credit),
+            )
+        )
+
+    def get(self, channel: str = "getting", mode: GetMode = "acknowledge") -> list[str]:
+        """Take one message."""
+        return self.ok(Get(channel=channel, queue="q", mode=mode))
+
+    def credit(self, consumer: str, messages: int | None) -> list[str]:
+        """Replace a consumer's window."""
+        return self.ok(SetCredit(consumer=consumer, messages=messages))
+
+    def acknowledge(self, message: str) -> list[str]:
+        """Acknowledge the latest delivery of a message."""
+        return self.ok(Acknowledge(delivery=self.delivery_of[message]))
+
+    def release(self, message: str) -> list[str]:
+        """Release the latest delivery of a message."""
+        return self.ok(Release(delivery=self.delivery_of[message]))
+
+    def reject(self, message: str) -> list[str]:
+        """Reject the latest delivery of a message."""
+        return self.ok(Reject(delivery=self.delivery_of[message]))
+
+    def cancel(self, consumer: str) -> list[str]:
+        """Cancel a consumer."""
+        return self.ok(Cancel(consumer=consumer))
+
+    def close(self, channel: str) -> list[str]:
+        """Close a channel."""
+        return self.ok(CloseChannel(channel=channel))
+
+    def purge(self) -> list[str]:
+        """Purge the queue."""
+        return self.ok(Purge(queue="q"))
+
+    def drain(self) -> list[str]:
+        """Let everything happen that can."""
+        return self.ok(Drain())

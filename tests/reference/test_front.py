@@ -1,0 +1,156 @@
+"""What the broker says about itself, what it refuses, and how it is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.reference import DOCUMENTED_SYSTEMS, make
+from brokerproof.spec.candidate import Fingerprinted, Forkable
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.operations import (
+    Acknowledge,
+    Cancel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Get,
+    Inspect,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    Reset,
+    Restart,
+    SetCredit,
+)
+from tests.reference.reference_bench import Bench
+
+REFUSED: list[Operation] = [
+    Publish(queue="unknown", message=Message(id="a")),
+    Publish(queue="q", message=Message(id="a", priority=10)),
+    Publish(queue="q", message=Message(id="a", priority=-1)),
+    Publish(queue="q", message=Message(id="a", size=-1)),
+    Declare(queue="q", order=Priority(2)),
+    Consume(channel="ch0", queue="unknown", consumer="new"),
+    Consume(channel="ch0", queue="q", consumer="c0"),
+    Consume(channel="ch0", queue="q", consumer="new", credit=Credit(-1)),
+    SetCredit(consumer="unknown", messages=1),
+    SetCredit(consumer="c0", messages=-1),
+    SetCredit(messages=1),
+    Cancel(consumer="unknown"),
+    Get(channel="ch0", queue="unknown"),
+    Acknowledge(delivery="d9"),
+    Release(delivery="d9"),
+    Reject(delivery="d9"),
+    Purge(queue="unknown"),
+    Delete(queue="unknown"),
+]
+UNSUPPORTED: list[Operation] = [
+    Declare(queue="new", order=Fifo(), durable=True),
+    Declare(queue="new", order=Fifo(), auto_delete=True),
+    Declare(queue="new", order=Priority(0)),
+    Declare(queue="new", order=Priority(11)),
+    Consume(channel="ch0", queue="q", consumer="new", credit=Credit(None, 10)),
+    Consume(channel="ch0", queue="q", consumer="new", selector={"colour": "red"}),
+    Consume(channel="ch0", queue="q", consumer="new", priority=1),
+    Consume(channel="ch0", queue="q", consumer="new", auto_close=True),
+    SetCredit(channel="ch0", messages=1),
+    SetCredit(consumer="c0", messages=1, bytes=10),
+    Crash(),
+    Restart(),
+    Inspect(queue="q"),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [(one, "refused") for one in REFUSED] + [(one, "unsupported") for one in UNSUPPORTED],
+    ids=str,
+)
+def test_what_is_not_there_or_not_claimed_is_answered_so_and_changes_nothing(
+    operation: Operation, code: str
+) -> None:
+    bench = Bench()
+    bench.consume("c0", 1)
+    bench.publish("b", "c")
+    before = bench.broker.fingerprint()
+    answer = bench.do(operation)
+    assert answer.error is not None
+    assert answer.error.code == code
+    assert answer.events == ()
+    assert bench.broker.fingerprint() == before
+
+
+def test_a_delivery_is_settled_once() -> None:
+    bench = Bench()
+    bench.publish("a")
+    bench.get()
+    bench.release("a")
+    answer = bench.do(Acknowledge(delivery="d0"))
+    assert answer.error is not None
+    assert bench.get() == ["a"]
+
+
+def test_declaring_a_queue_again_as_it_is_changes_nothing() -> None:
+    bench = Bench()
+    bench.publish("a")
+    bench.ok(Declare(queue="q", order=Fifo()))
+    assert bench.get() == ["a"]
+
+
+def test_a_reset_forgets_everything() -> None:
+    bench = Bench()
+    fresh = make("qpid-push").fingerprint()
+    bench.consume("c0")
+    bench.publish("a")
+    bench.ok(Reset())
+    assert bench.broker.fingerprint() == fresh
+    bench.ok(Declare(queue="q", order=Fifo()))
+    assert bench.get() == []
+    bench.publish("b")
+    bench.get()
+    assert bench.delivery_of["b"] == "d0"
+
+
+def test_the_broker_can_be_copied_and_its_state_named() -> None:
+    broker = make("qpid-push")
+    assert isinstance(broker, Forkable)
+    assert isinstance(broker, Fingerprinted)
+
+
+def test_variants_differ_in_name_only_where_they_differ() -> None:
+    assert make("qpid-push").hello().name == "reference:qpid-push"
+    assert make("qpid-push?pointer=released&runner=eager").hello().name == "reference:qpid-push"
+    assert "pointer=inclusive" in make("qpid-push?pointer=inclusive").hello().name
+
+
+@pytest.mark.parametrize("address", DOCUMENTED_SYSTEMS)
+def test_every_documented_system_comes_to_rest(address: str) -> None:
+    assert Bench(address).ok(Drain()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        ("qpid-pushed", "system must be one of qpid-push, not 'qpid-pushed'"),
+        ("", "system must be one of qpid-push, not ''"),
+        (
+            "qpid-push?pointer=two",
+            "pointer must be one of released, inclusive, not 'two'",
+        ),
+        ("qpid-push?runner=", "runner must be one of eager, drain, not ''"),
+        ("qpid-push?runner", "parameter 'runner' in 'qpid-push?runner' needs a value: runner=..."),
+        ("qpid-push?x=1", "unknown parameter 'x' in 'qpid-push?x=1'; there are pointer, runner"),
+        (
+            "qpid-push?runner=eager&runner=drain",
+            "parameter 'runner' is given twice in 'qpid-push?runner=eager&runner=drain'",
+        ),
+    ],
+)
+def test_a_wrong_address_is_answered_by_one_clear_line(address: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as raised:
+        make(address)
+    assert str(raised.value) == complaint
