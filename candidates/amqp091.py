@@ -1,0 +1,490 @@
+"""A broker behind AMQP 0-9-1 as a candidate: RabbitMQ and its classic queues.
+
+Owns the translation of operations into AMQP methods and of deliveries into events, and what the
+translation needs to remember: which names stand for which objects, and what is unsettled. Refuses
+to judge what the broker does. One thread, no callbacks in the background: what a connection
+receives is told in the order of its wire, and nothing is read while nobody waits.
+
+**Who has which connection.** Each channel of the protocol is one AMQP channel on a connection of
+its own, since real clients sit on separate connections; hence `event_order` is ``per_consumer``.
+Everything without a channel (declare, publish, purge, delete) goes through one more, the control
+connection, publishing with confirms. It is never given a consumer, so that an error that closes its
+channel takes nothing with it.
+
+**When an operation has happened.** AMQP answers neither acknowledge nor release nor reject. Each is
+followed by a passive declare of its queue on the same channel: the queue handles the two in this
+order, so its answer means that the settlement took effect, for whoever asks next.
+
+**When nothing more will come.** By then a queue has handed what it could to the channels of its
+consumers; RabbitMQ writes that to the wire before it answers anything that the channel is asked
+afterwards. So one round trip (`basic.qos`, which only concerns consumers to come) on each channel
+with consumers brings in all of it, and `drain` never waits for silence. This was measured for
+RabbitMQ's classic queues. It is known to be false for its quorum queues and for GarageMQ; therefore
+other brokers are turned away: a drain that answers too early would accuse them of losing messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import secrets
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import amqp
+
+from brokerproof.candidates import amqp091_claims as claims
+from brokerproof.candidates.amqp091_claims import refused, unsupported
+from brokerproof.candidates.amqp091_connection import (
+    ANSWER_DEADLINE_S,
+    CONNECT_DEADLINE_S,
+    LOST,
+    Address,
+    Connection,
+    Deadline,
+)
+from brokerproof.candidates.amqp091_pool import Pool
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Error, Event
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.operations import (
+    Acknowledge,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Get,
+    Inspect,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    Reset,
+    Restart,
+    SetCredit,
+    Settlement,
+    name_of,
+)
+
+PRODUCT = "RabbitMQ"
+CHANNELS_MAX = 256
+
+OK = None
+"""What a step returns when it was carried out."""
+
+
+@dataclass
+class _Queue:
+    """A queue that was declared: its name at the broker, and what was asked for."""
+
+    name: str
+    declared: Declare
+    consumers: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Actor:
+    """A channel of the protocol: an AMQP channel on a connection that nobody else uses."""
+
+    connection: Connection
+    channel: amqp.Channel
+    consumers: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a consumer or a delivery belongs; `tag` names it to the broker."""
+
+    channel: str
+    queue: str
+    tag: str | int
+
+
+class _Example:
+    """What is known between two resets, by the protocol's names."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, _Queue] = {}
+        self.names: dict[str, str] = {}
+        self.actors: dict[str, _Actor] = {}
+        self.consumers: dict[str, _Place] = {}
+        self.unsettled: dict[str, _Place] = {}
+        self.told: list[Event] = []
+        self.consumers_made = 0
+        self.deliveries_made = 0
+        self.fault: Error | None = None
+
+    def forget_consumer(self, name: str) -> None:
+        """Let a consumer be unknown from here on; its deliveries stay."""
+        place = self.consumers.pop(name, None)
+        if place is not None:
+            self.actors[place.channel].consumers.discard(name)
+            self.queues[place.queue].consumers.discard(name)
+
+
+class Amqp091Candidate:
+    """The broker at `url`, such as ``amqp091://guest:guest@127.0.0.1:5672/``.
+
+    Construction connects, and raises `CandidateUnavailable` when that fails or when the broker is
+    not RabbitMQ. Queues are transient and not exclusive, and bear names that no other program uses;
+    `reset` and `close` delete them. Close the candidate when done.
+    """
+
+    def __init__(self, url: str) -> None:
+        address = Address.parse(url)
+        self._deadline = Deadline()
+        self._deadline.start(CONNECT_DEADLINE_S)
+        self._pool = Pool(address, self._deadline)
+        name, version = self._pool.control_connection.product
+        if name != PRODUCT:
+            self._pool.close()
+            raise CandidateUnavailable(
+                str(address),
+                what=f"{name} {version} has no known way to tell that nothing more will come",
+                remedy=f"point the gate at {PRODUCT}, or write a driver",
+            )
+        self._hello = Hello(name=name, version=version, capabilities=claims.CAPABILITIES)
+        self._prefix = f"brokerproof.{secrets.token_hex(6)}"
+        self._names_made = 0
+        self._to_delete: list[str] = []
+        self._now = _Example()
+
+    def hello(self) -> Hello:
+        """Return the broker's own name and version, and what its classic queues promise."""
+        return self._hello
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out one operation; what the broker does wrong is an answer, never an exception."""
+        if isinstance(operation, Reset):
+            return self._reset()
+        now = self._now
+        if now.fault is not None:
+            return Answer(error=now.fault)
+        self._deadline.start(ANSWER_DEADLINE_S)
+        try:
+            error = self._carry_out(operation)
+        except TimeoutError:
+            # The answer may still come, and would be taken for that to something else.
+            error = Error("timeout", f"no answer within {ANSWER_DEADLINE_S:.0f} s")
+            now.fault = Error("timeout", f"{name_of(operation)} was not answered; reset to go on")
+        except amqp.ChannelError as closed:
+            # A channel that holds something has gone, and what it held has gone with it.
+            error = now.fault = Error("internal", f"the broker closed a channel: {closed}")
+        except LOST as lost:
+            error, now.fault = _lost(lost)
+        events, now.told = tuple(now.told), []
+        return Answer(events, error)
+
+    def close(self) -> None:
+        """Delete our queues and close all connections; a broker that has gone is no error."""
+        self._deadline.start(ANSWER_DEADLINE_S)
+        with contextlib.suppress(amqp.AMQPError, OSError):
+            self._leave()
+        self._pool.close()
+
+    def _carry_out(self, operation: Operation) -> Error | None:
+        match operation:
+            case Declare():
+                return self._declare(operation)
+            case Publish():
+                return self._publish(operation)
+            case Consume():
+                return self._consume(operation)
+            case Cancel():
+                return self._cancel(operation)
+            case Get():
+                return self._get(operation)
+            case Acknowledge() | Release() | Reject():
+                return self._settle(operation)
+            case CloseChannel():
+                return self._close_channel(operation)
+            case Purge():
+                return self._purge(operation)
+            case Delete():
+                return self._delete(operation)
+            case Drain():
+                return self._drain()
+            case SetCredit():
+                return unsupported("AMQP 0-9-1 cannot change a consumer's window")
+            case Crash() | Restart() | Inspect():
+                return unsupported(f"no {name_of(operation)} over AMQP 0-9-1")
+            case Reset():
+                raise AssertionError("a reset is carried out elsewhere")
+            case _:
+                assert_never(operation)
+
+    # Without a channel: the control channel holds nothing, so an error that closes it is a refusal.
+
+    def _declare(self, operation: Declare) -> Error | None:
+        if (error := claims.unclaimed_queue(operation)) is not None:
+            return error
+        arguments = claims.queue_arguments(operation.order)
+        known = self._now.queues.get(operation.queue)
+        if known is None:
+            known = _Queue(self._name_at_broker(operation.queue), operation)
+        elif known.declared != operation and arguments == claims.queue_arguments(
+            known.declared.order
+        ):
+            return refused("the queue exists with another order")
+        try:
+            self._pool.control.queue_declare(known.name, auto_delete=False, arguments=arguments)
+        except amqp.ChannelError as closed:
+            return refused(str(closed))
+        self._now.queues[operation.queue] = known
+        return OK
+
+    def _name_at_broker(self, queue: str) -> str:
+        """Return a name that is new in each example, and in one example the same each time."""
+        name = self._now.names.get(queue)
+        if name is None:
+            self._names_made += 1
+            name = self._now.names[queue] = f"{self._prefix}.{self._names_made}"
+            self._to_delete.append(name)
+        return name
+
+    def _publish(self, operation: Publish) -> Error | None:
+        queue = self._now.queues.get(operation.queue)
+        message = operation.message
+        if queue is None:
+            return _no_queue(operation)
+        if (error := claims.unsendable(message)) is not None:
+            return error
+        sent = amqp.Message(
+            bytes(message.size),
+            message_id=message.id,
+            priority=message.priority,
+            delivery_mode=2 if message.persistent else 1,
+            application_headers=dict(message.properties),
+        )
+        self._pool.returned.clear()
+        try:
+            self._pool.control.basic_publish_confirm(sent, routing_key=queue.name, mandatory=True)
+        except amqp.ChannelError as closed:
+            return refused(str(closed))
+        except amqp.exceptions.MessageNacked:
+            return Error("internal", "the broker answered the message with basic.nack")
+        if self._pool.returned:
+            return refused(f"the broker returned the message: {self._pool.returned[0]}")
+        return OK
+
+    def _purge(self, operation: Purge) -> Error | None:
+        queue = self._now.queues.get(operation.queue)
+        if queue is None:
+            return _no_queue(operation)
+        try:
+            self._pool.control.queue_purge(queue.name)
+        except amqp.ChannelError as closed:
+            return refused(str(closed))
+        return OK
+
+    def _delete(self, operation: Delete) -> Error | None:
+        now = self._now
+        queue = now.queues.get(operation.queue)
+        if queue is None:
+            return _no_queue(operation)
+        try:
+            self._pool.control.queue_delete(queue.name)
+        except amqp.ChannelError as closed:
+            return refused(str(closed))
+        # The broker tells each consumer in its own time that the queue has gone, after all that the
+        # queue had delivered: the one thing here that is waited for, because it must come.
+        for consumer in sorted(queue.consumers):
+            actor = now.actors[now.consumers[consumer].channel]
+            while actor.connection.announces_cancelled_consumers and consumer in now.consumers:
+                actor.connection.drain_events()
+            now.forget_consumer(consumer)
+        now.unsettled = {
+            delivery: place
+            for delivery, place in now.unsettled.items()
+            if place.queue != operation.queue
+        }
+        del now.queues[operation.queue]
+        return OK
+
+    # With a channel.
+
+    def _actor(self, name: str) -> _Actor | None:
+        """Return the channel `name`, made by its first use, or None when there are too many."""
+        actor = self._now.actors.get(name)
+        if actor is None and len(self._now.actors) < CHANNELS_MAX:
+            connection = self._pool.take()
+            actor = self._now.actors[name] = _Actor(connection, connection.channel())
+        return actor
+
+    def _consume(self, operation: Consume) -> Error | None:
+        now, name = self._now, operation.consumer
+        queue = now.queues.get(operation.queue)
+        if (error := claims.unclaimed_consumer(operation)) is not None:
+            return error
+        if queue is None:
+            return _no_queue(operation)
+        if name in now.consumers:
+            return refused(f"consumer {name} is in use")
+        if (actor := self._actor(operation.channel)) is None:
+            return refused(f"there are {CHANNELS_MAX} channels already")
+        now.consumers_made += 1
+        # A tag of ours, since the protocol's names may be longer than AMQP allows.
+        tag = f"c{now.consumers_made}"
+        # All is in place before the broker answers, since it may deliver in the same breath.
+        now.consumers[name] = _Place(operation.channel, operation.queue, tag)
+        actor.consumers.add(name)
+        queue.consumers.add(name)
+        actor.channel.callbacks[tag] = take = functools.partial(self._delivered, operation)
+        actor.channel.basic_qos(0, operation.credit.messages or 0, False)
+        actor.channel.basic_consume(
+            queue.name,
+            tag,
+            no_ack=operation.mode == "automatic",
+            callback=take,
+            on_cancel=lambda _tag: self._closed_by_broker(name),
+        )
+        return OK
+
+    def _cancel(self, operation: Cancel) -> Error | None:
+        place = self._now.consumers.get(operation.consumer)
+        if place is None:
+            return refused(f"there is no consumer {operation.consumer}")
+        channel = self._now.actors[place.channel].channel
+        take = channel.callbacks[place.tag]
+        channel.basic_cancel(place.tag)
+        # py-amqp would quietly return a delivery that comes after this, and hide a fault.
+        channel.callbacks[place.tag] = take
+        self._now.forget_consumer(operation.consumer)
+        return OK
+
+    def _get(self, operation: Get) -> Error | None:
+        queue = self._now.queues.get(operation.queue)
+        if queue is None:
+            return _no_queue(operation)
+        if (actor := self._actor(operation.channel)) is None:
+            return refused(f"there are {CHANNELS_MAX} channels already")
+        message = actor.channel.basic_get(queue.name, no_ack=operation.mode == "automatic")
+        if message is not None:
+            self._delivered(operation, message)
+        return OK
+
+    def _settle(self, operation: Settlement) -> Error | None:
+        place = self._now.unsettled.pop(operation.delivery, None)
+        if place is None:
+            return refused(f"there is no unsettled delivery {operation.delivery}")
+        channel = self._now.actors[place.channel].channel
+        match operation:
+            case Acknowledge():
+                channel.basic_ack(place.tag)
+            case Release():
+                channel.basic_reject(place.tag, requeue=True)
+            case Reject():
+                channel.basic_reject(place.tag, requeue=False)
+            case _:
+                assert_never(operation)
+        channel.queue_declare(self._now.queues[place.queue].name, passive=True)
+        return OK
+
+    def _close_channel(self, operation: CloseChannel) -> Error | None:
+        now, name = self._now, operation.channel
+        actor = now.actors.get(name)
+        if actor is None:
+            return OK
+        # What is on its way to the channel would go back unseen, but marked as redelivered.
+        self._drain()
+        actor.channel.close()
+        held = [delivery for delivery, place in now.unsettled.items() if place.channel == name]
+        touched = {now.unsettled.pop(delivery).queue for delivery in held}
+        for consumer in sorted(actor.consumers):
+            now.forget_consumer(consumer)
+        del now.actors[name]
+        self._pool.give_back(actor.connection)
+        # RabbitMQ returns the messages before it answers, but AMQP does not ask that of a broker.
+        for queue in sorted(touched):
+            self._pool.control.queue_declare(now.queues[queue].name, passive=True)
+        return OK
+
+    def _drain(self) -> Error | None:
+        for actor in self._now.actors.values():
+            if actor.consumers:
+                actor.channel.basic_qos(0, 0, False)
+        return OK
+
+    # What the broker tells.
+
+    def _delivered(self, taker: Consume | Get, message: amqp.Message) -> None:
+        now = self._now
+        now.deliveries_made += 1
+        delivery = f"d{now.deliveries_made}"
+        about = message.delivery_info
+        if taker.mode == "acknowledge":
+            place = _Place(taker.channel, taker.queue, about["delivery_tag"])
+            now.unsettled[delivery] = place
+        now.told.append(
+            Delivered(
+                delivery=delivery,
+                consumer=taker.consumer if isinstance(taker, Consume) else None,
+                queue=taker.queue,
+                message=str(message.properties.get("message_id", "")),
+                redelivered=bool(about["redelivered"]),
+            )
+        )
+
+    def _closed_by_broker(self, consumer: str) -> None:
+        self._now.told.append(ConsumerClosed(consumer=consumer))
+        self._now.forget_consumer(consumer)
+
+    # From one example to the next.
+
+    def _reset(self) -> Answer:
+        # Half of the time is for leaving, the other half for connecting anew where that fails.
+        self._deadline.start(ANSWER_DEADLINE_S / 2)
+        left = False
+        if self._now.fault is None:
+            with contextlib.suppress(amqp.AMQPError, OSError):
+                self._leave()
+                left = True
+        error = None if left else self._begin_anew()
+        self._now = _Example()
+        if error is not None:
+            self._now.fault = refused("the broker cannot be reached; reset to try again")
+        return Answer(error=error)
+
+    def _leave(self) -> None:
+        # Channels first: a queue that goes would tell its consumers.
+        for actor in self._now.actors.values():
+            actor.channel.close()
+            self._pool.give_back(actor.connection)
+        self._delete_queues()
+
+    def _delete_queues(self) -> None:
+        while self._to_delete:
+            self._pool.control.queue_delete(self._to_delete[-1])
+            self._to_delete.pop()
+
+    def _begin_anew(self) -> Error | None:
+        self._deadline.start(ANSWER_DEADLINE_S / 2)
+        try:
+            self._pool.renew()
+            self._delete_queues()
+        except CandidateUnavailable as unavailable:
+            return Error("crashed", str(unavailable))
+        except (amqp.AMQPError, OSError) as lost:
+            return Error("internal", f"the new connection was lost at once: {described(lost)}")
+        return OK
+
+
+def _no_queue(operation: Publish | Purge | Delete | Consume | Get) -> Error:
+    return refused(f"there is no queue {operation.queue}")
+
+
+def _lost(lost: Exception) -> tuple[Error, Error]:
+    """Return the error to answer, and the one for whatever is asked before the next reset.
+
+    A broker that names a reason for closing the connection is still there, and says that it is a
+    matter of this connection; one that hangs up, or is being shut down, has gone.
+    """
+    spoke = isinstance(lost, amqp.exceptions.ConnectionError)
+    if spoke and not isinstance(lost, amqp.ConnectionForced):
+        error = Error("internal", f"the connection was lost: {described(lost)}")
+        return error, error
+    return Error("crashed", described(lost)), refused("the broker went down; reset to go on")
