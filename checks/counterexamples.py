@@ -1,0 +1,156 @@
+"""Counterexamples: a trace that breaks a promise, ready to be read, kept in a file, and replayed.
+
+The file holds the moves, what was answered, and how sure it is that there is nothing shorter. It is
+decoded into typed structures and refused with line or field, as everything is that comes from
+outside.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brokerproof.checks.explanations import expected_and_seen
+from brokerproof.checks.findings import Run, Told
+from brokerproof.checks.moves import Move, text_of
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event
+from brokerproof.spec.requirements import catalogue
+
+Grade: TypeAlias = Literal["product", "not certified"]
+
+
+class Certificate(msgspec.Struct, frozen=True, kw_only=True):
+    """How sure it is that no trace is shorter: the grade of the search, or why there was none."""
+
+    grade: Grade
+    scope: str = ""
+    operations: int = 0
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.grade == "not certified":
+            return f"not certified as shortest: {self.reason}"
+        return (
+            f"no failing trace of fewer than {self.operations} operations exists in the scope "
+            f'"{self.scope}" ({self.grade} search)'
+        )
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One numbered step: the move and what was answered."""
+
+    move: Move
+    answered: str
+
+
+class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace that breaks a requirement, and what was expected and seen at its last step."""
+
+    format: Literal["brokerproof-counterexample/1"]
+    candidate: str
+    requirement: str
+    expected: str
+    seen: str
+    witnesses: tuple[str, ...]
+    steps: tuple[Line, ...]
+    certificate: Certificate
+    also: tuple[str, ...] = ()
+    seed: int | None = None
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves to replay."""
+        return tuple(line.move for line in self.steps)
+
+    @property
+    def summary(self) -> str:
+        """What was expected and seen, in one line."""
+        return f"expected {self.expected}; seen {self.seen}"
+
+
+class UnreadableCounterexample(Exception):
+    """A file is not a counterexample; the message is one line with the place and the reason."""
+
+
+def counterexample_of(
+    address: str, run: Run, certificate: Certificate, seed: int | None = None
+) -> Counterexample:
+    """Return the counterexample that a failing run is."""
+    assert run.broken is not None
+    expected, seen = expected_and_seen(run.broken)
+    return Counterexample(
+        format="brokerproof-counterexample/1",
+        candidate=address,
+        requirement=run.broken.requirement,
+        expected=expected,
+        seen=seen,
+        witnesses=run.broken.witnesses,
+        steps=tuple(Line(told.move, answer_text(told.answer)) for told in run.steps),
+        certificate=certificate,
+        also=run.broken.also,
+        seed=seed,
+    )
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer in a few words, as counterexamples print it."""
+    parts = [event_text(event) for event in answer.events]
+    if answer.error is not None:
+        parts.append(f"{answer.error.code}: {answer.error.message}".rstrip(": "))
+    return ", ".join(parts) or "ok"
+
+
+def event_text(event: Event) -> str:
+    """Return an event in a few words."""
+    match event:
+        case Delivered(consumer=consumer, message=message, redelivered=redelivered):
+            again = " redelivered" if redelivered else ""
+            return f"{message}{again} → {consumer or 'the get'}"
+        case ConsumerClosed(consumer=consumer):
+            return f"{consumer} closed"
+        case _:
+            return f"{event.queue} deleted"
+
+
+def step_text(told: Told) -> tuple[str, str]:
+    """Return a step's move and answer as text."""
+    return text_of(told.move), answer_text(told.answer)
+
+
+def text_of_counterexample(found: Counterexample) -> str:
+    """Return a counterexample as the terminal shows it."""
+    requirement = catalogue()[found.requirement]
+    moves = [text_of(move) for move in found.moves]
+    width = max(map(len, moves), default=0)
+    lines = [f"{found.requirement} ({requirement.level.value}): {requirement.statement}"]
+    lines += [f"  source: {source}" for source in requirement.sources]
+    lines += [
+        f"  {number:>2}  {move:<{width}}  {line.answered}"
+        for number, (move, line) in enumerate(zip(moves, found.steps, strict=True), 1)
+    ]
+    lines += [
+        f"      expected  {found.expected}",
+        f"      seen      {found.seen}",
+        f"  {found.certificate}",
+    ]
+    return "\n".join(lines)
+
+
+def write(found: Counterexample, folder: Path) -> Path:
+    """Write a counterexample below a folder and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{found.requirement}.json"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    return path
+
+
+def read(path: Path) -> Counterexample:
+    """Return the counterexample of a file; raises `UnreadableCounterexample`."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Counterexample)
+    except OSError as error:
+        raise UnreadableCounterexample(f"{path}: {error.strerror or error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableCounterexample(f"{path}: not a counterexample: {error}") from error

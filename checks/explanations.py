@@ -1,0 +1,72 @@
+"""What was expected and what was seen, in words, at the moment when a promise was broken.
+
+The expectation is not written here: it is asked of the contract, by trying every entry that could
+have been given in the latest case that the observations allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.book import CONTRACT, Book
+from brokerproof.checks.oracle import Breach, Moment
+from brokerproof.models.language.pointwise import World
+
+
+def expected_and_seen(breach: Breach) -> tuple[str, str]:
+    """Return what the contract allowed at that moment, and what happened instead."""
+    moment = breach.moment
+    if moment is None:
+        return "an answer that the protocol allows", breach.reason
+    if breach.requirement in ("nothing-lost", "close-releases", "browser-takes-nothing"):
+        return f"{breach.witnesses[0]} to be there for somebody", breach.reason
+    book, (name, arguments) = moment.book, moment.step
+    world = _latest(moment)
+    match name:
+        case "deliver" | "browse" | "get":
+            who, entry, redelivered = arguments
+            what = book.name_of_entry(entry) + _flag(redelivered)
+            lawful = list(_lawful(book, world, name, who)) if world is not None else []
+            return " or ".join(lawful) or _nothing(name), f"{what} {_to(book, who, name)}"
+        case "get_nothing":
+            lawful = list(_lawful(book, world, "get", arguments[0])) if world is not None else []
+            return " or ".join(lawful) or "a message", "nothing"
+        case "quiesce":
+            return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
+        case _:
+            return "an operation that is possible", name
+
+
+def _latest(moment: Moment) -> World | None:
+    for row in reversed(moment.window.rows):
+        for world, _, _ in sorted(row.cases, key=repr):
+            return world
+    return None
+
+
+def _lawful(book: Book, world: World, action: str, who: int) -> Iterator[str]:
+    for name, entry in book.messages.items():
+        for redelivered in (0, 1):
+            worlds, _ = CONTRACT.take(book.frame, world, action, (who, entry, redelivered))
+            if worlds:
+                yield name + _flag(redelivered)
+
+
+def _flag(redelivered: int) -> str:
+    return " (redelivered)" if redelivered else ""
+
+
+def _nothing(action: str) -> str:
+    return "nothing to be shown" if action == "browse" else "nothing to be given"
+
+
+def _to(book: Book, who: int, action: str) -> str:
+    names = [name for name, element in book.consumers.items() if element == who]
+    if not names:
+        return "to the get"
+    return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"
+
+
+def _owed(breach: Breach) -> str:
+    shown = breach.requirement == "browser-sees-all"
+    return "to be shown to a browser" if shown else "to be given to a consumer that is free"

@@ -1,0 +1,92 @@
+"""`brokerproof explore`: every state of a model in a scope.
+
+Owns the words for an exploration's results. Exit status: 0 all states visited and all invariants
+held, 1 an invariant failed, 2 the arguments do not fit, 3 the search ended before all states were
+visited.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from brokerproof.checks.model_argument import MODEL
+from brokerproof.models.catalogue import CATALOGUE, Listed
+from brokerproof.models.language.model import ModelError, System, trace
+from brokerproof.models.language.scope import Scope, default_scope
+from brokerproof.models.language.traces import trace_text
+
+if TYPE_CHECKING:
+    from brokerproof.models.language.explorer import Exploration, Progress
+
+
+@click.command("explore")
+@click.argument("model", type=MODEL)
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    help="So many elements in each family, instead of the model's own scope.",
+)
+@click.option(
+    "--limit-states", type=click.IntRange(min=1), help="Stop after so many different states."
+)
+def explore(model: str, size: int | None, limit_states: int | None) -> None:
+    """Visit every state of MODEL in a scope and check its invariants in each.
+
+    A violation comes with a shortest way to it. Ctrl-C shows what was found so far.
+    """
+    # NumPy and the explorer take a moment to load, and no other command of the program needs them.
+    from brokerproof.models.language import explorer  # noqa: PLC0415
+
+    listed = CATALOGUE[model]
+    system = trace(listed.model)
+    progress = _show_progress if sys.stderr.isatty() else None
+    try:
+        scope = _resized(system, listed, size) if size else listed.scope
+        found = explorer.explore(system, scope, limit_states=limit_states, progress=progress)
+    except ModelError as error:
+        raise click.UsageError(str(error)) from error
+    finally:
+        if progress:
+            click.echo("\r\033[K", nl=False, err=True)
+    for line in _lines(model, system, found):
+        click.echo(line)
+    if found.violation:
+        raise SystemExit(1)
+    if found.incomplete:
+        raise SystemExit(3)
+
+
+def _resized(system: System, listed: Listed, size: int) -> Scope:
+    """Return the scope of that size; what has one value for all indices stays fixed."""
+    plain = default_scope(system, size)
+    fixed = {n: value for n, value in listed.scope.fixed.items() if isinstance(value, int)}
+    return Scope(plain.sizes, plain.integers, fixed)
+
+
+def _show_progress(progress: Progress) -> None:
+    line = f"depth {progress.depth}, {progress.states:,} states, {progress.seconds:.0f} s"
+    click.echo(f"\r\033[K{line}", nl=False, err=True)
+
+
+def _lines(model: str, system: System, found: Exploration) -> Iterator[str]:
+    yield f"{model} in the scope {found.scope}"
+    yield f"  states       {found.states:,}"
+    yield f"  transitions  {found.transitions:,}"
+    yield f"  depth        {found.depth}"
+    rate = found.states / max(found.seconds, 1e-9)
+    yield f"  rate         {rate:,.0f} states/s, {found.seconds:.2f} s"
+    if found.incomplete:
+        yield f"  incomplete   {found.incomplete}"
+    yield f"  actions never taken: {', '.join(found.never_taken) or 'none'}"
+    if found.violation:
+        steps = len(found.violation.trace) - 1
+        yield f"  broken: {found.violation.invariant}, after {steps} steps and no fewer"
+        text = trace_text(found.violation.trace)
+        yield from (f"    {line}" for line in text.splitlines())
+        return
+    yield "  invariants held:" if not found.incomplete else "  invariants held so far:"
+    yield from (f"    {statement.name}" for statement in system.invariants)

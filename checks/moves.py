@@ -1,0 +1,97 @@
+"""Moves: the steps of a trace, in names that mean the same to every broker.
+
+Owns the one difference between an operation and a step of a trace: a settlement names the message
+that is held, not the delivery, whose id each broker chooses anew. So a trace found on one broker
+can be replayed on another.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brokerproof.checks.book import Book
+from brokerproof.spec.operations import (
+    Acknowledge,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Get,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    Restart,
+    SetCredit,
+    name_of,
+)
+
+SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
+
+_SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
+    "acknowledge": Acknowledge,
+    "release": Release,
+    "reject": Reject,
+}
+
+
+class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="settle"):
+    """Settle the delivery through which a message is held; nothing happens if nobody holds it."""
+
+    how: SettlementName
+    message: str
+
+
+Move: TypeAlias = (
+    Declare
+    | Publish
+    | Consume
+    | SetCredit
+    | Cancel
+    | Get
+    | Settle
+    | CloseChannel
+    | Purge
+    | Delete
+    | Crash
+    | Restart
+    | Drain
+)
+
+
+def operation_of(move: Move, book: Book) -> Operation | None:
+    """Return the operation that a move is now; None for settling what nobody holds."""
+    if not isinstance(move, Settle):
+        return move
+    delivery = book.delivery_of(move.message)
+    return None if delivery is None else _SETTLEMENTS[move.how](delivery=delivery)
+
+
+def text_of(move: Move) -> str:
+    """Return a move in a few words, as counterexamples print it."""
+    match move:
+        case Settle(how=how, message=message):
+            return f"{how} {message}"
+        case Declare(queue=queue, order=order):
+            kind = str(order.__struct_config__.tag)
+            levels = getattr(order, "levels", None)
+            return f"declare {queue} {kind}" + (f" levels={levels}" if levels else "")
+        case Publish(queue=queue, message=message):
+            return f"publish {message.id} to {queue} priority={message.priority}"
+        case Consume(channel=channel, queue=queue, consumer=consumer, mode=mode, credit=credit):
+            window = "unlimited" if credit.messages is None else credit.messages
+            return f"consume {queue} as {consumer} on {channel} mode={mode} credit={window}"
+        case Get(channel=channel, queue=queue, mode=mode):
+            return f"get from {queue} on {channel} mode={mode}"
+        case Cancel(consumer=consumer):
+            return f"cancel {consumer}"
+        case CloseChannel(channel=channel):
+            return f"close_channel {channel}"
+        case _:
+            return name_of(move)

@@ -1,0 +1,198 @@
+"""Where told events may have happened: every placement that the protocol allows, followed at once.
+
+Events may be withheld until `drain` (driver protocol 1, rules 1 and 2), so an event told now may
+have happened before operations that were answered long ago. A `Window` keeps one row for each
+operation since the last moment when nothing was outstanding; row i holds every case in which the
+operations up to i have happened and all told events have been placed no later than there. A told
+event makes a new column::
+
+    placed[i] = event(old[i])  or  operation i (placed[i-1])
+
+Nothing is guessed ahead: an event is placed when it is told, in every row where the contract allows
+it. So the cost is rows times events, and for a broker that tells promptly there is one row. When a
+column is empty in every row, no order of events and operations that the protocol permits is lawful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from brokerproof.models.language.pointwise import Blame, Frame, Pointwise, World, merged
+
+Step: TypeAlias = tuple[str, tuple[int, ...]]
+"""An action of the contract and its arguments."""
+
+Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
+"""A possible world, the recommendations not followed so far, and the floating steps taken."""
+
+Cases: TypeAlias = frozenset[Case]
+
+CASES_MAX = 4096
+"""More possible worlds than this are not followed: the rest of the run is inconclusive."""
+
+
+class TooManyCases(Exception):
+    """The observations leave more possibilities open than are followed."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The contract, and the labels that a broker is only advised to keep."""
+
+    contract: Pointwise
+    advised: frozenset[str]
+
+    def apply(
+        self,
+        frame: Frame,
+        cases: Iterable[Case],
+        step: Step,
+        floating: tuple[Step, ...] = (),
+        *,
+        as_floating: bool = False,
+    ) -> tuple[Cases, list[Blame]]:
+        """Return the cases after a step, and what was to blame where it was impossible.
+
+        The cases returned are closed under the floating steps: any of them may have followed.
+        """
+        name, arguments = step
+        after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
+        blames: list[Blame] = []
+        for world, departed, taken in cases:
+            worlds, to_blame = self.contract.take(frame, world, name, arguments, self.advised)
+            blames.extend(to_blame)
+            key = taken | {step} if as_floating else taken
+            for following, labels in worlds:
+                after.setdefault((departed | labels, key), []).append(following)
+        found = frozenset(
+            (world, *key) for key, worlds in after.items() for world in merged(worlds)
+        )
+        if len(found) > CASES_MAX:
+            raise TooManyCases(f"more than {CASES_MAX} possible worlds")
+        return self.closed(frame, found, floating), blames
+
+    def closed(self, frame: Frame, cases: Cases, floating: tuple[Step, ...]) -> Cases:
+        """Return the cases and those in which some floating steps happened after them."""
+        for step in floating:
+            ready = frozenset(case for case in cases if step not in case[2])
+            happened, _ = self.apply(frame, ready, step, as_floating=True)
+            cases |= happened
+        return cases
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cases after one operation, and the step that led to it from the row before."""
+
+    cases: Cases
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """No placement is lawful: the step that has none, and the least that is to blame for it."""
+
+    step: Step
+    blame: Blame
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows that an event told now may belong to; immutable, so that a search can fork it.
+
+    `floating` are steps of operations whose outcome is unknown: each may happen once, at any row,
+    until the next drain. `floors` say from which row on a consumer's events can lie, since its
+    cancel told all before.
+    """
+
+    rows: tuple[Row, ...]
+    floating: tuple[Step, ...] = ()
+    floors: tuple[tuple[int, int], ...] = ()
+
+    def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[Window, Failure | None]:
+        """Add an operation that took effect after all that happened so far."""
+        cases, _ = rules.apply(frame, self.rows[-1].cases, step, self.floating)
+        window = Window((*self.rows, Row(cases, step)), self.floating, self.floors)
+        trimmed = window.trimmed(rules, frame)
+        return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
+
+    def why_last_row_is_empty(self, rules: Rules, frame: Frame) -> Failure:
+        """Return the operation that the last possible cases could not take."""
+        for index in range(len(self.rows) - 1, 0, -1):
+            step, cases = self.rows[index].step, self.rows[index - 1].cases
+            if cases and step is not None:
+                _, blames = rules.apply(frame, cases, step)
+                return Failure(step, least(blames))
+        raise AssertionError("no row of this window had any case")
+
+    def maybe(self, rules: Rules, frame: Frame, step: Step) -> Window:
+        """Add an operation that may take effect at any time until the next drain, or never."""
+        floating = (*self.floating, step)
+        last = Row(rules.closed(frame, self.rows[-1].cases, floating), self.rows[-1].step)
+        return Window((*self.rows[:-1], last), floating, self.floors)
+
+    def place(
+        self, rules: Rules, frame: Frame, step: Step, floor: int = 0
+    ) -> tuple[Window, Failure | None]:
+        """Place a told event in every row from `floor` on where it is lawful."""
+        rows: list[Row] = []
+        blames: list[Blame] = []
+        carried: Cases = frozenset()
+        for index, row in enumerate(self.rows):
+            cases: Cases = frozenset()
+            if row.step is not None and carried:
+                cases, _ = rules.apply(frame, carried, row.step, self.floating)
+            if index >= floor:
+                here, to_blame = rules.apply(frame, row.cases, step, self.floating)
+                blames.extend(to_blame)
+                cases |= here
+            rows.append(Row(cases, row.step))
+            carried = cases
+        window = Window(tuple(rows), self.floating, self.floors)
+        trimmed = window.trimmed(rules, frame)
+        if trimmed.alive:
+            return trimmed, None
+        if window.alive:
+            blames.insert(0, window.why_last_row_is_empty(rules, frame).blame)
+        return trimmed, Failure(step, least(blames))
+
+    def departures(self) -> frozenset[str]:
+        """Return the recommendations that were not followed in any case that is left."""
+        cases = [labels for row in self.rows for _, labels, _ in row.cases]
+        return frozenset.intersection(*cases) if cases else frozenset()
+
+    @property
+    def alive(self) -> bool:
+        """Whether any case is left in any row."""
+        return any(row.cases for row in self.rows)
+
+    def trimmed(self, rules: Rules, frame: Frame) -> Window:
+        """Drop leading rows in which no event told later can lie."""
+        first = 0
+        while first < len(self.rows) - 1 and not _may_move(rules, frame, self.rows[first].cases):
+            first += 1
+        if not first:
+            return self
+        floors = tuple((who, row - first) for who, row in self.floors if row > first)
+        rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
+        return Window(rows, self.floating, floors)
+
+
+def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:
+    """Whether the broker could still give somebody something in one of the cases."""
+    for world, _, _ in cases:
+        resting, _ = rules.contract.take(frame, world, "rest", ())
+        if not resting or resting[0][0] != world:
+            return True
+    return False
+
+
+def least(blames: Iterable[Blame]) -> Blame:
+    """Return the smallest of several explanations, the last of equals (the latest placement)."""
+    best: Blame = {}
+    for blame in blames:
+        if "" not in blame and blame and (not best or len(blame) <= len(best)):
+            best = blame
+    return best

@@ -1,0 +1,64 @@
+"""Replay: a counterexample run again, on any candidate, and compared step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from brokerproof.checks.counterexamples import Counterexample, answer_text
+from brokerproof.checks.explanations import expected_and_seen
+from brokerproof.checks.findings import Run, play
+from brokerproof.checks.moves import text_of
+from brokerproof.checks.oracle import Unfollowable
+from brokerproof.checks.subjects import Subject
+from brokerproof.spec.operations import Drain
+
+
+class Replay(Enum):
+    """What came of running a counterexample again."""
+
+    KEPT = "kept"
+    SAME = "broken again"
+    OTHER = "another promise broken"
+    UNFOLLOWED = "not decided"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The outcome, and the lines that tell it."""
+
+    outcome: Replay
+    lines: tuple[str, ...]
+
+
+def replay_on(found: Counterexample, subject: Subject) -> Replayed:
+    """Run a counterexample on a subject; raises `CannotStart`."""
+    candidate, oracle = subject.fresh()
+    try:
+        run = play(candidate, oracle, [*found.moves, Drain()], strictly=True)
+    except Unfollowable as error:
+        return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
+    outcome = _outcome(found, run)
+    lines = [f"{found.requirement} on {subject.address}"]
+    width = max((len(text_of(move)) for move in found.moves), default=0)
+    for number, told in enumerate(run.steps, 1):
+        now = answer_text(told.answer)
+        line = f"  {number:>2}  {text_of(told.move):<{width}}  {now}"
+        then = found.steps[number - 1].answered if number <= len(found.steps) else now
+        lines.append(line if now == then else f"{line}    (then: {then})")
+    lines += _ending(found, run, outcome)
+    return Replayed(outcome, tuple(lines))
+
+
+def _outcome(found: Counterexample, run: Run) -> Replay:
+    if run.broken is None:
+        return Replay.KEPT
+    return Replay.SAME if run.broken.requirement == found.requirement else Replay.OTHER
+
+
+def _ending(found: Counterexample, run: Run, outcome: Replay) -> list[str]:
+    if run.broken is None:
+        return [f"  kept: {found.requirement} holds on this trace"]
+    expected, seen = expected_and_seen(run.broken)
+    lines = [f"      expected  {expected}", f"      seen      {seen}"]
+    return [*lines, f"  {outcome.value}: {run.broken.requirement}"]

@@ -1,0 +1,282 @@
+"""The stateful stage: large and mixed runs, drawn by Hypothesis, judged by the same oracle.
+
+Draws never depend on what the broker did: every rule draws plain numbers and takes them modulo what
+there is, and a rule that means nothing at that moment does nothing. So an example can be shrunk and
+replayed on a broker that answers differently the second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import seed as hypothesis_seed
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from brokerproof.checks.book import Book
+from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.findings import Run, Told, is_advice, named_by_census, step
+from brokerproof.checks.moves import Move, Settle, SettlementName
+from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
+from brokerproof.checks.scopes import Kind, kinds_for
+from brokerproof.checks.subjects import Subject
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.operations import (
+    Cancel,
+    CloseChannel,
+    Consume,
+    Declare,
+    Drain,
+    Get,
+    GetMode,
+    Publish,
+)
+
+MESSAGES_MAX = 24
+CONSUMERS_MAX = 6
+CHANNELS = ("ch0", "ch1", "ch2")
+STEPS = 40
+ROUNDS_MAX = 12
+"""How many different promises one run of the stage looks for before it stops."""
+
+KindOfMove: TypeAlias = Literal[
+    "publish", "consume", "get", "settle", "cancel", "close_channel", "drain"
+]
+
+# How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
+_WEIGHTS: dict[KindOfMove, int] = {
+    "publish": 6,
+    "settle": 5,
+    "drain": 3,
+    "get": 2,
+    "consume": 2,
+    "close_channel": 1,
+    "cancel": 1,
+}
+_KINDS_OF_MOVES = tuple(kind for kind, weight in _WEIGHTS.items() for _ in range(weight))
+_SETTLEMENTS: tuple[SettlementName, ...] = ("release", "acknowledge", "release", "reject")
+_NUMBER = st.integers(0, 59)
+
+
+@dataclass
+class Sampling:
+    """What the stateful stage did and found."""
+
+    examples: int = 0
+    operations: int = 0
+    unfollowed: int = 0
+    stopped_by: str = ""
+    exercised: Counter[str] = field(default_factory=Counter)
+    broken: dict[str, Run] = field(default_factory=dict)
+
+
+class _Found(AssertionError):
+    """A promise was broken; Hypothesis shrinks the example that raised this."""
+
+
+class _Interrupted(BaseException):
+    """The stage was asked to stop; nothing that Hypothesis would want to shrink."""
+
+
+def sample(
+    subject: Subject,
+    seed: int,
+    examples: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Sampling], None] = lambda _: None,
+) -> Sampling:
+    """Draw examples until so many were judged; a promise found broken is left out from then on."""
+    found = Sampling()
+    while found.examples < examples and len(found.broken) < ROUNDS_MAX:
+        known = frozenset(found.broken)
+        machine = _machine(subject, found, known, interrupted, progress)
+        hypothesis_seed(seed + len(known))(machine)
+        try:
+            # Hypothesis prints the failing example; ours is printed as a counterexample instead.
+            with contextlib.redirect_stdout(io.StringIO()):
+                run_state_machine_as_test(machine, settings=_settings(examples - found.examples))
+        except _Interrupted:
+            found.stopped_by = interrupted()
+            break
+        except (_Found, Flaky):
+            if frozenset(found.broken) == known:
+                raise
+            continue
+        break
+    return found
+
+
+def _settings(examples: int) -> settings:
+    return settings(
+        max_examples=max(1, examples),
+        stateful_step_count=STEPS,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+
+
+class _Example:
+    """One run of the candidate: moves are made and judged until a promise is broken."""
+
+    def __init__(self, subject: Subject, found: Sampling, known: frozenset[str]) -> None:
+        self.found, self.known = found, known
+        self.steps: list[Told] = []
+        self.over = False
+        try:
+            self.candidate, self.oracle = subject.fresh()
+        except CannotStart as error:
+            if "protocol" not in known:
+                found.broken["protocol"] = Run((), Breach("protocol", str(error)))
+                raise _Found(str(error)) from error
+            self.over = True
+
+    def make(self, move: Move) -> None:
+        """Make a move and judge it."""
+        if self.over:
+            return
+        before = self.oracle.fork()
+        try:
+            told, breaches = step(self.candidate, self.oracle, move)
+        except Unfollowable:
+            self.found.unfollowed += 1
+            self.over = True
+            return
+        if told is None:
+            return
+        self.steps.append(told)
+        self.found.operations += 1
+        for breach in breaches:
+            self._judge(breach, before)
+
+    def _judge(self, breach: Breach, before: Oracle) -> None:
+        """File a breach; end the example with an error if its promise is new."""
+        broken = self.found.broken
+        if is_advice(breach):
+            broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
+            return
+        self.over = True
+        named = named_by_census(self.candidate, before, breach)
+        if named.requirement in self.known:
+            return
+        # What Hypothesis shrinks to another promise replaces what it began with.
+        for requirement in [k for k, run in broken.items() if k not in self.known]:
+            if not _advised(broken[requirement]):
+                del broken[requirement]
+        broken[named.requirement] = Run(tuple(self.steps), named)
+        raise _Found(named.requirement)
+
+    def end(self) -> None:
+        """Come to rest, and count the example."""
+        self.make(Drain())
+        self.found.examples += 1
+        if hasattr(self, "oracle"):
+            self.found.exercised.update(self.oracle.exercised)
+
+
+def _machine(
+    subject: Subject,
+    found: Sampling,
+    known: frozenset[str],
+    interrupted: Callable[[], str],
+    progress: Callable[[Sampling], None],
+) -> type[RuleBasedStateMachine]:
+    claims = subject.hello.capabilities
+    orders: list[Order] = [Fifo()] if "fifo" in claims.orders else []
+    if "priority" in claims.orders:
+        orders += [Priority(n) for n in range(1, claims.priority_levels + 1)]
+    chooser = _Chooser(kinds_for(claims), claims.get)
+
+    class Machine(RuleBasedStateMachine):
+        """One example, drawn move by move."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            if interrupted():
+                raise _Interrupted
+            self.example = _Example(subject, found, known)
+
+        @initialize(order=_NUMBER, two=st.booleans())
+        def declare(self, order: int, two: bool) -> None:
+            """Make one queue or two, of any order that is claimed."""
+            for number in range(2 if two else 1):
+                chosen = orders[(order + number) % len(orders)]
+                self.example.make(Declare(queue=f"q{number}", order=chosen))
+
+        @rule(kind=st.integers(0, len(_KINDS_OF_MOVES) - 1), which=_NUMBER, how=_NUMBER)
+        def move(self, kind: int, which: int, how: int) -> None:
+            """Make one move of a drawn kind, if it means anything now."""
+            if not self.example.over:
+                book = self.example.oracle.book
+                drawn = chooser.move(_KINDS_OF_MOVES[kind], which, how, book)
+                if drawn is not None:
+                    self.example.make(drawn)
+
+        def teardown(self) -> None:
+            """Come to rest."""
+            self.example.end()
+            progress(found)
+
+    return Machine
+
+
+def _advised(run: Run) -> bool:
+    return run.broken is not None and is_advice(run.broken)
+
+
+@dataclass(frozen=True)
+class _Chooser:
+    """Turns two drawn numbers into a move of a kind that is possible now, or none."""
+
+    kinds: tuple[Kind, ...]
+    gets: bool
+
+    def move(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
+        """Return the move; `which` chooses among what there is, `how` among the ways."""
+        queue = _pick(book.queues, which)
+        channel = CHANNELS[how % len(CHANNELS)]
+        match kind:
+            case "publish" if len(book.messages) < MESSAGES_MAX:
+                message = Message(id=f"m{len(book.messages)}", priority=how % 10)
+                return Publish(queue=queue, message=message)
+            case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
+                chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
+                return Consume(
+                    channel=channel,
+                    queue=queue,
+                    consumer=f"c{len(book.consumers)}",
+                    mode=chosen.mode,
+                    credit=Credit(chosen.credit),
+                )
+            case "get" if self.gets:
+                automatic = how // len(CHANNELS) % 4 == 0
+                mode: GetMode = "automatic" if automatic else "acknowledge"
+                return Get(channel=channel, queue=queue, mode=mode)
+            case "settle" if book.held:
+                held = sorted(each.entry for each in book.held.values())
+                message_id = book.name_of_entry(held[which % len(held)])
+                return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message_id)
+            case "cancel" if book.active:
+                return Cancel(consumer=_pick(book.active, which))
+            case "close_channel" if book.channels:
+                return CloseChannel(channel=_pick(book.channels, which))
+            case "drain":
+                return Drain()
+            case _:
+                return None
+
+
+def _pick(names: dict[str, int] | frozenset[str], number: int) -> str:
+    ordered = sorted(names)
+    return ordered[number % len(ordered)]

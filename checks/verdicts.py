@@ -1,0 +1,108 @@
+"""Verdicts: what is said of each requirement, and why; never more than was seen.
+
+`kept` carries how often the requirement was really exercised, `broken` its counterexample,
+`inconclusive` its reason, and what the candidate does not claim is `not claimed`, never passed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from brokerproof.checks.counterexamples import Counterexample
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.requirements import Level, Requirement
+
+
+class Outcome(Enum):
+    """What can be said of a requirement."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    INCONCLUSIVE = "inconclusive"
+    NOT_CLAIMED = "not claimed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one requirement, and what it rests on."""
+
+    requirement: Requirement
+    outcome: Outcome
+    exercised: int = 0
+    reason: str = ""
+    counterexample: Counterexample | None = None
+
+
+@dataclass
+class Evidence:
+    """What the stages have seen, before anything is said of it."""
+
+    exercised: Counter[str] = field(default_factory=Counter)
+    broken: dict[str, Counterexample] = field(default_factory=dict)
+    masked: dict[str, str] = field(default_factory=dict)
+    cut_short: str = ""
+
+
+def is_claimed(requirement: Requirement, claims: Capabilities) -> bool:
+    """Whether a candidate's claims make the requirement apply to it."""
+    return all(
+        any(_claims(claims, alternative) for alternative in need.split("|"))
+        for need in requirement.needs
+    )
+
+
+def _claims(claims: Capabilities, need: str) -> bool:
+    name, _, value = need.partition(":")
+    claimed = getattr(claims, name)
+    if not value:
+        return bool(claimed)
+    return value in claimed if isinstance(claimed, tuple) else value == claimed
+
+
+def judge(
+    requirements: Mapping[str, Requirement], claims: Capabilities, evidence: Evidence
+) -> tuple[Verdict, ...]:
+    """Return a verdict for each requirement, in the order of the catalogue."""
+    return tuple(_judge(requirement, claims, evidence) for requirement in requirements.values())
+
+
+def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -> Verdict:
+    times = evidence.exercised[requirement.id]
+    if requirement.id in evidence.broken:
+        found = evidence.broken[requirement.id]
+        return Verdict(requirement, Outcome.BROKEN, times, found.summary, found)
+    if not is_claimed(requirement, claims):
+        return Verdict(requirement, Outcome.NOT_CLAIMED, times)
+    if requirement.id in evidence.masked:
+        by = evidence.masked[requirement.id]
+        reason = f"each trace that breaks it breaks {by} first"
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
+    if evidence.cut_short:
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.cut_short)
+    if not times:
+        reason = f"not exercised: {requirement.situation[0].lower()}{requirement.situation[1:]}"
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
+    return Verdict(requirement, Outcome.KEPT, times)
+
+
+class ExitStatus(Enum):
+    """What the process says to whoever called it."""
+
+    KEPT = 0
+    BROKEN = 1
+    CANNOT_RUN = 2
+    INCONCLUSIVE = 3
+
+
+def exit_status(
+    verdicts: tuple[Verdict, ...], *, strict: bool = False, accept_inconclusive: bool = False
+) -> ExitStatus:
+    """Return the status that verdicts amount to; recommendations count only when `strict`."""
+    binding = [v for v in verdicts if strict or v.requirement.level is Level.MUST]
+    if any(verdict.outcome is Outcome.BROKEN for verdict in binding):
+        return ExitStatus.BROKEN
+    open_ = any(verdict.outcome is Outcome.INCONCLUSIVE for verdict in binding)
+    return ExitStatus.INCONCLUSIVE if open_ and not accept_inconclusive else ExitStatus.KEPT
