@@ -1,0 +1,230 @@
+"""The tree is what the architecture says: packages listed, imports downwards, files short.
+
+Each rule is a function from a root to complaints, ``path:line: what is wrong``. It is held against
+this tree, where it must find nothing, and against a small broken one, where it must find the fault:
+a rule that cannot fail is no rule.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+DISTRIBUTION = "brokerproof"
+ROOT_FOLDER = "package"
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "spec": frozenset(),
+    "models": frozenset({"spec"}),
+    "reference": frozenset({"spec"}),
+    "candidates": frozenset({"spec"}),
+    "checks": frozenset({"spec", "models", "reference", "candidates"}),
+    "pipeline": frozenset({"spec", "models", "checks"}),
+}
+"""Which rooms each room may import besides itself; the root package may import anything."""
+
+VERSION = f"{DISTRIBUTION}.version"
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 60
+
+
+class Import(NamedTuple):
+    """One imported module, absolute, and the line that imports it."""
+
+    module: str
+    line: int
+
+
+def python_files(root: Path, *folders: str) -> Iterator[Path]:
+    """Yield the Python files below `folders` of `root`, of all that are there."""
+    for folder in folders:
+        if (root / folder).is_dir():
+            yield from sorted((root / folder).rglob("*.py"))
+
+
+def rooms(root: Path) -> list[str]:
+    """Return the folders that are mounted below the root package."""
+    return [room for room in MAY_IMPORT if (root / room).is_dir()]
+
+
+def imports_of(path: Path, package: str) -> Iterator[Import]:
+    """Yield what the file imports; a relative import counts from `package`, its own.
+
+    ``from a import b`` may import the module ``a.b`` or a name of ``a``: both are given as ``a.b``.
+    """
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield Import(name.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
+            base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
+            for name in node.names:
+                yield Import(f"{base}.{name.name}", node.lineno)
+
+
+def package_of(path: Path, root: Path) -> str:
+    """Return the package that a file of a room is in, such as ``brokerproof.models.language``."""
+    return ".".join([DISTRIBUTION, *path.parent.relative_to(root).parts])
+
+
+def unlisted_packages(root: Path) -> Iterator[str]:
+    """Complain about packages that a wheel would lack, or whose types users would not get."""
+    setuptools = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    listed, mapped = set(setuptools["packages"]), setuptools["package-dir"]
+    found = set()
+    for folder in sorted({path.parent for path in python_files(root, ROOT_FOLDER, *rooms(root))}):
+        where = folder.relative_to(root)
+        in_root = where.parts[0] == ROOT_FOLDER
+        name = ".".join((DISTRIBUTION, *(where.parts[1:] if in_root else where.parts)))
+        found.add(name)
+        if not (folder / "__init__.py").is_file():
+            yield f"{where}: has Python files and no __init__.py"
+        if not (folder / "py.typed").is_file():
+            yield f"{where}: has no py.typed"
+        if name not in listed:
+            yield f"pyproject.toml: packages lacks {name}"
+        if len(where.parts) == 1 and mapped.get(name) != str(where):
+            yield f"pyproject.toml: package-dir does not map {name} to {where}"
+    for name in sorted(listed - found):
+        yield f"pyproject.toml: packages names {name}, which does not exist"
+
+
+def imports_up(root: Path) -> Iterator[str]:
+    """Complain about imports of a room that does not lie below the importing one."""
+    for room in rooms(root):
+        for path in python_files(root, room):
+            for module, line in imports_of(path, package_of(path, root)):
+                if module.split(".")[0] != DISTRIBUTION:
+                    continue
+                target = (*module.split("."), "")[1]
+                is_version = room != "spec" and f"{module}.".startswith(f"{VERSION}.")
+                if target != room and target not in MAY_IMPORT[room] and not is_version:
+                    yield f"{path.relative_to(root)}:{line}: {room} may not import {module}"
+
+
+def imports_by_short_name(root: Path) -> Iterator[str]:
+    """Complain about rooms imported by the name of their folder, which loads a module twice."""
+    everywhere = (ROOT_FOLDER, *rooms(root), "tests", "examples", "benchmarks", "docs")
+    for path in python_files(root, *everywhere):
+        for module, line in imports_of(path, package_of(path, root)):
+            if (room := module.split(".")[0]) in MAY_IMPORT:
+                where = path.relative_to(root)
+                yield f"{where}:{line}: import {DISTRIBUTION}.{room}, not {room}"
+
+
+def undocumented_folders(root: Path) -> Iterator[str]:
+    """Complain about packages that do not say what belongs into them."""
+    for path in python_files(root, ROOT_FOLDER, *rooms(root)):
+        if path.name == "__init__.py" and not ast.get_docstring(ast.parse(path.read_text())):
+            yield f"{path.relative_to(root)}:1: say what belongs here, and what does not"
+
+
+def overlong_files(root: Path) -> Iterator[str]:
+    """Complain about files and functions of the distribution that nobody reads to the end."""
+    for path in python_files(root, ROOT_FOLDER, *rooms(root)):
+        text = path.read_text()
+        where = path.relative_to(root)
+        if (lines := len(text.splitlines())) > FILE_LINES_MAX:
+            yield f"{where}:{lines}: more than {FILE_LINES_MAX} lines; split the file"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                if (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES_MAX:
+                    yield f"{where}:{node.lineno}: {node.name} has {lines} lines; split it"
+
+
+RULES = (
+    unlisted_packages,
+    imports_up,
+    imports_by_short_name,
+    undocumented_folders,
+    overlong_files,
+)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_tree_keeps_the_rule(rule: Callable[[Path], Iterator[str]], house: Path) -> None:
+    assert list(rule(house)) == []
+
+
+SOUND = {
+    "pyproject.toml": """
+        [tool.setuptools]
+        packages = ["brokerproof", "brokerproof.spec", "brokerproof.models"]
+        [tool.setuptools.package-dir]
+        "brokerproof" = "package"
+        "brokerproof.spec" = "spec"
+        "brokerproof.models" = "models"
+        """,
+    "package/__init__.py": '"""Root."""\nfrom brokerproof.models.queue import Queue\n',
+    "package/py.typed": "",
+    "spec/__init__.py": '"""Spec."""\n',
+    "spec/py.typed": "",
+    "spec/words.py": "import json\nfrom brokerproof.spec import other\nfrom . import another\n",
+    "models/__init__.py": '"""Models."""\n',
+    "models/py.typed": "",
+    "models/queue.py": "from brokerproof.spec.words import Word\nimport brokerproof.version\n",
+    "tests/spec/test_words.py": "from brokerproof.spec.words import Word\n",
+}
+"""A small tree that keeps every rule."""
+
+LONG_FUNCTION = "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX
+
+
+def complaints(tree: dict[str, str], root: Path) -> list[str]:
+    """Return what all rules say about `tree`, written to `root`."""
+    for name, text in tree.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return [complaint for rule in RULES for complaint in rule(root)]
+
+
+def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
+    assert complaints(SOUND, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("models/deep/__init__.py", '"""Deep."""', "packages lacks brokerproof.models.deep"),
+        ("models/deep/__init__.py", '"""Deep."""', "models/deep: has no py.typed"),
+        ("models/deep/queue.py", "", "models/deep: has Python files and no __init__.py"),
+        ("checks/__init__.py", '"""Checks."""', "does not map brokerproof.checks to checks"),
+        ("spec/words.py", "import brokerproof.models", "spec/words.py:1: spec may not import"),
+        ("spec/words.py", "from brokerproof import models", "spec may not import"),
+        ("spec/words.py", "\nfrom ..models import queue", "spec/words.py:2: spec may not import"),
+        ("spec/words.py", "from .. import models", "spec may not import"),
+        ("spec/words.py", "import brokerproof.version", "spec may not import"),
+        ("models/queue.py", "from brokerproof import Queue", "models may not import"),
+        ("models/queue.py", "import brokerproof", "models may not import brokerproof"),
+        (
+            "models/queue.py",
+            "if 1:\n  def f():\n    from brokerproof.checks import x",
+            "queue.py:3",
+        ),
+        ("models/queue.py", "import spec", "models/queue.py:1: import brokerproof.spec, not spec"),
+        ("tests/test_it.py", "from models.queue import Queue", "not models"),
+        ("examples/box.py", "import spec.words as words", "not spec"),
+        ("benchmarks/speed.py", "from checks import gate", "not checks"),
+        ("spec/__init__.py", "", "say what belongs here"),
+        ("spec/words.py", "\n" * (FILE_LINES_MAX + 1), "split the file"),
+        ("spec/words.py", LONG_FUNCTION, "long has 61 lines"),
+        ("spec/words.py", f"class A:\n  async {LONG_FUNCTION[:-1]}", "long has 61 lines"),
+    ],
+)
+def test_a_broken_tree_is_found_out(tmp_path: Path, name: str, text: str, complaint: str) -> None:
+    found = complaints({**SOUND, name: text}, tmp_path)
+    assert any(complaint in line for line in found), found
+
+
+def test_a_package_that_does_not_exist_is_found_out(tmp_path: Path) -> None:
+    tree = {name: text for name, text in SOUND.items() if not name.startswith("models/")}
+    assert any("brokerproof.models, which does not exist" in c for c in complaints(tree, tmp_path))

@@ -1,0 +1,106 @@
+"""No file says where it was written, whom it was fetched from, or what is left to do.
+
+The words are put together from halves here, so that this file may lie in the tree that it judges.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+LEFTOVERS = ("TO" + "DO", "FIX" + "ME", "X" * 3)
+MACHINE_FOLDERS = ("work", "root", "home")
+REGISTRY_HOSTS = (
+    "pypi" + r"\.org",
+    "python" + r"hosted\.org",
+    "npm" + r"js\.(?:org|com)",
+    "crates" + r"\.io",
+    "ruby" + r"gems\.org",
+    "proxy" + r"\.golang\.org",
+    "(?:deb|security|archive)" + r"\.(?:debian|ubuntu)\.(?:org|com)",
+)
+
+BANNED = {
+    "a path of one machine": re.compile(rf"(?<![\w.~$}}-])/(?:{'|'.join(MACHINE_FOLDERS)})/"),
+    "the host of a registry": re.compile("|".join(REGISTRY_HOSTS)),
+    # The options that pip-compile is told to leave out of the lock files begin with no-emit.
+    "the choice of a registry": re.compile(
+        r"(?:^|\s)--(?:" + "(?:extra-)?index" + "-url|trusted" + "-host|find" + r"-links)\b"
+    ),
+    "a leftover; do it or drop it": re.compile(rf"\b(?:{'|'.join(LEFTOVERS)})\b"),
+}
+
+
+def banned_words(files: list[Path], root: Path) -> Iterator[str]:
+    """Complain, ``path:line: what is wrong``, about each line with a banned word."""
+    for path in files:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # not text
+        for number, line in enumerate(lines, 1):
+            for what, pattern in BANNED.items():
+                if found := pattern.search(line):
+                    where = path.relative_to(root)
+                    yield f"{where}:{number}: {found[0].strip()} is {what}"
+
+
+def test_no_file_has_a_banned_word(house: Path, files_of: Callable[[Path], list[Path]]) -> None:
+    files = files_of(house)
+    assert house / "pyproject.toml" in files
+    assert list(banned_words(files, house)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "open('/" + "work/main/x')",
+        "cd /" + "home/me",
+        "# TO" + "DO: later",
+        "FIX" + "ME",
+        "x = 1  # " + "X" * 3,
+        "https://pypi" + ".org/simple",
+        "http://deb" + ".debian.org/debian",
+        "--index" + "-url http://mirror/simple",
+        "pip install --trusted" + "-host mirror x",
+    ],
+)
+def test_a_banned_word_is_found_with_its_line(
+    tmp_path: Path, files_of: Callable[[Path], list[Path]], line: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text(f"fine\n{line}\n")
+    [complaint] = banned_words(files_of(tmp_path), tmp_path)
+    assert complaint.startswith("folder/notes.txt:2: ")
+
+
+@pytest.mark.parametrize(
+    "line", ["tests/home" + "/x", "$D/work" + "/x", "todo list", "XX" + "XX", "--no-emit-index-url"]
+)
+def test_a_harmless_word_is_left_alone(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(line)
+    assert list(banned_words([path], tmp_path)) == []
+
+
+def test_what_git_ignores_and_what_is_not_text_is_not_judged(
+    tmp_path: Path, files_of: Callable[[Path], list[Path]]
+) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".gitignore").write_text(".venv/\n")
+    (tmp_path / ".venv" / "notes.txt").write_text("TO" + "DO")
+    (tmp_path / "image").write_bytes(b"\xff\xfe TO" + b"DO")
+    names = [".gitignore", "image"]
+    assert [path.name for path in files_of(tmp_path)] == names
+    if shutil.which("git") is not None:
+        subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+        assert [path.name for path in files_of(tmp_path)] == names
+    assert list(banned_words(files_of(tmp_path), tmp_path)) == []
