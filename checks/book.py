@@ -7,7 +7,7 @@ it for nothing. Refuses to judge: it only knows who is who.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from brokerproof.models.contract import Channel, Consumer, Contract, Entry, Mode, Queue
@@ -50,6 +50,7 @@ class Book:
     messages: dict[str, int]
     queue_of_message: dict[str, str]
     held: dict[str, Held]
+    settled: dict[str, str]
     deliveries: frozenset[str]
     active: frozenset[str]
 
@@ -58,14 +59,22 @@ class Book:
         """Return the book and the world right after a reset."""
         in_place = claims.release_position == "original"
         frame, world = CONTRACT.empty({"returns_to_place": int(in_place)})
-        book = cls(claims, frame, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, frozenset(), frozenset())
+        book = cls(
+            claims, frame, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, frozenset(), frozenset()
+        )
         return book, world
+
+    def changed(self, **changes: object) -> Book:
+        """Return a book with some fields changed; searches do this for every operation."""
+        other = object.__new__(Book)
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(changes)
+        return other
 
     def with_queue(self, name: str, order: Order) -> Book:
         """Return the book with one more queue."""
         frame = CONTRACT.grow(self.frame, Queue, {"fifo": int(isinstance(order, Fifo))})
-        return replace(
-            self,
+        return self.changed(
             frame=frame,
             queues=self.queues | {name: len(self.queues)},
             orders=self.orders | {name: order},
@@ -76,7 +85,7 @@ class Book:
         if name in self.channels:
             return self
         frame = CONTRACT.grow(self.frame, Channel, {})
-        return replace(self, frame=frame, channels=self.channels | {name: len(self.channels)})
+        return self.changed(frame=frame, channels=self.channels | {name: len(self.channels)})
 
     def with_consumer(self, consume: Consume) -> Book:
         """Return the book with one more consumer."""
@@ -84,8 +93,7 @@ class Book:
             consume.queue, consume.channel, consume.mode, consume.credit.messages
         )
         name = consume.consumer
-        return replace(
-            grown,
+        return grown.changed(
             consumers=grown.consumers | {name: element},
             queue_of_consumer=grown.queue_of_consumer | {name: consume.queue},
             channel_of_consumer=grown.channel_of_consumer | {name: consume.channel},
@@ -100,7 +108,7 @@ class Book:
         if key in self.getters:
             return self, self.getters[key]
         grown, element = self._with_taker(queue, channel, mode, None)
-        return replace(grown, getters=grown.getters | {key: element}), element
+        return grown.changed(getters=grown.getters | {key: element}), element
 
     def _with_taker(
         self, queue: str, channel: str, mode: str, limit: int | None
@@ -118,7 +126,7 @@ class Book:
             },
         )
         theirs = [e for name, e in book.messages.items() if book.queue_of_message[name] == queue]
-        return replace(book, frame=CONTRACT.relate(frame, "wants", element, theirs)), element
+        return book.changed(frame=CONTRACT.relate(frame, "wants", element, theirs)), element
 
     def with_message(self, queue: str, message: Message) -> Book:
         """Return the book with one more entry, last of its level among those of its queue."""
@@ -138,8 +146,7 @@ class Book:
             },
         )
         later = [e for e in siblings if levels[e] < level]
-        return replace(
-            self,
+        return self.changed(
             frame=CONTRACT.relate(frame, "before", element, later),
             messages=self.messages | {message.id: element},
             queue_of_message=self.queue_of_message | {message.id: queue},
@@ -154,7 +161,7 @@ class Book:
         for name in others:
             row[self.messages[name]] &= ~(1 << element)
         rows = (*self.frame.rows[:place], tuple(row), *self.frame.rows[place + 1 :])
-        return replace(self, frame=Frame(self.frame.sizes, rows))
+        return self.changed(frame=Frame(self.frame.sizes, rows))
 
     def _takers_of(self, queue: str) -> int:
         consumers = (
@@ -167,24 +174,36 @@ class Book:
         """Return the book with one more delivery told, which a client may hold."""
         deliveries = self.deliveries | {delivery}
         if held is None:
-            return replace(self, deliveries=deliveries)
-        return replace(self, deliveries=deliveries, held=self.held | {delivery: held})
+            return self.changed(deliveries=deliveries)
+        return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
 
     def without_delivery(self, delivery: str) -> Book:
         """Return the book in which a delivery has been settled."""
-        return replace(self, held={k: v for k, v in self.held.items() if k != delivery})
+        if delivery not in self.held:
+            return self
+        message = self.name_of_entry(self.held[delivery].entry)
+        return self.changed(
+            held={k: v for k, v in self.held.items() if k != delivery},
+            settled=self.settled | {message: delivery},
+        )
 
     def without_consumer(self, consumer: str) -> Book:
         """Return the book in which a consumer has been cancelled; its name stays known."""
-        return replace(self, active=self.active - {consumer})
+        return self.changed(active=self.active - {consumer})
 
     def without_channel(self, channel: str) -> Book:
         """Return the book in which a channel has closed: its consumers left, all held released."""
-        return replace(
-            self,
-            held={k: v for k, v in self.held.items() if v.channel != channel},
+        gone = {k: v for k, v in self.held.items() if v.channel == channel}
+        return self.changed(
+            held={k: v for k, v in self.held.items() if k not in gone},
+            settled=self.settled | {self.name_of_entry(v.entry): k for k, v in gone.items()},
             active=frozenset(c for c in self.active if self.channel_of_consumer[c] != channel),
         )
+
+    def entry_of_settled(self, delivery: str) -> int | None:
+        """Return the entry whose last settled delivery this is."""
+        found = (name for name, settled in self.settled.items() if settled == delivery)
+        return next((self.messages[name] for name in found), None)
 
     def delivery_of(self, message: str) -> str | None:
         """Return the delivery that a client can settle for this message, if there is one."""

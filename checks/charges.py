@@ -1,16 +1,18 @@
 """Charges: which of the traces that were found speaks for a fault of its own.
 
 Breadth-first search finds a shortest trace for every guard that was ever false, and one mistake
-makes many guards false: where messages are lost, everything that waits for them is late as well. A
-requirement is charged only with a trace from which no step can be left out without everything being
-well again; a trace whose shorter form already breaks another promise is that promise's.
+makes several guards false that say nearly the same: a message that is stuck is late for every
+consumer that waits for it, whatever the promise to each is called. Among promises of such a kind a
+requirement is charged only with a trace from which no step can be left out without all of its kind
+being well; a trace whose shorter form already breaks another of its kind is that one's. Promises of
+different kinds never stand in for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from brokerproof.checks.findings import Run, play
+from brokerproof.checks.findings import LATE_OR_GONE, Run, play
 from brokerproof.checks.moves import Move
 from brokerproof.checks.oracle import Oracle, Unfollowable
 from brokerproof.spec.candidate import Candidate
@@ -19,46 +21,75 @@ from brokerproof.spec.operations import Drain
 Fresh = Callable[[], tuple[Candidate, Oracle]]
 """Returns a candidate just reset and an oracle for it."""
 
+KINDS: tuple[frozenset[str], ...] = (
+    LATE_OR_GONE | {"nothing-lost", "close-releases", "browser-takes-nothing", "settled-once"},
+    frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),
+)
+"""Promises that one mistake breaks together: not given what is there; shown again."""
+
+NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
+
 
 def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
-    """Return the first trace of a requirement that is its own, or whose the traces are."""
-    masked_by = ""
+    """Return the first trace of a requirement that is its own, or what is behind them all."""
+    behind = ""
     for run in traces:
-        shorter = first_failing_part(run.moves, fresh)
-        if shorter is None or _requirement(shorter) == _requirement(run):
-            return (run if shorter is None else shortest_form(shorter, fresh)), ""
-        masked_by = _requirement(shorter)
-    return None, masked_by
+        requirement = requirement_of(run)
+        again = fails(run.moves, fresh, requirement)
+        if again is None or requirement_of(again) != requirement:
+            behind = behind or NOT_REPRODUCED
+            continue
+        other = _breaks_another_of_its_kind(again, fresh)
+        if other is None:
+            return shortest_form(again, fresh), ""
+        behind = other
+    return None, behind
 
 
-def first_failing_part(moves: Sequence[Move], fresh: Fresh) -> Run | None:
-    """Return a failing run of the moves with one left out, if there is one."""
-    for left_out in range(len(moves)):
-        part = [*moves[:left_out], *moves[left_out + 1 :]]
-        run = fails(part, fresh)
-        if run is not None:
-            return run
+def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> str | None:
+    requirement = requirement_of(run)
+    kin = next((kind for kind in KINDS if requirement in kind), frozenset())
+    for part in _parts(run.moves):
+        shorter = fails(part, fresh, requirement)
+        if shorter is not None and requirement_of(shorter) in kin - {requirement}:
+            return requirement_of(shorter)
     return None
 
 
-def fails(moves: Sequence[Move], fresh: Fresh) -> Run | None:
-    """Return the run of some moves and a closing drain, if it breaks a promise."""
+def _parts(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
+    for left_out in range(len(moves)):
+        yield [*moves[:left_out], *moves[left_out + 1 :]]
+
+
+def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
+    """Return the run of moves and a closing drain, if it breaks that promise or ends earlier."""
     candidate, oracle = fresh()
     try:
-        run = play(candidate, oracle, [*moves, Drain()])
+        run = play(candidate, oracle, [*moves, Drain()], stop_at=requirement)
     except Unfollowable:
         return None
     return run if run.broken is not None else None
 
 
 def shortest_form(run: Run, fresh: Fresh) -> Run:
-    """Leave out steps as long as some promise stays broken: a local minimum."""
-    while True:
-        shorter = first_failing_part(run.moves, fresh)
-        if shorter is None:
-            return run
+    """Leave out steps as long as the same promise stays broken: a local minimum."""
+    requirement = requirement_of(run)
+    shorter: Run | None = run
+    while shorter is not None:
         run = shorter
+        shorter = next(
+            (
+                found
+                for part in _parts(run.moves)
+                if (found := fails(part, fresh, requirement)) is not None
+                and requirement_of(found) == requirement
+                and len(found.steps) < len(run.steps)
+            ),
+            None,
+        )
+    return run
 
 
-def _requirement(run: Run) -> str:
+def requirement_of(run: Run) -> str:
+    """Return the id of the requirement that a failing run breaks."""
     return "" if run.broken is None else run.broken.requirement

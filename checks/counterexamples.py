@@ -7,6 +7,8 @@ outside.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -33,8 +35,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         if self.grade == "not certified":
             return f"not certified as shortest: {self.reason}"
         return (
-            f"no failing trace of fewer than {self.operations} operations exists in the scope "
-            f'"{self.scope}" ({self.grade} search)'
+            f"no trace of fewer than {self.operations} operations breaks this requirement by "
+            f'itself in the scope "{self.scope}" ({self.grade} search)'
         )
 
 
@@ -96,10 +98,17 @@ def counterexample_of(
 
 def answer_text(answer: Answer) -> str:
     """Return an answer in a few words, as counterexamples print it."""
-    parts = [event_text(event) for event in answer.events]
+    parts = list(_folded([event_text(event) for event in answer.events]))
     if answer.error is not None:
         parts.append(f"{answer.error.code}: {answer.error.message}".rstrip(": "))
     return ", ".join(parts) or "ok"
+
+
+def _folded(texts: list[str]) -> Iterator[str]:
+    """Say once, and how often, what is said several times in a row."""
+    for text, equal in itertools.groupby(texts):
+        times = len(list(equal))
+        yield text if times == 1 else f"{text} ({times} times)"
 
 
 def event_text(event: Event) -> str:

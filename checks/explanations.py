@@ -18,7 +18,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     moment = breach.moment
     if moment is None:
         return "an answer that the protocol allows", breach.reason
-    if breach.requirement in ("nothing-lost", "close-releases", "browser-takes-nothing"):
+    if breach.lost:
         return f"{breach.witnesses[0]} to be there for somebody", breach.reason
     book, (name, arguments) = moment.book, moment.step
     world = _latest(moment)

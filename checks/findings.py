@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from brokerproof.checks.book import CONTRACT
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.moves import Move, operation_of
-from brokerproof.checks.oracle import Breach, Oracle
+from brokerproof.checks.oracle import RULES, Breach, Oracle
 from brokerproof.models.contract import Consumer
 from brokerproof.spec.answers import Answer, Delivered
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.operations import CloseChannel, Consume, Drain, Get, Operation
-from brokerproof.spec.requirements import Level, catalogue
 
 LATE_OR_GONE = frozenset(
     (
@@ -57,7 +56,6 @@ class Run:
 
     steps: tuple[Told, ...]
     broken: Breach | None = None
-    departures: tuple[Breach, ...] = ()
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -80,33 +78,27 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     return Told(move, operation, answer), oracle.observe(operation, answer)
 
 
-def play(
-    candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, strictly: bool = False
-) -> Run:
-    """Play moves on a candidate that was just reset, up to the first breach.
+def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
+    """Play moves on a candidate that was just reset, up to the first breach that ends the run.
 
-    A recommendation that is not followed ends the run only when `strictly`. Raises `Unfollowable`.
+    One that can be followed beyond (`goes_on`) ends it only if it is of the requirement `stop_at`.
+    Raises `Unfollowable`.
     """
     steps: list[Told] = []
-    departures: list[Breach] = []
     for move in moves:
         before = oracle.fork()
         told, breaches = step(candidate, oracle, move)
         if told is not None:
             steps.append(told)
         for breach in breaches:
-            if is_advice(breach) and not strictly:
-                departures.append(breach)
-            else:
-                named = named_by_census(candidate, before, breach)
-                return Run(tuple(steps), named, tuple(departures))
-    return Run(tuple(steps), None, tuple(departures))
+            if breach.requirement == stop_at or not goes_on(breach):
+                return Run(tuple(steps), named_by_census(candidate, before, breach))
+    return Run(tuple(steps))
 
 
-def is_advice(breach: Breach) -> bool:
-    """Whether only a recommendation was not followed."""
-    requirement = catalogue().get(breach.requirement)
-    return requirement is not None and requirement.level is Level.SHOULD
+def goes_on(breach: Breach) -> bool:
+    """Whether the oracle can follow the broker beyond the breach."""
+    return breach.requirement in RULES.tolerated
 
 
 def named_by_census(candidate: Candidate, before: Oracle, breach: Breach) -> Breach:
@@ -126,7 +118,9 @@ def named_by_census(candidate: Candidate, before: Oracle, breach: Breach) -> Bre
             if label is not None:
                 gone = f"{message} is gone: all channels closed, a new consumer emptied the queue"
                 also = (breach.requirement,)
-                return Breach(label, gone, (message,), (message,), also, breach.moment)
+                return Breach(
+                    label, gone, (message,), (message,), also, lost=True, moment=breach.moment
+                )
     return breach
 
 

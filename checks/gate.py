@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from brokerproof.checks.charges import charged, fails, shortest_form
-from brokerproof.checks.conversation import Copier, copier_of
+from brokerproof.checks.charges import charged
+from brokerproof.checks.conversation import copier_of
 from brokerproof.checks.counterexamples import Certificate, Counterexample, counterexample_of
-from brokerproof.checks.findings import Run, is_advice
 from brokerproof.checks.product import Search, search
 from brokerproof.checks.scopes import scopes_for
 from brokerproof.checks.stateful import Sampling, sample
@@ -148,14 +147,9 @@ def _product_stage(found: Search) -> Stage:
 def _charge(subject: Subject, found: Search, evidence: Evidence) -> None:
     """Charge what a search found broken, keeping the shortest trace of each requirement."""
     for requirement, traces in found.broken.items():
-        first = traces[0]
-        if first.broken is not None and is_advice(first.broken):
-            run: Run | None = first
-            masked_by = ""
-        else:
-            run, masked_by = charged(traces, subject.fresh)
-        if run is None or run.broken is None:
-            evidence.masked.setdefault(requirement, masked_by)
+        run, behind = charged(traces, subject.fresh)
+        if run is None:
+            evidence.masked.setdefault(requirement, behind)
             continue
         certificate = Certificate(
             grade="product", scope=found.scope.name, operations=len(run.steps)
@@ -194,31 +188,29 @@ def _stateful(
     if found.unfollowed:
         did += f", {found.unfollowed} given up (outcomes unobserved)"
     report.stages.append(Stage("stateful", did, not found.stopped_by, found.operations))
-    _charge_samples(subject, found, evidence, seed)
+    _charge_samples(subject, found, evidence, seed, _why_uncertified(report))
 
 
-def _charge_samples(subject: Subject, found: Sampling, evidence: Evidence, seed: int) -> None:
-    copyable = subject.in_process and isinstance(_copier(subject), Copier)
+def _charge_samples(
+    subject: Subject, found: Sampling, evidence: Evidence, seed: int, why_uncertified: str
+) -> None:
+    """Charge what the samples broke and the search did not."""
     for requirement, sampled in found.broken.items():
         if requirement in evidence.broken:
             continue
-        run = sampled
-        if sampled.broken is not None and not is_advice(sampled.broken):
-            again = fails(sampled.moves, subject.fresh)
-            run = sampled if again is None else shortest_form(again, subject.fresh)
-        if run.broken is None or run.broken.requirement in evidence.broken:
-            evidence.masked.setdefault(
-                requirement, "" if run.broken is None else run.broken.requirement
-            )
+        run, behind = charged([sampled], subject.fresh)
+        if run is None:
+            evidence.masked.setdefault(requirement, behind)
             continue
-        reason = (
-            "it lies outside of the scopes that were searched"
-            if copyable
-            else "the candidate cannot be copied, so no search covers all shorter traces"
-        )
-        certificate = Certificate(grade="not certified", reason=reason)
+        certificate = Certificate(grade="not certified", reason=why_uncertified)
         _keep(evidence, counterexample_of(subject.address, run, certificate, seed))
 
 
-def _copier(subject: Subject) -> Copier | str:
-    return copier_of(subject.fresh()[0])
+def _why_uncertified(report: Report) -> str:
+    """Return why no search stands behind a sampled counterexample."""
+    searches = [stage for stage in report.stages if stage.name == "product" and stage.operations]
+    if not searches:
+        return "no search covers the shorter traces of this candidate"
+    if all(stage.complete for stage in searches):
+        return "it lies outside of the scopes that were searched"
+    return "it lies outside of the scopes that were searched, or beyond where --operations ended"

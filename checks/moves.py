@@ -42,10 +42,15 @@ _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
 
 
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="settle"):
-    """Settle the delivery through which a message is held; nothing happens if nobody holds it."""
+    """Settle the delivery through which a message is held; nothing happens if nobody holds it.
+
+    With `again` it is the message's last delivery that is settled already, once more: that must
+    have no effect (driver protocol 1, rule 13).
+    """
 
     how: SettlementName
     message: str
+    again: bool = False
 
 
 Move: TypeAlias = (
@@ -69,15 +74,15 @@ def operation_of(move: Move, book: Book) -> Operation | None:
     """Return the operation that a move is now; None for settling what nobody holds."""
     if not isinstance(move, Settle):
         return move
-    delivery = book.delivery_of(move.message)
+    delivery = book.settled.get(move.message) if move.again else book.delivery_of(move.message)
     return None if delivery is None else _SETTLEMENTS[move.how](delivery=delivery)
 
 
 def text_of(move: Move) -> str:
     """Return a move in a few words, as counterexamples print it."""
     match move:
-        case Settle(how=how, message=message):
-            return f"{how} {message}"
+        case Settle(how=how, message=message, again=again):
+            return f"{how} {message}" + (" again, by its old delivery" if again else "")
         case Declare(queue=queue, order=order):
             kind = str(order.__struct_config__.tag)
             levels = getattr(order, "levels", None)

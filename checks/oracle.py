@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from brokerproof.checks.book import CONTRACT, Book, Held
 from brokerproof.checks.possibilities import Failure, Row, Rules, Step, TooManyCases, Window, least
@@ -39,7 +40,12 @@ from brokerproof.spec.operations import (
 )
 from brokerproof.spec.requirements import Level, catalogue
 
-RULES = Rules(CONTRACT, frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD))
+# What a broken promise of these leaves behind is known, so the run can be followed beyond it: a
+# recommendation changes nothing, and a wrong flag says nothing of where the message is.
+RULES = Rules(
+    CONTRACT,
+    frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD) | {"redelivered-flag"},
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ class Breach:
     """A promise seen broken.
 
     `witnesses` are all messages concerned, `overdue` those of them that were available and not
-    given, and `also` the other promises that the same moment speaks against.
+    given, `also` the other promises that the same moment speaks against; `lost` says that a census
+    did not find the message.
     """
 
     requirement: str
@@ -55,6 +62,7 @@ class Breach:
     witnesses: tuple[str, ...] = ()
     overdue: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    lost: bool = False
     moment: Moment | None = field(default=None, compare=False, repr=False)
 
 
@@ -101,8 +109,10 @@ class Oracle:
             window,
             tuple(book.queues),
             tuple(book.channels),
-            tuple(book.consumers),
+            tuple(book.consumers.items()),
+            tuple(book.getters.items()),
             book.active,
+            tuple(sorted(book.settled)),
             tuple(sorted((held.entry, held.channel) for held in book.held.values())),
             self.unplaced,
             self.streams,
@@ -127,7 +137,7 @@ class Oracle:
             self._event(event)
         if answer.error is None:
             self._done(operation, answer)
-        elif answer.error.definite:
+        elif answer.error.definite or isinstance(operation, Drain):
             self._not_done(operation, answer)
         else:
             self._maybe_done(operation)
@@ -177,6 +187,9 @@ class Oracle:
 
     def _not_done(self, operation: Operation, answer: Answer) -> None:
         assert answer.error is not None
+        if isinstance(operation, Acknowledge | Release | Reject):
+            for step in self._steps(operation) if operation.delivery not in self.book.held else ():
+                self._operate(step)
         if self._must_succeed(operation):
             self._break(
                 "does-what-it-claims",
@@ -184,7 +197,7 @@ class Oracle:
             )
 
     def _maybe_done(self, operation: Operation) -> None:
-        if isinstance(operation, Get | Drain | Reset | Declare):
+        if isinstance(operation, Get | Reset | Declare):
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         published = operation.message.id if isinstance(operation, Publish) else None
         for step in self._steps(operation):
@@ -212,6 +225,9 @@ class Oracle:
                 return (("cancel", (self.book.consumers[consumer],)),)
             case Acknowledge() | Release() | Reject() if operation.delivery in self.book.held:
                 return ((name_of(operation), (self.book.held[operation.delivery].entry,)),)
+            case Acknowledge() | Release() | Reject():
+                entry = self.book.entry_of_settled(operation.delivery)
+                return () if entry is None else (("settle_again", (entry,)),)
             case CloseChannel(channel=channel) if channel in self.book.channels:
                 return (("close_channel", (self.book.channels[channel],)),)
             case _:
@@ -272,7 +288,6 @@ class Oracle:
                 who = self.book.consumers.get(consumer)
                 if who is None:
                     self._break("only-to-subscribers", f"{consumer} never subscribed")
-                    return
                 entry = self._entry(event)
                 mode = self.book.frame.rows[_MODE][who]
                 action = "browse" if mode == _BROWSE else "deliver"
@@ -285,7 +300,11 @@ class Oracle:
         entry = self.book.messages.get(event.message)
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
-            raise AssertionError  # _break does not return
+        home = self.book.queue_of_message[event.message]
+        if event.queue != home:
+            self._break(
+                "protocol", f"{event.message} is of {home}, and was told as of {event.queue}"
+            )
         return entry
 
     def _deliver(self, event: Delivered, held: Held | None) -> None:
@@ -312,7 +331,7 @@ class Oracle:
         window, failure = self.window.operate(RULES, self.book.frame, step)
         if failure is not None:
             self._fail(failure, event)
-        self.window = window
+        self._go_on(window, step)
 
     def _place(self, who: int, step: Step, event: Delivered) -> None:
         if self.streams is not None:
@@ -323,6 +342,10 @@ class Oracle:
         window, failure = self.window.place(RULES, self.book.frame, step, floor)
         if failure is not None:
             self._fail(failure, event)
+        self._go_on(window, step)
+
+    def _go_on(self, window: Window, step: Step) -> None:
+        """Take up the next window, and remember where a tolerated label was not kept."""
         for label in window.departures() - self.window.departures():
             moment = Moment(self.book, self.window, step)
             self.departed = (*self.departed, (label, moment))
@@ -340,6 +363,8 @@ class Oracle:
         for step, before in found.order:
             self.window = Window((Row(before),))
             self._count(step)
+            after, _ = RULES.apply(self.book.frame, before, step)
+            self._go_on(Window((Row(after),)), step)
         self.window = Window((Row(found.cases),))
 
     def _quiescent(self) -> list[Breach]:
@@ -414,19 +439,19 @@ class Oracle:
         moment = Moment(self.book, self.window, failure.step)
         witnesses = (*overdue, *own)
         raise _Broken(
-            Breach(labels[0], failure.step[0], witnesses, overdue, tuple(labels[1:]), moment)
+            Breach(labels[0], failure.step[0], witnesses, overdue, tuple(labels[1:]), moment=moment)
         )
 
     def _names(self, entries: set[int]) -> tuple[str, ...]:
         return tuple(self.book.name_of_entry(entry) for entry in sorted(entries))
 
-    def _break(self, requirement: str, reason: str) -> None:
+    def _break(self, requirement: str, reason: str) -> NoReturn:
         raise _Broken(Breach(requirement, reason))
 
 
 def _departure(label: str, moment: Moment | None) -> Breach:
-    """Return the breach that a recommendation was not followed, with the entry that shows it."""
-    reason = "a recommendation was not followed"
+    """Return the breach that the run could be followed beyond, with the entry that shows it."""
+    reason = "not kept in any order of the events"
     if moment is None:
         return Breach(label, reason)
     shown = moment.book.name_of_entry(moment.step[1][1])

@@ -25,7 +25,7 @@ Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
 
 Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
-"""A possible world, the recommendations not followed so far, and the floating steps taken."""
+"""A possible world, the tolerated labels not kept so far, and the floating steps taken."""
 
 Cases: TypeAlias = frozenset[Case]
 
@@ -39,10 +39,10 @@ class TooManyCases(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """The contract, and the labels that a broker is only advised to keep."""
+    """The contract, and the labels beyond whose breach a broker is followed."""
 
     contract: Pointwise
-    advised: frozenset[str]
+    tolerated: frozenset[str]
 
     def apply(
         self,
@@ -61,7 +61,7 @@ class Rules:
         after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
         blames: list[Blame] = []
         for world, departed, taken in cases:
-            worlds, to_blame = self.contract.take(frame, world, name, arguments, self.advised)
+            worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
             blames.extend(to_blame)
             key = taken | {step} if as_floating else taken
             for following, labels in worlds:
@@ -75,10 +75,13 @@ class Rules:
 
     def closed(self, frame: Frame, cases: Cases, floating: tuple[Step, ...]) -> Cases:
         """Return the cases and those in which some floating steps happened after them."""
-        for step in floating:
-            ready = frozenset(case for case in cases if step not in case[2])
-            happened, _ = self.apply(frame, ready, step, as_floating=True)
-            cases |= happened
+        reached = 0
+        while floating and len(cases) != reached:
+            reached = len(cases)
+            for step in floating:
+                ready = frozenset(case for case in cases if step not in case[2])
+                happened, _ = self.apply(frame, ready, step, as_floating=True)
+                cases |= happened
         return cases
 
 
@@ -159,7 +162,7 @@ class Window:
         return trimmed, Failure(step, least(blames))
 
     def departures(self) -> frozenset[str]:
-        """Return the recommendations that were not followed in any case that is left."""
+        """Return the tolerated labels that were not kept in any case that is left."""
         cases = [labels for row in self.rows for _, labels, _ in row.cases]
         return frozenset.intersection(*cases) if cases else frozenset()
 

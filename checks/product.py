@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from brokerproof.checks.conversation import Copier
-from brokerproof.checks.findings import Run, Told, is_advice, named_by_census, step
+from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
 from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
 from brokerproof.checks.scopes import Scope
 from brokerproof.spec.candidate import Candidate
@@ -110,7 +110,7 @@ def _expand(
         child = Node(node, told, node.depth + 1, (their, our))
         for breach in breaches:
             _file(child, breach, their, oracle, found)
-        if all(map(is_advice, breaches)):
+        if all(map(goes_on, breaches)):
             key = (copier.fingerprint(their), our.key())
             if key not in seen:
                 seen.add(key)
@@ -118,7 +118,7 @@ def _expand(
 
 
 def _file(node: Node, breach: Breach, candidate: Candidate, before: Oracle, found: Search) -> None:
-    named = breach if is_advice(breach) else named_by_census(candidate, before, breach)
+    named = breach if goes_on(breach) else named_by_census(candidate, before, breach)
     traces = found.broken.setdefault(named.requirement, [])
     if len(traces) < KEPT_PER_REQUIREMENT:
         traces.append(Run(node.steps(), named))

@@ -35,7 +35,7 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     """Run a counterexample on a subject; raises `CannotStart`."""
     candidate, oracle = subject.fresh()
     try:
-        run = play(candidate, oracle, [*found.moves, Drain()], strictly=True)
+        run = play(candidate, oracle, [*found.moves, Drain()], stop_at=found.requirement)
     except Unfollowable as error:
         return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
     outcome = _outcome(found, run)

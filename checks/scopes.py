@@ -50,6 +50,7 @@ class Scope:
     settlements: tuple[SettlementName, ...] = ("acknowledge", "release")
     cancels: bool = False
     closes: bool = False
+    settles_again: bool = False
     queues: int = 1
 
     def moves(self, book: Book) -> Iterator[Move]:
@@ -84,6 +85,10 @@ class Scope:
         for entry in held:
             for how in self.settlements:
                 yield Settle(how=how, message=book.name_of_entry(entry))
+        if self.settles_again:
+            for message in sorted(book.settled):
+                for how in self.settlements:
+                    yield Settle(how=how, message=message, again=True)
         if self.cancels:
             for consumer in sorted(book.active):
                 yield Cancel(consumer=consumer)
@@ -109,8 +114,9 @@ def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
     narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
     takers = tuple(kind for kind in kinds if kind.mode != "browse")
     gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
-    top = claims.priority_levels
-    priority = (Priority(top),) if "priority" in claims.orders else ()
+    # Three levels show all that more could: above, below and beside the default priority.
+    levels = min(3, claims.priority_levels)
+    priority = (Priority(levels),) if "priority" in claims.orders else ()
     orders: tuple[Order, ...] = (Fifo(),) if "fifo" in claims.orders else priority
     scopes = []
     if gets or takers:
@@ -120,28 +126,22 @@ def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
                 orders,
                 messages=2,
                 consumers=1,
-                kinds=takers,
+                kinds=tuple(kind for kind in takers if kind.credit is None),
                 gets=("acknowledge", "automatic") if gets else (),
                 settlements=("acknowledge", "release", "reject"),
                 cancels=True,
                 closes=True,
+                settles_again=True,
             )
+        )
+    if gets:
+        scopes.append(
+            Scope("gets of two queues", orders, messages=2, queues=2, gets=gets, closes=True)
         )
     if acknowledging:
         scopes.extend(_consumer_scopes(orders, acknowledging, narrow))
     if claims.browse:
-        scopes.append(
-            Scope(
-                "a browser",
-                orders,
-                messages=3,
-                channels=2,
-                consumers=2,
-                kinds=(Kind("browse"), *acknowledging[:1]),
-                gets=gets if not acknowledging else (),
-                closes=True,
-            )
-        )
+        scopes.extend(_browser_scopes(orders, acknowledging, gets))
     if priority:
         scopes.extend(_priority_scopes(claims, priority, narrow, gets))
     return tuple(scopes)
@@ -162,6 +162,31 @@ def _consumer_scopes(
         settlements=("release",),
         cancels=True,
     )
+
+
+def _browser_scopes(
+    orders: tuple[Order, ...], acknowledging: tuple[Kind, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    browser = Kind("browse")
+    yield Scope(
+        "a browser beside a consumer",
+        orders,
+        messages=2,
+        channels=2,
+        consumers=2,
+        kinds=(browser, *acknowledging[:1]),
+        closes=True,
+    )
+    if gets:
+        yield Scope(
+            "a browser beside gets",
+            orders,
+            messages=3,
+            consumers=1,
+            kinds=(browser,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+        )
 
 
 def _priority_scopes(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import CannotStart
-from brokerproof.checks.findings import Run, Told, is_advice, named_by_census, step
+from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
 from brokerproof.checks.moves import Move, Settle, SettlementName
 from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
 from brokerproof.checks.scopes import Kind, kinds_for
@@ -47,7 +47,7 @@ ROUNDS_MAX = 12
 """How many different promises one run of the stage looks for before it stops."""
 
 KindOfMove: TypeAlias = Literal[
-    "publish", "consume", "get", "settle", "cancel", "close_channel", "drain"
+    "publish", "consume", "get", "settle", "settle again", "cancel", "close_channel", "drain"
 ]
 
 # How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
@@ -57,6 +57,7 @@ _WEIGHTS: dict[KindOfMove, int] = {
     "drain": 3,
     "get": 2,
     "consume": 2,
+    "settle again": 1,
     "close_channel": 1,
     "cancel": 1,
 }
@@ -67,8 +68,9 @@ _NUMBER = st.integers(0, 59)
 
 @dataclass
 class Sampling:
-    """What the stateful stage did and found."""
+    """What the stateful stage did and found; what Hypothesis runs to shrink is not counted."""
 
+    shrinking: bool = False
     examples: int = 0
     operations: int = 0
     unfollowed: int = 0
@@ -98,18 +100,20 @@ def sample(
         known = frozenset(found.broken)
         machine = _machine(subject, found, known, interrupted, progress)
         hypothesis_seed(seed + len(known))(machine)
+        found.shrinking = False
         try:
             # Hypothesis prints the failing example; ours is printed as a counterexample instead.
             with contextlib.redirect_stdout(io.StringIO()):
                 run_state_machine_as_test(machine, settings=_settings(examples - found.examples))
-        except _Interrupted:
-            found.stopped_by = interrupted()
-            break
-        except (_Found, Flaky):
+        except (_Interrupted, _Found, Flaky):
+            # Hypothesis calls an example flaky when the cap ends it while it is being shrunk.
+            if interrupted():
+                break
             if frozenset(found.broken) == known:
                 raise
             continue
         break
+    found.stopped_by = interrupted()
     return found
 
 
@@ -139,6 +143,7 @@ class _Example:
         except CannotStart as error:
             if "protocol" not in known:
                 found.broken["protocol"] = Run((), Breach("protocol", str(error)))
+                found.shrinking = True
                 raise _Found(str(error)) from error
             self.over = True
 
@@ -156,14 +161,15 @@ class _Example:
         if told is None:
             return
         self.steps.append(told)
-        self.found.operations += 1
+        if not self.found.shrinking:
+            self.found.operations += 1
         for breach in breaches:
             self._judge(breach, before)
 
     def _judge(self, breach: Breach, before: Oracle) -> None:
         """File a breach; end the example with an error if its promise is new."""
         broken = self.found.broken
-        if is_advice(breach):
+        if goes_on(breach):
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
             return
         self.over = True
@@ -172,17 +178,19 @@ class _Example:
             return
         # What Hypothesis shrinks to another promise replaces what it began with.
         for requirement in [k for k, run in broken.items() if k not in self.known]:
-            if not _advised(broken[requirement]):
+            if not _was_followed(broken[requirement]):
                 del broken[requirement]
         broken[named.requirement] = Run(tuple(self.steps), named)
+        self.found.shrinking = True
         raise _Found(named.requirement)
 
     def end(self) -> None:
         """Come to rest, and count the example."""
         self.make(Drain())
-        self.found.examples += 1
-        if hasattr(self, "oracle"):
-            self.found.exercised.update(self.oracle.exercised)
+        if not self.found.shrinking:
+            self.found.examples += 1
+            if hasattr(self, "oracle"):
+                self.found.exercised.update(self.oracle.exercised)
 
 
 def _machine(
@@ -231,8 +239,8 @@ def _machine(
     return Machine
 
 
-def _advised(run: Run) -> bool:
-    return run.broken is not None and is_advice(run.broken)
+def _was_followed(run: Run) -> bool:
+    return run.broken is not None and goes_on(run.broken)
 
 
 @dataclass(frozen=True)
@@ -267,6 +275,9 @@ class _Chooser:
                 held = sorted(each.entry for each in book.held.values())
                 message_id = book.name_of_entry(held[which % len(held)])
                 return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message_id)
+            case "settle again" if book.settled:
+                chosen_way = _SETTLEMENTS[how % len(_SETTLEMENTS)]
+                return Settle(how=chosen_way, message=_pick(book.settled, which), again=True)
             case "cancel" if book.active:
                 return Cancel(consumer=_pick(book.active, which))
             case "close_channel" if book.channels:
@@ -277,6 +288,6 @@ class _Chooser:
                 return None
 
 
-def _pick(names: dict[str, int] | frozenset[str], number: int) -> str:
+def _pick(names: Iterable[str], number: int) -> str:
     ordered = sorted(names)
     return ordered[number % len(ordered)]

@@ -32,21 +32,28 @@ class Subject:
     start: Callable[[], Candidate]
     in_process: bool
     _kept: Candidate | None = field(default=None, repr=False)
+    _last: Candidate | None = field(default=None, repr=False)
 
     def fresh(self) -> tuple[Candidate, Oracle]:
         """Return the candidate right after a reset, and an oracle for it; raises `CannotStart`."""
         candidate = self._kept
         if candidate is None:
-            candidate = self.start()
-            if not self.in_process:
-                self._kept = candidate
+            self._end_last()
+            candidate = self._last = self.start()
         reset(candidate)
         return candidate, Oracle(self.hello.capabilities)
 
     def close(self) -> None:
         """Give back what the candidate holds outside this process."""
+        self._end_last()
         if isinstance(self._kept, Closable):
             self._kept.close()
+
+    def _end_last(self) -> None:
+        """One run at a time: the one before is over when the next begins."""
+        if isinstance(self._last, Closable):
+            self._last.close()
+        self._last = None
 
 
 def default_addresses() -> tuple[str, ...]:
@@ -71,7 +78,7 @@ def open_subject(address: str) -> Subject:
 
 def _in_process(address: str, start: Callable[[], Candidate]) -> Subject:
     first = start()
-    subject = Subject(address, first.hello(), start, in_process=True)
+    subject = Subject(address, first.hello(), start, in_process=True, _last=first)
     _try(subject)
     return subject
 
@@ -95,8 +102,9 @@ def _on_the_wire(address: str) -> Subject:
     from brokerproof.candidates.amqp091 import Amqp091Candidate  # noqa: PLC0415 (an extra)
 
     candidate = Amqp091Candidate(address)
-    subject = Subject(address, candidate.hello(), lambda: candidate, in_process=False)
-    subject._kept = candidate  # noqa: SLF001 (the subject's own maker)
+    subject = Subject(
+        address, candidate.hello(), lambda: candidate, in_process=False, _kept=candidate
+    )
     _try(subject)
     return subject
 

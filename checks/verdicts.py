@@ -78,7 +78,7 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
         return Verdict(requirement, Outcome.NOT_CLAIMED, times)
     if requirement.id in evidence.masked:
         by = evidence.masked[requirement.id]
-        reason = f"each trace that breaks it breaks {by} first"
+        reason = f"seen broken, but behind each trace of it is {by}"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if evidence.cut_short:
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.cut_short)

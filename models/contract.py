@@ -101,6 +101,13 @@ class Contract(ContractInvariants):
         self._gives_back_credit(self.holder[entry])
 
     @action
+    def settle_again(self, entry: Entry) -> None:
+        """A delivery of the entry that is settled already is settled once more: nothing happens."""
+        require(self.status[entry] != Status.ABSENT)
+        exercises("settled-once")
+        self.meddled[entry] = True
+
+    @action
     def close_channel(self, which: Channel) -> None:
         """A channel's consumers leave and all that they hold is released, as one step."""
 
@@ -149,6 +156,7 @@ class Contract(ContractInvariants):
         """The broker answers a get with nothing."""
         require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
         exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
 
     @action
     def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
@@ -258,9 +266,7 @@ class Contract(ContractInvariants):
         )
         at_rest(
             "right-queue",
-            lambda c, f: (
-                self.consuming[c] & ~self.wants[c, f] & (self.status[f] == Status.AVAILABLE)
-            ),
+            lambda c, f: self.consuming[c] & self.elsewhere_for(c, f),
         )
 
     def _exercises_browsers_at_rest(self) -> None:
@@ -309,30 +315,20 @@ class Contract(ContractInvariants):
         def browsed(f: Entry) -> Bool:
             return exists(Consumer, lambda c: self.shown[c, f])
 
-        require(
-            forall(
-                Entry,
-                lambda f: ~(self.there_for(who, f) & (self.origin[f] == Origin.CLOSED)),
-            ),
-            "close-releases",
+        def none_is_left(label: str, history: Callable[[Entry], Bool]) -> None:
+            require(forall(Entry, lambda f: ~(self.there_for(who, f) & history(f))), label)
+
+        none_is_left("settled-once", lambda f: self.meddled[f])
+        none_is_left(
+            "close-releases", lambda f: ~self.meddled[f] & (self.origin[f] == Origin.CLOSED)
         )
-        require(
-            forall(
-                Entry,
-                lambda f: (
-                    ~(self.there_for(who, f) & (self.origin[f] != Origin.CLOSED) & browsed(f))
-                ),
-            ),
+        none_is_left(
             "browser-takes-nothing",
+            lambda f: ~self.meddled[f] & (self.origin[f] != Origin.CLOSED) & browsed(f),
         )
-        require(
-            forall(
-                Entry,
-                lambda f: (
-                    ~(self.there_for(who, f) & (self.origin[f] != Origin.CLOSED) & ~browsed(f))
-                ),
-            ),
+        none_is_left(
             "nothing-lost",
+            lambda f: ~self.meddled[f] & (self.origin[f] != Origin.CLOSED) & ~browsed(f),
         )
 
     # The guards that several actions share.
@@ -340,9 +336,11 @@ class Contract(ContractInvariants):
     def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         require(self.wants[who, entry], "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(~self.taken(entry), "nothing-twice")
+        require(~(self.taken(entry) & ~self.meddled[entry]), "nothing-twice")
+        require(~(self.taken(entry) & self.meddled[entry]), "settled-once")
         require(redelivered == self.has_returned(entry), "redelivered-flag")
         exercises("nothing-invented")
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
         exercises("redelivered-flag", self.has_returned(entry))
         exercises("browser-takes-nothing", exists(Consumer, lambda c: self.shown[c, entry]))
 

@@ -8,7 +8,8 @@ all: those of its queue. Nobody sees where a browser's place is, so the state ke
 known of it: an entry that somebody took while the browser was there is `excused` from being shown,
 since the place may have passed it then; what was shown, and what is before that and excused, is
 certainly `behind` the place; `may_repeat` is what an arrival in a priority queue lets the browser
-walk over once more; and what was released behind the place `came_back`.
+walk over once more; and what was released behind the place `came_back`. An entry is `meddled` with
+when a client settles it once more through a delivery that is settled already.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class ContractWords(Model):
     status: Map[Entry, Status]
     holder: Map[Entry, Consumer]
     origin: Map[Entry, Origin]
+    meddled: Map[Entry, Bool]
     excused: Relation[Consumer, Entry]
     behind: Relation[Consumer, Entry]
     may_repeat: Relation[Consumer, Entry]
@@ -123,6 +125,7 @@ class ContractWords(Model):
         self.status.fill(Status.ABSENT)
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
+        self.meddled.fill(False)
         self.excused.fill(False)
         self.behind.fill(False)
         self.may_repeat.fill(False)
@@ -137,6 +140,10 @@ class ContractWords(Model):
     def there_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available and concerns the consumer."""
         return (self.status[f] == Status.AVAILABLE) & self.wants[who, f]
+
+    def elsewhere_for(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is available, but not to this consumer."""
+        return (self.status[f] == Status.AVAILABLE) & ~self.wants[who, f]
 
     def later_for(self, who: Consumer, entry: Entry, f: Entry) -> Bool:
         """Whether f is there for the consumer too, and its turn is after the entry's."""

@@ -17,33 +17,25 @@ The family sizes are open: elements come as the observer meets them. Their rigid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from brokerproof.models.language.model import Action, Guard, System
-from brokerproof.models.language.python_text import PythonText
-from brokerproof.models.language.rewriting import Function, rebuild
-from brokerproof.models.language.terms import (
-    FALSE,
-    Bool,
-    ModelError,
-    Sort,
-    Symbol,
-    Term,
-    fresh,
-    negation,
-    quantify,
-    read,
-)
+from brokerproof.models.language.model import System
+from brokerproof.models.language.pointwise_code import Compiled, Compiler, Local, Rest
+from brokerproof.models.language.terms import Sort, Symbol
 
-Local: TypeAlias = tuple[int, ...]
-Rest: TypeAlias = tuple[tuple[int, ...], ...]
-World: TypeAlias = tuple[Rest, tuple[frozenset[Local], ...]]
+Possible: TypeAlias = Local | frozenset[Local]
+"""An element's local state where that is certain, else the set of those that it may have."""
+
+World: TypeAlias = tuple[Rest, tuple[Possible, ...]]
 Blame: TypeAlias = dict[str, tuple[int, ...]]
 """Labels of the false guards, each with the elements that make it so (none: the action's own)."""
 
 Arguments: TypeAlias = tuple[int, ...]
+Taken: TypeAlias = list[tuple[World, frozenset[str]]]
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,33 +50,16 @@ class Frame:
     rows: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """An action as functions of frame, rest, the local state of its own element, and arguments."""
-
-    name: str
-    focus_at: int | None
-    own: tuple[tuple[str, Callable[..., bool]], ...]
-    each: tuple[tuple[str, Callable[..., bool]], ...]
-    situations: tuple[tuple[str, Callable[..., bool]], ...]
-    rest: Callable[..., Rest] | None
-    mine: Callable[..., Local] | None
-    others: Callable[..., Local] | None
-
-
 class Pointwise:
     """A system compiled for one focus family."""
 
     def __init__(self, system: System, focus: Sort) -> None:
         self.system = system
         self.focus = focus
-        self.families = system.families
-        self.rigid = system.rigid
-        self.local = tuple(s for s in system.state if focus in s.domain)
-        self.elsewhere = tuple(s for s in system.state if focus not in s.domain)
-        for symbol in system.symbols:
-            self._check_shape(symbol)
-        self.actions = {action.name: self._compile(action) for action in system.actions}
+        compiler = Compiler(system, focus)
+        self.families, self.rigid = compiler.families, compiler.rigid
+        self.local, self.elsewhere = compiler.local, compiler.elsewhere
+        self.actions = {action.name: compiler.compile(action) for action in system.actions}
         self.unborn: Local = tuple(self._start(symbol) for symbol in self.local)
 
     # Growing.
@@ -126,7 +101,7 @@ class Pointwise:
         """Return the world with one more element of a family, in its initial state."""
         rest, entries = world
         if family is self.focus:
-            return rest, (*entries, frozenset((self.unborn,)))
+            return rest, (*entries, self.unborn)
         return (
             tuple(
                 (*row, self._start(symbol)) if symbol.domain == (family,) else row
@@ -143,8 +118,8 @@ class Pointwise:
         world: World,
         name: str,
         arguments: Arguments,
-        tolerated: frozenset[str] = frozenset(),
-    ) -> tuple[list[tuple[World, frozenset[str]]], list[Blame]]:
+        tolerated: frozenset[str] = _NOTHING,
+    ) -> tuple[Taken, list[Blame]]:
         """Take an action in a world.
 
         Returns the worlds it can lead to, each with the tolerated labels that it did not keep, and
@@ -152,202 +127,90 @@ class Pointwise:
         """
         code = self.actions[name]
         rest, entries = world
-        results: list[tuple[World, frozenset[str]]] = []
-        blames: list[Blame] = []
         at = None if code.focus_at is None else arguments[code.focus_at]
-        cases: Iterable[Local | None] = (None,) if at is None else entries[at]
-        for own in cases:
-            restricted, blame = _restrict(code, frame, world, own, at, arguments)
-            if blame.keys() <= tolerated:
-                after = _update(code, frame, rest, restricted, own, at, arguments)
-                results.append((after, frozenset(blame)))
-            else:
-                blames.append({k: v for k, v in blame.items() if k not in tolerated})
-        return results, blames
+        if frozenset not in map(type, entries):
+            certain = cast("tuple[Local, ...]", entries)
+            own = None if at is None else certain[at]
+            rows, sizes = frame.rows, frame.sizes
+            if code.lawful(rows, sizes, rest, certain, own, *arguments):
+                return [(code.after(rows, sizes, rest, certain, own, *arguments), _NOTHING)], []
+        return _take_slowly(code, frame, world, at, arguments, tolerated)
 
     def exercised(
         self, frame: Frame, world: World, name: str, arguments: Arguments
     ) -> Iterable[str]:
         """Yield the labels whose situation an action meets in one possibility of a world."""
+        situations = self.actions[name].situations
+        if not situations:
+            return
         rest, entries = world
-        chosen = [next(iter(possible)) for possible in entries]
-        for label, holds in self.actions[name].situations:
+        chosen = [min(_set_of(possible)) for possible in entries]
+        for label, holds in situations:
             if holds(frame.rows, frame.sizes, rest, chosen, *arguments):
                 yield label
-
-    # Compiling.
-
-    def _check_shape(self, symbol: Symbol) -> None:
-        arity = len(symbol.domain)
-        if arity > 2 or (arity == 2 and symbol.range is not Bool):
-            raise ModelError(
-                f"{symbol}: only maps of one index and relations of two can be followed"
-            )
-        if self.focus in symbol.domain[:-1] and not symbol.rigid:
-            raise ModelError(f"{symbol}: write {self.focus.__name__} as the last index")
-        if arity == 2 and not symbol.rigid and self.focus not in symbol.domain:
-            raise ModelError(f"{symbol}: a relation that changes must have {self.focus.__name__}")
 
     def _start(self, symbol: Symbol) -> int:
         """Return the initial value, 0 where the model leaves it open."""
         body = self.system.initial[symbol].body
         return int(cast("int", body.payload)) if body.op == "constant" else 0
 
-    def _read(self, symbol: Symbol, indices: list[str]) -> str:
-        if symbol.rigid:
-            place = self.rigid.index(symbol)
-            if len(indices) == 2:
-                return f"(F[{place}][{indices[1]}] >> {indices[0]} & 1)"
-            return f"F[{place}][{indices[0] if indices else 0}]"
-        if symbol in self.elsewhere:
-            return f"N[{self.elsewhere.index(symbol)}][{indices[0] if indices else 0}]"
-        place = self.local.index(symbol)
-        state = {"own": "L", "f": "M"}.get(indices[-1])
-        if state is None:
-            raise ModelError(
-                f"{symbol} is read at {indices[-1]}: a formula may look at the element that the "
-                f"action is about and at one other {self.focus.__name__}, never at two others"
-            )
-        return (
-            f"{state}[{place}]" if len(indices) == 1 else f"({state}[{place}] >> {indices[0]} & 1)"
-        )
-
-    def _read_chosen(self, symbol: Symbol, indices: list[str]) -> str:
-        if symbol in self.local:
-            cell = f"E[{indices[-1]}][{self.local.index(symbol)}]"
-            return cell if len(indices) == 1 else f"({cell} >> {indices[0]} & 1)"
-        return self._read(symbol, indices)
-
-    def _domain(self, sort: Sort) -> str:
-        return f"range(S[{self.families.index(sort)}])"
-
-    def _compile(self, action: Action) -> Compiled:
-        parameters = action.parameters
-        if any(isinstance(parameter, Symbol) for parameter in parameters):
-            raise ModelError(f"{action.name}: set parameters cannot be followed")
-        terms = cast("tuple[Term, ...]", parameters)
-        focused = [i for i, term in enumerate(terms) if type(term) is self.focus]
-        if len(focused) > 1:
-            raise ModelError(f"{action.name}: it is about two of the family {self.focus.__name__}")
-        focus_at = focused[0] if focused else None
-        names = {
-            term: "own" if i == focus_at else f"a{i}_{cast('tuple[str, int]', term.payload)[0]}"
-            for i, term in enumerate(terms)
-        }
-        arguments = [names[term] for term in terms]
-        own: list[tuple[str, Callable[..., bool]]] = []
-        each: list[tuple[str, Callable[..., bool]]] = []
-        one = PythonText(self._read, self._domain)
-        for guard in action.guards:
-            for label, variable, body in _conjuncts(guard, self.focus):
-                text = one.expression(body, names if variable is None else names | {variable: "f"})
-                if variable is None:
-                    own.append((label, _function(["F", "S", "N", "L", *arguments], text)))
-                else:
-                    each.append(
-                        (label, _function(["F", "S", "N", "L", "f", "M", *arguments], text))
-                    )
-        chosen = PythonText(self._read_chosen, self._domain)
-        situations = tuple(
-            (
-                situation.label,
-                _function(
-                    ["F", "S", "N", "E", *arguments], chosen.expression(situation.term, names)
-                ),
-            )
-            for situation in action.situations
-        )
-        mine, others = self._local_updates(action, names, arguments, focus_at)
-        return Compiled(
-            action.name,
-            focus_at,
-            tuple(own),
-            tuple(each),
-            situations,
-            self._rest_update(action, names, arguments),
-            mine,
-            others,
-        )
-
-    def _rest_update(
-        self, action: Action, names: dict[Term, str], arguments: list[str]
-    ) -> Callable[..., Rest] | None:
-        if not any(symbol in action.updates for symbol in self.elsewhere):
-            return None
-        text = PythonText(self._read, self._domain)
-        rows = []
-        for place, symbol in enumerate(self.elsewhere):
-            function = action.updates.get(symbol)
-            if function is None:
-                rows.append(f"N[{place}]")
-            elif not symbol.domain:
-                rows.append(f"({text.number(function.body, names)},)")
-            else:
-                index = fresh(symbol.domain[0], "x")
-                value = text.number(function.at(index), names | {index: "x"})
-                rows.append(f"tuple([{value} for x in {self._domain(symbol.domain[0])}])")
-        return _function(["F", "S", "N", "L", *arguments], f"({', '.join(rows)},)")
-
-    def _local_updates(
-        self, action: Action, names: dict[Term, str], arguments: list[str], focus_at: int | None
-    ) -> tuple[Callable[..., Local] | None, Callable[..., Local] | None]:
-        if not any(symbol in action.updates for symbol in self.local):
-            return None, None
-        about = None if focus_at is None else cast("Term", action.parameters[focus_at])
-        mine = others = None
-        if about is not None:
-            cells = [self._cell(s, action.updates.get(s), about, names, "L") for s in self.local]
-            mine = _function(["F", "S", "N", "L", *arguments], f"({', '.join(cells)},)")
-        other = fresh(self.focus, "f")
-        functions: dict[Symbol, Function] = {}
-        for symbol, function in action.updates.items():
-            if symbol in self.local:
-                apart = _apart(function, other, about)
-                if not _is_same(symbol, apart):
-                    functions[symbol] = apart
-        if functions:
-            bound = names | {other: "f"}
-            cells = [self._cell(s, functions.get(s), other, bound, "M") for s in self.local]
-            others = _function(["F", "S", "N", "L", "f", "M", *arguments], f"({', '.join(cells)},)")
-        return mine, others
-
-    def _cell(
-        self, symbol: Symbol, function: Function | None, at: Term, names: dict[Term, str], old: str
-    ) -> str:
-        place = self.local.index(symbol)
-        if function is None:
-            return f"{old}[{place}]"
-        text = PythonText(self._read, self._domain)
-        if len(symbol.domain) == 1:
-            return text.number(function.at(at), names)
-        index = fresh(symbol.domain[0], "x")
-        value = text.expression(function.at(index, at), names | {index: "x"})
-        return f"sum([1 << x for x in {self._domain(symbol.domain[0])} if {value}])"
-
 
 def merged(worlds: Iterable[World]) -> frozenset[World]:
     """Fold worlds that differ in one element's possibilities into one: nothing is lost."""
     found = set(worlds)
-    changed = len(found) > 1
-    while changed:
-        changed = False
-        ordered = sorted(found, key=repr)
-        for i, (rest, entries) in enumerate(ordered):
-            for other_rest, other_entries in ordered[i + 1 :]:
-                if rest != other_rest:
-                    continue
-                pairs = zip(entries, other_entries, strict=True)
-                different = [k for k, (mine, yours) in enumerate(pairs) if mine != yours]
-                if len(different) == 1:
-                    k = different[0]
-                    both = (*entries[:k], entries[k] | other_entries[k], *entries[k + 1 :])
-                    found -= {(rest, entries), (other_rest, other_entries)}
-                    found.add((rest, both))
-                    changed = True
-                    break
-            if changed:
-                break
+    while len(found) > 1:
+        pair = _nearly_equal(sorted(found, key=repr))
+        if pair is None:
+            break
+        (rest, entries), (_, others), k = pair
+        found -= {(rest, entries), (rest, others)}
+        both = _set_of(entries[k]) | _set_of(others[k])
+        found.add((rest, (*entries[:k], both, *entries[k + 1 :])))
     return frozenset(found)
+
+
+def _nearly_equal(worlds: list[World]) -> tuple[World, World, int] | None:
+    """Return two worlds that differ in one element's possibilities only, and the element."""
+    for i, (rest, entries) in enumerate(worlds):
+        for other_rest, others in worlds[i + 1 :]:
+            if rest == other_rest:
+                pairs = enumerate(zip(entries, others, strict=True))
+                different = [k for k, (mine, yours) in pairs if mine != yours]
+                if len(different) == 1:
+                    return (rest, entries), (other_rest, others), different[0]
+    return None
+
+
+def _set_of(possible: Possible) -> frozenset[Local]:
+    return possible if isinstance(possible, frozenset) else frozenset((possible,))
+
+
+def _possible(locals_: Iterable[Local]) -> Possible:
+    found = frozenset(locals_)
+    return next(iter(found)) if len(found) == 1 else found
+
+
+def _take_slowly(
+    code: Compiled,
+    frame: Frame,
+    world: World,
+    at: int | None,
+    arguments: Arguments,
+    tolerated: frozenset[str],
+) -> tuple[Taken, list[Blame]]:
+    """Take an action one guard and one possibility at a time: exact, and it knows the reasons."""
+    rest, entries = world
+    results: Taken = []
+    blames: list[Blame] = []
+    cases: Iterable[Local | None] = (None,) if at is None else _set_of(entries[at])
+    for own in cases:
+        possible, blame = _restrict(code, frame, world, own, at, arguments)
+        if blame.keys() <= tolerated:
+            after = _update(code, frame, rest, possible, own, at, arguments)
+            results.append((after, frozenset(blame)))
+        else:
+            blames.append({k: v for k, v in blame.items() if k not in tolerated})
+    return results, blames
 
 
 def _restrict(
@@ -364,7 +227,7 @@ def _restrict(
     blame: Blame = {
         label: () for label, holds in code.own if not holds(rows, sizes, rest, own, *arguments)
     }
-    possible = list(entries)
+    possible = [_set_of(each) for each in entries]
     if at is not None and own is not None:
         possible[at] = frozenset((own,))
     for label, holds in code.each:
@@ -387,67 +250,13 @@ def _update(
     arguments: Arguments,
 ) -> World:
     rows, sizes = frame.rows, frame.sizes
-    after = list(possible)
+    after: list[Iterable[Local]] = list(possible)
     if code.others is not None:
         others = code.others
         for f, locals_ in enumerate(possible):
             if f != at:
-                after[f] = frozenset(
-                    [others(rows, sizes, rest, own, f, m, *arguments) for m in locals_]
-                )
+                after[f] = [others(rows, sizes, rest, own, f, m, *arguments) for m in locals_]
     if at is not None and code.mine is not None:
-        after[at] = frozenset((code.mine(rows, sizes, rest, own, *arguments),))
+        after[at] = (code.mine(rows, sizes, rest, own, *arguments),)
     new_rest = rest if code.rest is None else code.rest(rows, sizes, rest, own, *arguments)
-    return new_rest, tuple(after)
-
-
-def _conjuncts(guard: Guard, focus: Sort) -> Iterable[tuple[str, Term | None, Bool]]:
-    """Yield a guard's conjuncts, each with the focus variable that it ranges over, if it does."""
-    stack = [guard.term]
-    while stack:
-        term = stack.pop()
-        if term.op == "and":
-            stack.extend(cast("tuple[Bool, ...]", term.args))
-            continue
-        body, universal = term, term.op == "forall"
-        if term.op == "not" and term.args[0].op == "exists":
-            body, universal = cast("Bool", term.args[0]), True
-        if not universal:
-            yield guard.label, None, term
-            continue
-        bound = cast("tuple[Term, ...]", body.payload)
-        inner = cast("Bool", body.args[0])
-        inner = negation(inner) if term.op == "not" else inner
-        focused = [variable for variable in bound if type(variable) is focus]
-        if not focused:
-            yield guard.label, None, term
-        elif len(focused) == 1:
-            others = tuple(variable for variable in bound if variable is not focused[0])
-            yield guard.label, focused[0], quantify("forall", others, inner)
-        else:
-            raise ModelError(f"{guard.label or term!r}: it relates two of {focus.__name__}")
-
-
-def _apart(function: Function, other: Term, about: Term | None) -> Function:
-    """Return the function of an `other` that is known to differ from what the action is about."""
-    parameters = (*function.parameters[:-1], other)
-    body = function.at(*parameters)
-    if about is None:
-        return Function(parameters, body)
-    meeting = {id(other), id(about)}
-
-    def visit(term: Term) -> Term:
-        if term.op == "equal" and {id(arg) for arg in term.args} == meeting:
-            return FALSE
-        return rebuild(term, tuple(visit(arg) for arg in term.args))
-
-    return Function(parameters, visit(body))
-
-
-def _is_same(symbol: Symbol, function: Function) -> bool:
-    return function.body is read(symbol, function.parameters)
-
-
-def _function(parameters: list[str], expression: str) -> Callable[..., Any]:
-    source = f"lambda {', '.join(parameters)}: {expression}"
-    return cast("Callable[..., Any]", eval(source, {}))  # noqa: S307 (text printed from our own terms)
+    return new_rest, tuple(map(_possible, after))
