@@ -15,7 +15,14 @@ from brokerproof.models.language.model import trace
 from brokerproof.models.language.pointwise import Frame, Pointwise, World
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import Fifo, Message, Order, level_of
-from brokerproof.spec.operations import Consume
+from brokerproof.spec.operations import (
+    Acknowledge,
+    CloseChannel,
+    Consume,
+    Operation,
+    Reject,
+    Release,
+)
 
 CONTRACT = Pointwise(trace(Contract), Entry)
 
@@ -51,6 +58,7 @@ class Book:
     queue_of_message: dict[str, str]
     held: dict[str, Held]
     settled: dict[str, str]
+    doubtful: frozenset[str]
     deliveries: frozenset[str]
     active: frozenset[str]
 
@@ -59,8 +67,24 @@ class Book:
         """Return the book and the world right after a reset."""
         in_place = claims.release_position == "original"
         frame, world = CONTRACT.empty({"returns_to_place": int(in_place)})
+        nobody: frozenset[str] = frozenset()
         book = cls(
-            claims, frame, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, frozenset(), frozenset()
+            claims=claims,
+            frame=frame,
+            queues={},
+            orders={},
+            channels={},
+            consumers={},
+            queue_of_consumer={},
+            channel_of_consumer={},
+            getters={},
+            messages={},
+            queue_of_message={},
+            held={},
+            settled={},
+            doubtful=nobody,
+            deliveries=nobody,
+            active=nobody,
         )
         return book, world
 
@@ -186,6 +210,21 @@ class Book:
             held={k: v for k, v in self.held.items() if k != delivery},
             settled=self.settled | {message: delivery},
         )
+
+    def with_doubts_about(self, operation: Operation) -> Book:
+        """Return the book after an operation that may have happened.
+
+        What it would have settled is neither held nor settled for certain; nobody goes on with it.
+        """
+        match operation:
+            case Acknowledge() | Release() | Reject():
+                gone = frozenset((operation.delivery,)) & self.held.keys()
+            case CloseChannel(channel=channel):
+                gone = frozenset(k for k, v in self.held.items() if v.channel == channel)
+            case _:
+                gone = frozenset()
+        held = {k: v for k, v in self.held.items() if k not in gone}
+        return self.changed(held=held, doubtful=self.doubtful | gone)
 
     def without_consumer(self, consumer: str) -> Book:
         """Return the book in which a consumer has been cancelled; its name stays known."""

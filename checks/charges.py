@@ -72,22 +72,31 @@ def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
 
 
 def shortest_form(run: Run, fresh: Fresh) -> Run:
-    """Leave out steps as long as the same promise stays broken: a local minimum."""
+    """Leave out steps as long as the same promise stays broken: a local minimum.
+
+    Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002),
+    single steps until none can go.
+    """
     requirement = requirement_of(run)
-    shorter: Run | None = run
-    while shorter is not None:
-        run = shorter
-        shorter = next(
-            (
-                found
-                for part in _parts(run.moves)
-                if (found := fails(part, fresh, requirement)) is not None
-                and requirement_of(found) == requirement
-                and len(found.steps) < len(run.steps)
-            ),
-            None,
-        )
-    return run
+    size = max(1, len(run.moves) // 2)
+    while True:
+        shorter = _without_some(run, size, requirement, fresh)
+        if shorter is not None:
+            run = shorter
+        elif size == 1:
+            return run
+        size = min(size, max(1, len(run.moves) // 2)) if shorter else size // 2
+
+
+def _without_some(run: Run, size: int, requirement: str, fresh: Fresh) -> Run | None:
+    """Return a run without some `size` steps in a row that breaks the same promise."""
+    for first in range(0, len(run.moves), size):
+        part = [*run.moves[:first], *run.moves[first + size :]]
+        found = fails(part, fresh, requirement)
+        same = found is not None and requirement_of(found) == requirement
+        if found is not None and same and len(found.steps) < len(run.steps):
+            return found
+    return None
 
 
 def requirement_of(run: Run) -> str:

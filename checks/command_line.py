@@ -197,7 +197,15 @@ def replay(file: Path, candidate: str | None) -> None:
         subject.close()
     for line in result.lines:
         click.echo(line)
-    sys.exit(ExitStatus.BROKEN.value if result.outcome is not Replay.KEPT else 0)
+    sys.exit(_REPLAYED[result.outcome].value)
+
+
+_REPLAYED = {
+    Replay.KEPT: ExitStatus.KEPT,
+    Replay.SAME: ExitStatus.BROKEN,
+    Replay.OTHER: ExitStatus.BROKEN,
+    Replay.UNFOLLOWED: ExitStatus.INCONCLUSIVE,
+}
 
 
 @main.command()

@@ -16,7 +16,7 @@ import msgspec
 
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, Told
-from brokerproof.checks.moves import Move, text_of
+from brokerproof.checks.moves import Move, text_of, visible
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event
 from brokerproof.spec.requirements import catalogue
 
@@ -69,7 +69,7 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         """What was expected and seen, in one line."""
-        return f"expected {self.expected}; seen {self.seen}"
+        return visible(f"expected {self.expected}; seen {self.seen}")
 
 
 class UnreadableCounterexample(Exception):
@@ -101,7 +101,7 @@ def answer_text(answer: Answer) -> str:
     parts = list(_folded([event_text(event) for event in answer.events]))
     if answer.error is not None:
         parts.append(f"{answer.error.code}: {answer.error.message}".rstrip(": "))
-    return ", ".join(parts) or "ok"
+    return visible(", ".join(parts) or "ok")
 
 
 def _folded(texts: list[str]) -> Iterator[str]:
@@ -131,17 +131,17 @@ def step_text(told: Told) -> tuple[str, str]:
 def text_of_counterexample(found: Counterexample) -> str:
     """Return a counterexample as the terminal shows it."""
     requirement = catalogue()[found.requirement]
-    moves = [text_of(move) for move in found.moves]
+    moves = [visible(text_of(move)) for move in found.moves]
     width = max(map(len, moves), default=0)
     lines = [f"{found.requirement} ({requirement.level.value}): {requirement.statement}"]
     lines += [f"  source: {source}" for source in requirement.sources]
     lines += [
-        f"  {number:>2}  {move:<{width}}  {line.answered}"
+        f"  {number:>2}  {move:<{width}}  {visible(line.answered)}"
         for number, (move, line) in enumerate(zip(moves, found.steps, strict=True), 1)
     ]
     lines += [
-        f"      expected  {found.expected}",
-        f"      seen      {found.seen}",
+        f"      expected  {visible(found.expected)}",
+        f"      seen      {visible(found.seen)}",
         f"  {found.certificate}",
     ]
     return "\n".join(lines)
@@ -158,8 +158,11 @@ def write(found: Counterexample, folder: Path) -> Path:
 def read(path: Path) -> Counterexample:
     """Return the counterexample of a file; raises `UnreadableCounterexample`."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Counterexample)
+        found = msgspec.json.decode(path.read_bytes(), type=Counterexample)
     except OSError as error:
         raise UnreadableCounterexample(f"{path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableCounterexample(f"{path}: not a counterexample: {error}") from error
+    if found.requirement not in catalogue():
+        raise UnreadableCounterexample(f"{path}: there is no requirement {found.requirement!r}")
+    return found

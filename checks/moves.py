@@ -70,6 +70,14 @@ Move: TypeAlias = (
 )
 
 
+def visible(text: str) -> str:
+    """Return a text with its control characters shown, not carried out, by a terminal.
+
+    Ids and messages are a candidate's own and may hold anything (driver protocol 1, rule 55).
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def operation_of(move: Move, book: Book) -> Operation | None:
     """Return the operation that a move is now; None for settling what nobody holds."""
     if not isinstance(move, Settle):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from brokerproof.checks.book import CONTRACT, Book, Held
+from brokerproof.checks.obligations import must_succeed
 from brokerproof.checks.possibilities import Failure, Row, Rules, Step, TooManyCases, Window, least
 from brokerproof.checks.streams import Streams, judged
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
@@ -28,14 +29,19 @@ from brokerproof.spec.operations import (
     Cancel,
     CloseChannel,
     Consume,
+    Crash,
     Declare,
+    Delete,
     Drain,
     Get,
     Operation,
     Publish,
+    Purge,
     Reject,
     Release,
     Reset,
+    Restart,
+    SetCredit,
     name_of,
 )
 from brokerproof.spec.requirements import Level, catalogue
@@ -46,6 +52,12 @@ RULES = Rules(
     CONTRACT,
     frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD) | {"redelivered-flag"},
 )
+
+
+ID_CHARACTERS_MAX = 1024
+"""The longest id of the protocol (rule 55)."""
+
+_FOLLOWED_IF_UNCERTAIN = (Publish, Consume, Cancel, Acknowledge, Release, Reject, CloseChannel)
 
 
 @dataclass(frozen=True)
@@ -148,7 +160,7 @@ class Oracle:
             self.book = self.book.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
             return self._quiescent()
-        if isinstance(operation, Cancel | CloseChannel):
+        if isinstance(operation, Cancel | CloseChannel) and answer.ok:
             self._tells_all_before(operation)
         if self.streams is None:
             self.window = self.window.trimmed(RULES, self.book.frame)
@@ -180,6 +192,8 @@ class Oracle:
                 self._get(operation, answer)
             case Drain():
                 pass
+            case Purge() | Delete() | SetCredit() | Crash() | Restart() | Reset():
+                raise Unfollowable(f"the contract does not speak of {name_of(operation)} yet")
             case _:
                 for step in self._steps(operation):
                     self._operate(step)
@@ -190,14 +204,14 @@ class Oracle:
         if isinstance(operation, Acknowledge | Release | Reject):
             for step in self._steps(operation) if operation.delivery not in self.book.held else ():
                 self._operate(step)
-        if self._must_succeed(operation):
+        if must_succeed(operation, self.book):
             self._break(
                 "does-what-it-claims",
                 f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})",
             )
 
     def _maybe_done(self, operation: Operation) -> None:
-        if isinstance(operation, Get | Reset | Declare):
+        if not isinstance(operation, _FOLLOWED_IF_UNCERTAIN):
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         published = operation.message.id if isinstance(operation, Publish) else None
         for step in self._steps(operation):
@@ -205,7 +219,7 @@ class Oracle:
                 self.window = self.window.maybe(RULES, self.book.frame, step)
             else:
                 self.streams = self.streams.with_maybe(step)
-        self._settled(operation)
+        self.book = self.book.with_doubts_about(operation)
         if published is not None and published in self.book.messages:
             self.unplaced = (*self.unplaced, published)
 
@@ -221,11 +235,13 @@ class Oracle:
                 self._grow_channel(operation.channel)
                 self._grow(self.book.with_consumer(operation), Consumer)
                 return (("consume", (self.book.consumers[consumer],)),)
-            case Cancel(consumer=consumer) if consumer in self.book.consumers:
+            case Cancel(consumer=consumer) if consumer in self.book.active:
                 return (("cancel", (self.book.consumers[consumer],)),)
             case Acknowledge() | Release() | Reject() if operation.delivery in self.book.held:
                 return ((name_of(operation), (self.book.held[operation.delivery].entry,)),)
             case Acknowledge() | Release() | Reject():
+                if operation.delivery in self.book.doubtful:
+                    raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
                 entry = self.book.entry_of_settled(operation.delivery)
                 return () if entry is None else (("settle_again", (entry,)),)
             case CloseChannel(channel=channel) if channel in self.book.channels:
@@ -243,21 +259,6 @@ class Oracle:
                 self.book = self.book.without_consumer(consumer)
             case _:
                 pass
-
-    def _must_succeed(self, operation: Operation) -> bool:
-        """Whether the operation is claimed, well formed and about things that exist."""
-        book = self.book
-        match operation:
-            case Publish(queue=queue) | Get(queue=queue):
-                return queue in book.queues
-            case Consume(queue=queue, consumer=consumer):
-                return queue in book.queues and consumer not in book.consumers
-            case Acknowledge() | Release() | Reject():
-                return operation.delivery in book.held
-            case Cancel(consumer=consumer):
-                return consumer in book.consumers
-            case _:
-                return True
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
@@ -310,6 +311,8 @@ class Oracle:
     def _deliver(self, event: Delivered, held: Held | None) -> None:
         if event.delivery in self.book.deliveries:
             self._break("protocol", f"delivery id {event.delivery} was used twice")
+        if not 1 <= len(event.delivery) <= ID_CHARACTERS_MAX:
+            self._break("protocol", f"a delivery id of {len(event.delivery)} characters")
         self.book = self.book.with_delivery(event.delivery, held)
 
     # The window.

@@ -85,6 +85,10 @@ class Rules:
         return cases
 
 
+ASKED: Step = ("", ())
+"""The step of a row in which an operation was asked for whose outcome is unknown."""
+
+
 @dataclass(frozen=True)
 class Row:
     """The cases after one operation, and the step that led to it from the row before."""
@@ -105,18 +109,19 @@ class Failure:
 class Window:
     """The rows that an event told now may belong to; immutable, so that a search can fork it.
 
-    `floating` are steps of operations whose outcome is unknown: each may happen once, at any row,
-    until the next drain. `floors` say from which row on a consumer's events can lie, since its
-    cancel told all before.
+    `floating` are steps of operations whose outcome is unknown: each may happen once, at any row
+    from its own on, until the next drain. `floors` say from which row on a consumer's events can
+    lie, since its cancel told all before.
     """
 
     rows: tuple[Row, ...]
-    floating: tuple[Step, ...] = ()
+    floating: tuple[tuple[Step, int], ...] = ()
     floors: tuple[tuple[int, int], ...] = ()
 
     def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[Window, Failure | None]:
         """Add an operation that took effect after all that happened so far."""
-        cases, _ = rules.apply(frame, self.rows[-1].cases, step, self.floating)
+        floating = self._floating_at(len(self.rows))
+        cases, _ = rules.apply(frame, self.rows[-1].cases, step, floating)
         window = Window((*self.rows, Row(cases, step)), self.floating, self.floors)
         trimmed = window.trimmed(rules, frame)
         return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
@@ -125,16 +130,21 @@ class Window:
         """Return the operation that the last possible cases could not take."""
         for index in range(len(self.rows) - 1, 0, -1):
             step, cases = self.rows[index].step, self.rows[index - 1].cases
-            if cases and step is not None:
+            if cases and step is not None and step != ASKED:
                 _, blames = rules.apply(frame, cases, step)
                 return Failure(step, least(blames))
         raise AssertionError("no row of this window had any case")
 
+    def _floating_at(self, row: int) -> tuple[Step, ...]:
+        return tuple(step for step, since in self.floating if since <= row)
+
     def maybe(self, rules: Rules, frame: Frame, step: Step) -> Window:
         """Add an operation that may take effect at any time until the next drain, or never."""
-        floating = (*self.floating, step)
-        last = Row(rules.closed(frame, self.rows[-1].cases, floating), self.rows[-1].step)
-        return Window((*self.rows[:-1], last), floating, self.floors)
+        asked = len(self.rows)
+        floating = (*self.floating, (step, asked))
+        steps = tuple(each for each, _ in floating)
+        row = Row(rules.closed(frame, self.rows[-1].cases, steps), ASKED)
+        return Window((*self.rows, row), floating, self.floors)
 
     def place(
         self, rules: Rules, frame: Frame, step: Step, floor: int = 0
@@ -145,10 +155,13 @@ class Window:
         carried: Cases = frozenset()
         for index, row in enumerate(self.rows):
             cases: Cases = frozenset()
-            if row.step is not None and carried:
-                cases, _ = rules.apply(frame, carried, row.step, self.floating)
+            floating = self._floating_at(index)
+            if row.step == ASKED:
+                cases = rules.closed(frame, carried, floating)
+            elif row.step is not None and carried:
+                cases, _ = rules.apply(frame, carried, row.step, floating)
             if index >= floor:
-                here, to_blame = rules.apply(frame, row.cases, step, self.floating)
+                here, to_blame = rules.apply(frame, row.cases, step, floating)
                 blames.extend(to_blame)
                 cases |= here
             rows.append(Row(cases, row.step))
@@ -159,7 +172,7 @@ class Window:
             return trimmed, None
         if window.alive:
             blames.insert(0, window.why_last_row_is_empty(rules, frame).blame)
-        return trimmed, Failure(step, least(blames))
+        return trimmed, Failure(step, least(blames) or TOLD_TOO_LATE)
 
     def departures(self) -> frozenset[str]:
         """Return the tolerated labels that were not kept in any case that is left."""
@@ -180,7 +193,8 @@ class Window:
             return self
         floors = tuple((who, row - first) for who, row in self.floors if row > first)
         rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
-        return Window(rows, self.floating, floors)
+        floating = tuple((step, max(0, since - first)) for step, since in self.floating)
+        return Window(rows, floating, floors)
 
 
 def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:
@@ -192,10 +206,25 @@ def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:
     return False
 
 
+TOLD_TOO_LATE: Blame = {"only-to-subscribers": ()}
+"""What is wrong where an event would be lawful, but its consumer's leaving should have told it."""
+
+NOT_YET_OR_NO_LONGER = frozenset(("nothing-invented", "only-to-subscribers"))
+"""What is wrong with an event that is tried before its message was published, or too late."""
+
+
 def least(blames: Iterable[Blame]) -> Blame:
-    """Return the smallest of several explanations, the last of equals (the latest placement)."""
+    """Return the best of several explanations: the smallest, the last of equals.
+
+    Where an event could have happened at several moments, that it is out of place at one of them
+    says less than what is wrong with it at another.
+    """
     best: Blame = {}
     for blame in blames:
-        if "" not in blame and blame and (not best or len(blame) <= len(best)):
+        if blame and "" not in blame and (not best or _weight(blame) <= _weight(best)):
             best = blame
     return best
+
+
+def _weight(blame: Blame) -> tuple[bool, int]:
+    return not NOT_YET_OR_NO_LONGER.isdisjoint(blame), len(blame)

@@ -8,7 +8,7 @@ from enum import Enum
 from brokerproof.checks.counterexamples import Counterexample, answer_text
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, play
-from brokerproof.checks.moves import text_of
+from brokerproof.checks.moves import text_of, visible
 from brokerproof.checks.oracle import Unfollowable
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.operations import Drain
@@ -41,11 +41,13 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     outcome = _outcome(found, run)
     lines = [f"{found.requirement} on {subject.address}"]
     width = max((len(text_of(move)) for move in found.moves), default=0)
+    # A settlement that means nothing now makes no step, so steps are matched by their moves.
+    recorded = iter(found.steps)
     for number, told in enumerate(run.steps, 1):
         now = answer_text(told.answer)
-        line = f"  {number:>2}  {text_of(told.move):<{width}}  {now}"
-        then = found.steps[number - 1].answered if number <= len(found.steps) else now
-        lines.append(line if now == then else f"{line}    (then: {then})")
+        then = next((line.answered for line in recorded if line.move == told.move), now)
+        line = f"  {number:>2}  {visible(text_of(told.move)):<{width}}  {now}"
+        lines.append(line if now == then else f"{line}    (then: {visible(then)})")
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
 
@@ -60,5 +62,5 @@ def _ending(found: Counterexample, run: Run, outcome: Replay) -> list[str]:
     if run.broken is None:
         return [f"  kept: {found.requirement} holds on this trace"]
     expected, seen = expected_and_seen(run.broken)
-    lines = [f"      expected  {expected}", f"      seen      {seen}"]
+    lines = [f"      expected  {visible(expected)}", f"      seen      {visible(seen)}"]
     return [*lines, f"  {outcome.value}: {run.broken.requirement}"]

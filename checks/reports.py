@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from brokerproof.checks import counterexamples
 from brokerproof.checks.gate import Report
+from brokerproof.checks.moves import visible
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.spec.requirements import Level
 
@@ -24,7 +26,8 @@ _STYLES = {
 
 def show(report: Report, console: Console) -> None:
     """Print stages, the table of verdicts, and every counterexample."""
-    console.print(f"{report.address}  ({report.name} {report.version})", highlight=False)
+    title = visible(f"{report.address}  ({report.name} {report.version})")
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
     for stage in report.stages:
         console.print(f"  {stage.name:<9} {stage.did}", highlight=False, markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -39,16 +42,16 @@ def show(report: Report, console: Console) -> None:
         table.add_row(
             verdict.requirement.id,
             verdict.requirement.level.value,
-            f"[{style}]{verdict.outcome.value}[/{style}]",
+            Text(verdict.outcome.value, style),
             str(verdict.exercised or ""),
-            verdict.reason,
+            Text(visible(verdict.reason)),
         )
     console.print(table)
     for found in _found(report):
         console.print()
         text = counterexamples.text_of_counterexample(found)
         console.print(text, highlight=False, markup=False, soft_wrap=True)
-    console.print(summary(report), highlight=False, soft_wrap=True)
+    console.print(visible(summary(report)), highlight=False, markup=False, soft_wrap=True)
 
 
 def summary(report: Report) -> str:

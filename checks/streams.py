@@ -17,7 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from brokerproof.checks.possibilities import Cases, Failure, Rules, Step, TooManyCases, least
+from brokerproof.checks.possibilities import (
+    TOLD_TOO_LATE,
+    Cases,
+    Failure,
+    Rules,
+    Step,
+    TooManyCases,
+    least,
+)
 from brokerproof.models.language.pointwise import Blame, Frame
 
 ORDERS_MAX = 20_000
@@ -64,7 +72,8 @@ class Streams:
 
     def with_maybe(self, step: Step) -> Streams:
         """Return the streams after an operation whose outcome is unknown."""
-        return replace(self, floating=(*self.floating, (step, len(self.operations))))
+        asked = (*self.operations, None)
+        return replace(self, operations=asked, floating=(*self.floating, (step, len(asked))))
 
     def with_nothing_older_of(self, consumers: list[int]) -> Streams:
         """Return the streams in which these consumers' later events lie after this operation."""
@@ -82,6 +91,16 @@ class Judged:
     stuck_in: Cases = frozenset()
 
 
+@dataclass(frozen=True)
+class _Stuck:
+    """A step that was due and impossible, how far the order had come, and where it failed."""
+
+    progress: int
+    step: Step
+    blame: Blame
+    here: Cases
+
+
 class _Search:
     def __init__(self, streams: Streams, rules: Rules, frame: Frame, orders_all: bool) -> None:
         self.streams, self.rules, self.frame = streams, rules, frame
@@ -93,9 +112,7 @@ class _Search:
         self.seen: set[tuple[Position, Cases]] = set()
         self.final: Cases = frozenset()
         self.order: tuple[tuple[Step, Cases], ...] = ()
-        self.best = -1
-        self.blames: list[tuple[Step, Blame]] = []
-        self.stuck_in: Cases = frozenset()
+        self.blames: list[_Stuck] = []
 
     def run(self, cases: Cases) -> Judged:
         start: Position = (0, (0,) * len(self.by_consumer), frozenset())
@@ -115,9 +132,14 @@ class _Search:
             stack.extend(reversed(list(self._next(position, here, order))))
         if self.final:
             return Judged(self.final, self.order)
-        step, _ = self.blames[-1]
-        blame = least(blame for _, blame in self.blames)
-        return Judged(frozenset(), (), Failure(step, blame), self.stuck_in)
+        ordered = sorted(self.blames, key=lambda stuck: stuck.progress)
+        best = least(stuck.blame for stuck in ordered)
+        if not best:
+            return Judged(
+                frozenset(), (), Failure(self.streams.events[-1].step, TOLD_TOO_LATE), cases
+            )
+        stuck = next(each for each in reversed(ordered) if each.blame == best)
+        return Judged(frozenset(), (), Failure(stuck.step, best), stuck.here)
 
     def _is_end(self, position: Position) -> bool:
         operations, counts, _ = position
@@ -127,18 +149,22 @@ class _Search:
     def _next(
         self, position: Position, here: Cases, order: tuple[tuple[Step, Cases], ...]
     ) -> Iterator[tuple[Position, Cases, tuple[tuple[Step, Cases], ...]]]:
-        for step, after in self._choices(position):
+        for step, after, due in self._choices(position):
             if step is None:
                 yield after, here, order
                 continue
             cases, blames = self.rules.apply(self.frame, here, step)
             if cases:
                 yield after, cases, (*order, (step, here))
-            else:
-                self._blame(position, step, blames, here)
+            elif due:
+                progress = position[0] + sum(position[1])
+                self.blames.extend(_Stuck(progress, step, blame, here) for blame in blames)
 
-    def _choices(self, position: Position) -> Iterator[tuple[Step | None, Position]]:
-        """Yield what may come next: events in queue order, then the operation, then maybes."""
+    def _choices(self, position: Position) -> Iterator[tuple[Step | None, Position, bool]]:
+        """Yield what may come next: events in queue order, then the operation, then maybes.
+
+        Each with whether it is due: what was told only later is not to blame for being impossible.
+        """
         taken, counts, floated = position
         ready = [
             (stream, events[counts[stream]])
@@ -147,12 +173,12 @@ class _Search:
         ]
         for stream, told in sorted(ready, key=lambda each: self._place(each[1].step)):
             further = tuple(c + (s == stream) for s, c in enumerate(counts))
-            yield told.step, (taken, further, floated)
+            yield told.step, (taken, further, floated), told.told_with <= taken + 1
         if taken < len(self.streams.operations) and not self._owes(taken, counts):
-            yield self.streams.operations[taken], (taken + 1, counts, floated)
+            yield self.streams.operations[taken], (taken + 1, counts, floated), True
         for index, (step, since) in enumerate(self.streams.floating):
             if index not in floated and since <= taken:
-                yield step, (taken, counts, floated | {index})
+                yield step, (taken, counts, floated | {index}), False
 
     def _owes(self, taken: int, counts: tuple[int, ...]) -> bool:
         """Whether something was told before the next operation and is not placed yet."""
@@ -164,13 +190,6 @@ class _Search:
     def _place(self, step: Step) -> int:
         order = next(i for i, symbol in enumerate(self.rules.contract.rigid) if symbol.is_order)
         return self.frame.rows[order][step[1][1]].bit_count()
-
-    def _blame(self, position: Position, step: Step, blames: list[Blame], here: Cases) -> None:
-        progress = position[0] + sum(position[1])
-        if progress > self.best:
-            self.best, self.blames, self.stuck_in = progress, [], here
-        if progress == self.best:
-            self.blames.extend((step, blame) for blame in blames)
 
 
 def judged(

@@ -285,7 +285,7 @@ class Contract(ContractInvariants):
 
     @action
     def rest(self) -> None:
-        """There is nothing left that the broker could lawfully do by itself."""
+        """There is nothing left that the broker could do by itself without breaking a MUST."""
         require(
             forall(
                 Consumer,
@@ -295,11 +295,7 @@ class Contract(ContractInvariants):
                         self.consuming[c]
                         & self.has_room(c)
                         & self.there_for(c, f)
-                        & (
-                            (self.mode[c] != Mode.BROWSE)
-                            | ~self.behind[c, f]
-                            | self.may_repeat[c, f]
-                        )
+                        & ((self.mode[c] != Mode.BROWSE) | self.may_be_shown(c, f))
                     )
                 ),
             )

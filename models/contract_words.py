@@ -163,6 +163,11 @@ class ContractWords(Model):
         room = ite(fills, self.unsettled[who] < self.limit[who], self.limit[who] > 0)
         return ~self.limited[who] | room
 
+    def may_be_shown(self, who: Consumer, f: Entry) -> Bool:
+        """Whether showing the entry to the browser would go against no more than advice."""
+        again = self.behind[who, f] & ~self.may_repeat[who, f]
+        return ~again | (~self.came_back[who, f] & ~self.fifo[self.home[f]])
+
     def takes(self, who: Consumer) -> Bool:
         """Whether the consumer is subscribed and takes what it is given."""
         return self.consuming[who] & (self.mode[who] != Mode.BROWSE)

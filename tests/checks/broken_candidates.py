@@ -1,0 +1,165 @@
+"""Tiny candidates, one honest and several that are not, for tests of the gate's own words.
+
+Each is a queue that can be got from and nothing else; each lie is one method. The planted faults of
+the reference broker are elsewhere: these are about how the gate behaves, not about what it finds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TypeAlias
+
+from brokerproof.spec.answers import OK, Answer, Delivered, Error, refused, unsupported
+from brokerproof.spec.capabilities import Capabilities, Hello
+from brokerproof.spec.operations import (
+    Acknowledge,
+    CloseChannel,
+    Declare,
+    Drain,
+    Get,
+    Operation,
+    Publish,
+    Reject,
+    Release,
+    Reset,
+    name_of,
+)
+
+Kept: TypeAlias = tuple[int, str, bool]
+"""A message by its number of arrival, its id, and whether it came back."""
+
+
+class Box:
+    """An honest queue: first in, first out; what is released goes back to its place."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, list[Kept]] = {}
+        self.held: dict[str, tuple[str, str, Kept]] = {}
+        self.count = 0
+
+    def hello(self) -> Hello:
+        """Claim to be got from."""
+        claims = Capabilities(get=True, release_position="original")
+        return Hello(name=type(self).__name__.lower(), version="1", capabilities=claims)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Do as asked."""
+        match operation:
+            case Reset():
+                Box.__init__(self)
+                return OK
+            case Drain():
+                return OK
+            case Declare(queue=queue):
+                self.queues.setdefault(queue, [])
+                return OK
+            case Publish(queue=queue, message=message):
+                if queue not in self.queues:
+                    return refused(f"no queue {queue}")
+                self.count += 1
+                self.queues[queue].append((self.count, message.id, False))
+                return OK
+            case Get(queue=queue):
+                return self.get(operation) if queue in self.queues else refused("no such queue")
+            case Acknowledge(delivery=delivery) | Reject(delivery=delivery):
+                return OK if self.held.pop(delivery, None) else refused(f"nobody holds {delivery}")
+            case Release(delivery=delivery):
+                return self.give_back(delivery)
+            case CloseChannel(channel=channel):
+                for delivery in [d for d, (its, _, _) in self.held.items() if its == channel]:
+                    self.give_back(delivery)
+                return OK
+            case _:
+                return unsupported(name_of(operation))
+
+    def get(self, operation: Get) -> Answer:
+        """Take the next message."""
+        waiting = self.queues[operation.queue]
+        if not waiting:
+            return OK
+        kept = waiting.pop(self.next_of(waiting))
+        self.count += 1
+        delivery = f"d{self.count}"
+        if operation.mode == "acknowledge":
+            self.held[delivery] = (operation.channel, operation.queue, kept)
+        told = Delivered(
+            delivery=delivery,
+            consumer=None,
+            queue=operation.queue,
+            message=kept[1],
+            redelivered=kept[2],
+        )
+        return Answer((told,))
+
+    def next_of(self, waiting: list[Kept]) -> int:
+        """Return the place of the message to be given next."""
+        return waiting.index(min(waiting))
+
+    def give_back(self, delivery: str) -> Answer:
+        """Let a message return to its place."""
+        if delivery not in self.held:
+            return refused(f"nobody holds {delivery}")
+        _, queue, (number, message, _) = self.held.pop(delivery)
+        self.queues[queue].append((number, message, True))
+        return OK
+
+
+class Stack(Box):
+    """Gives the last first."""
+
+    def next_of(self, waiting: list[Kept]) -> int:
+        """Return the place of the newest message."""
+        return waiting.index(max(waiting))
+
+
+class Sieve(Box):
+    """Loses what is released."""
+
+    def give_back(self, delivery: str) -> Answer:
+        """Let go."""
+        return OK if self.held.pop(delivery, None) else refused(f"nobody holds {delivery}")
+
+
+class Thrower(Box):
+    """Falls over the second message."""
+
+    def handle(self, operation: Operation) -> Answer:
+        """Do as asked, once."""
+        if isinstance(operation, Publish) and operation.message.id != "m0":
+            raise RuntimeError("one is enough\nfor anybody")
+        return super().handle(operation)
+
+
+class Shrug(Box):
+    """Never knows what became of a get."""
+
+    def get(self, operation: Get) -> Answer:
+        """Say that it may have happened."""
+        return Answer((), Error("timeout", f"{operation.queue} is far away"))
+
+
+class Mute(Box):
+    """Answers its reset with a refusal."""
+
+    def handle(self, operation: Operation) -> Answer:
+        """Say no."""
+        return refused(f"no {name_of(operation)}")
+
+
+class Impatient(Box):
+    """Stands for a person who presses Ctrl-C after so many operations, all runs together."""
+
+    operations_left = itertools.repeat(None, 0)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Do as asked, until there are no operations left."""
+        try:
+            next(Impatient.operations_left)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+        return super().handle(operation)
+
+
+def broken_factory() -> Box:
+    """Fail."""
+    raise OSError("no space left")

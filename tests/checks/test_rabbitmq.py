@@ -1,0 +1,59 @@
+"""The gate on a real RabbitMQ: a check that it does not cry wolf, and that it would see."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.candidates.private_rabbitmq import PrivateRabbitMQ
+from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.subjects import open_subject
+from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
+from brokerproof.spec.answers import Answer
+from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.operations import Operation, Release
+from brokerproof.spec.requirements import catalogue
+
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow]
+
+EXAMPLES = Budget(examples=60)
+
+
+class Forgetful:
+    """A broker in front of RabbitMQ that answers a release and does not pass it on."""
+
+    def __init__(self, behind: Candidate) -> None:
+        self.behind = behind
+
+    def hello(self) -> Hello:
+        """Claim what is claimed behind."""
+        return self.behind.hello()
+
+    def handle(self, operation: Operation) -> Answer:
+        """Pass everything on but a release."""
+        return Answer() if isinstance(operation, Release) else self.behind.handle(operation)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rabbitmq_keeps_what_it_claims(rabbitmq: PrivateRabbitMQ, seed: int) -> None:
+    subject = open_subject(rabbitmq.url)
+    try:
+        report = run_gate(subject, catalogue(), EXAMPLES, seed)
+    finally:
+        subject.close()
+    broken = [v.requirement.id for v in report.verdicts if v.outcome is Outcome.BROKEN]
+    assert broken == []
+    kept = {v.requirement.id for v in report.verdicts if v.outcome is Outcome.KEPT}
+    assert {"nothing-lost", "fifo-order", "release-rewinds", "quiescence"} <= kept
+    assert exit_status(report.verdicts, accept_inconclusive=True) is ExitStatus.KEPT
+
+
+def test_a_release_that_gets_lost_on_the_way_is_found(rabbitmq: PrivateRabbitMQ) -> None:
+    subject = open_subject(rabbitmq.url)
+    assert subject._kept is not None
+    subject._kept = Forgetful(subject._kept)
+    try:
+        report = run_gate(subject, catalogue(), EXAMPLES, seed=0)
+    finally:
+        subject.close()
+    assert any(v.outcome is Outcome.BROKEN for v in report.verdicts)
