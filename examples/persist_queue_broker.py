@@ -63,8 +63,7 @@ def make_broker() -> PersistQueueBroker:
 def make_broker_that_looks() -> PersistQueueBroker:
     """Return the same, looking before each get at which rows came back.
 
-    The library stores that and does not tell it. A run ends with the first promise broken: without
-    the look at the first redelivery, and nothing beyond that is ever judged.
+    The library stores that, and its `get` does not return it.
     """
     return PersistQueueBroker(looks=True)
 
