@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from brokerproof.checks.book import CONTRACT, Book
 from brokerproof.checks.oracle import Breach, Moment
+from brokerproof.checks.possibilities import ordered
 from brokerproof.models.language.pointwise import World
 
 
@@ -39,7 +40,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
 
 def _latest(moment: Moment) -> World | None:
     for row in reversed(moment.window.rows):
-        for world, _, _ in sorted(row.cases, key=repr):
+        for world, _, _ in ordered(row.cases):
             return world
     return None
 

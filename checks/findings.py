@@ -17,6 +17,7 @@ from brokerproof.checks.book import CONTRACT
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.moves import Move, operation_of
 from brokerproof.checks.oracle import RULES, Breach, Oracle
+from brokerproof.checks.possibilities import ordered
 from brokerproof.models.contract import Consumer
 from brokerproof.spec.answers import Answer, Delivered
 from brokerproof.spec.candidate import Candidate
@@ -165,7 +166,7 @@ def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
     entry = known.messages[message]
     book, who = known.with_getter(known.queue_of_message[message], "census", "acknowledge")
     for row in reversed(breach.moment.window.rows):
-        for world, _, _ in row.cases:
+        for world, _, _ in ordered(row.cases):
             one_more = CONTRACT.grown(world, Consumer)
             _, blames = CONTRACT.take(book.frame, one_more, "census", (who,))
             for label, missing in ((k, v) for blame in blames for k, v in blame.items()):

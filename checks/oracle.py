@@ -18,7 +18,16 @@ from typing import NoReturn
 
 from brokerproof.checks.book import CONTRACT, Book, Held
 from brokerproof.checks.obligations import must_succeed
-from brokerproof.checks.possibilities import Failure, Row, Rules, Step, TooManyCases, Window, least
+from brokerproof.checks.possibilities import (
+    Failure,
+    Row,
+    Rules,
+    Step,
+    TooManyCases,
+    Window,
+    least,
+    ordered,
+)
 from brokerproof.checks.streams import Streams, judged
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.pointwise import World
@@ -429,7 +438,7 @@ class Oracle:
     def _count(self, step: Step) -> None:
         """Count the situations that a step exercises, in the latest case there is."""
         for row in reversed(self.window.rows):
-            for world, _, _ in row.cases:
+            for world, _, _ in ordered(row.cases)[:1]:
                 self.exercised.update(CONTRACT.exercised(self.book.frame, world, step[0], step[1]))
                 return
 

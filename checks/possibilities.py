@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from brokerproof.models.language.pointwise import Blame, Frame, Pointwise, World, merged
+from brokerproof.models.language.pointwise import Blame, Frame, Pointwise, World, merged, sort_key
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
@@ -60,7 +60,7 @@ class Rules:
         name, arguments = step
         after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
         blames: list[Blame] = []
-        for world, departed, taken in cases:
+        for world, departed, taken in ordered(cases):
             worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
             blames.extend(to_blame)
             key = taken | {step} if as_floating else taken
@@ -195,6 +195,14 @@ class Window:
         rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
         floating = tuple((step, max(0, since - first)) for step, since in self.floating)
         return Window(rows, floating, floors)
+
+
+def ordered(cases: Iterable[Case]) -> list[Case]:
+    """Return cases in an order that is the same in every process."""
+    listed = list(cases)
+    if len(listed) > 1:
+        listed.sort(key=lambda case: (sort_key(case[0]), sorted(case[1]), sorted(case[2])))
+    return listed
 
 
 def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:

@@ -159,7 +159,7 @@ def merged(worlds: Iterable[World]) -> frozenset[World]:
     """Fold worlds that differ in one element's possibilities into one: nothing is lost."""
     found = set(worlds)
     while len(found) > 1:
-        pair = _nearly_equal(sorted(found, key=repr))
+        pair = _nearly_equal(sorted(found, key=sort_key))
         if pair is None:
             break
         (rest, entries), (_, others), k = pair
@@ -167,6 +167,12 @@ def merged(worlds: Iterable[World]) -> frozenset[World]:
         both = _set_of(entries[k]) | _set_of(others[k])
         found.add((rest, (*entries[:k], both, *entries[k + 1 :])))
     return frozenset(found)
+
+
+def sort_key(world: World) -> tuple[Rest, tuple[tuple[Local, ...], ...]]:
+    """Return what worlds are sorted by, so that nothing depends on the order of a set."""
+    rest, entries = world
+    return rest, tuple(tuple(sorted(_set_of(possible))) for possible in entries)
 
 
 def _nearly_equal(worlds: list[World]) -> tuple[World, World, int] | None:
