@@ -23,6 +23,7 @@ Fresh = Callable[[], tuple[Candidate, Oracle]]
 
 KINDS: tuple[frozenset[str], ...] = (
     LATE_OR_GONE | {"nothing-lost", "close-releases", "browser-takes-nothing", "settled-once"},
+    frozenset(("nothing-twice", "settled-once")),
     frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),
 )
 """Promises that one mistake breaks together: not given what is there; shown again."""
@@ -48,7 +49,7 @@ def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
 
 def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> str | None:
     requirement = requirement_of(run)
-    kin = next((kind for kind in KINDS if requirement in kind), frozenset())
+    kin = frozenset().union(*(kind for kind in KINDS if requirement in kind))
     for part in _parts(run.moves):
         shorter = fails(part, fresh, requirement)
         if shorter is not None and requirement_of(shorter) in kin - {requirement}:

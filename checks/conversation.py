@@ -11,10 +11,13 @@ import copy
 import pickle
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
 from brokerproof.spec.operations import Operation, Reset, name_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,13 @@ def reset(candidate: Candidate) -> None:
         raise CannotStart("reset was answered with events; its list of events is empty")
 
 
+class CannotCopy(Exception):
+    """A candidate could be copied before and cannot be now; the message is one line."""
+
+
 @dataclass(frozen=True)
 class Copier:
-    """How a candidate is copied, and how equal states of it are told."""
+    """How a candidate is copied, and how equal states of it are told; both raise `CannotCopy`."""
 
     fork: Callable[[Candidate], Candidate]
     fingerprint: Callable[[Candidate], Hashable]
@@ -64,15 +71,33 @@ class Copier:
 
 def copier_of(candidate: Candidate) -> Copier | str:
     """Return how to copy a candidate, or in one line why it cannot be copied."""
-    if isinstance(candidate, Forkable):
-        fork: Callable[[Candidate], Candidate] = lambda each: each.fork()  # type: ignore[attr-defined]  # noqa: E731
-    else:
+    copier = Copier(
+        _guarded(_own_fork if isinstance(candidate, Forkable) else copy.deepcopy),
+        _guarded(_own_fingerprint if isinstance(candidate, Fingerprinted) else pickle.dumps),
+    )
+    try:
+        copier.fingerprint(copier.fork(candidate))
+    except CannotCopy as error:
+        return str(error)
+    return copier
+
+
+def _own_fork(candidate: Candidate) -> Candidate:
+    assert isinstance(candidate, Forkable)
+    return cast("Candidate", candidate.fork())
+
+
+def _own_fingerprint(candidate: Candidate) -> Hashable:
+    assert isinstance(candidate, Fingerprinted)
+    return candidate.fingerprint()
+
+
+def _guarded(function: Callable[[Candidate], T]) -> Callable[[Candidate], T]:
+    def guarded(candidate: Candidate) -> T:
         try:
-            pickle.loads(pickle.dumps(candidate))  # noqa: S301 (our own bytes)
-            copy.deepcopy(candidate)
-        except Exception as error:  # noqa: BLE001 (whatever keeps it from being copied is the reason)
-            return f"it cannot be copied ({type(error).__name__}: {str(error)[:100]})"
-        fork = copy.deepcopy
-    if isinstance(candidate, Fingerprinted):
-        return Copier(fork, lambda each: each.fingerprint())  # type: ignore[attr-defined]
-    return Copier(fork, pickle.dumps)
+            return function(candidate)
+        except Exception as error:
+            what = f"{type(error).__name__}: {str(error)[:100]}"
+            raise CannotCopy(f"it cannot be copied ({what})") from error
+
+    return guarded

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from brokerproof.checks.book import CONTRACT
+from brokerproof.checks.book import CONTRACT, Book
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.moves import Move, operation_of
 from brokerproof.checks.oracle import RULES, Breach, Oracle
@@ -87,13 +88,13 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
     """
     steps: list[Told] = []
     for move in moves:
-        before = oracle.fork()
         told, breaches = step(candidate, oracle, move)
-        if told is not None:
-            steps.append(told)
+        if told is None:
+            continue
+        steps.append(told)
         for breach in breaches:
             if breach.requirement == stop_at or not goes_on(breach):
-                return Run(tuple(steps), named_by_census(candidate, before, breach))
+                return Run(tuple(steps), named_by_census(candidate, told, breach))
     return Run(tuple(steps))
 
 
@@ -102,50 +103,70 @@ def goes_on(breach: Breach) -> bool:
     return breach.requirement in RULES.tolerated
 
 
-def named_by_census(candidate: Candidate, before: Oracle, breach: Breach) -> Breach:
+def named_by_census(candidate: Candidate, told: Told, breach: Breach) -> Breach:
     """Return the breach under the name of the promise that it really breaks.
 
-    `before` is the oracle before the step that showed the breach. The candidate is used up: its
-    channels are closed and its queues emptied.
+    Whoever asks for everything gets what is merely late. What comes only when all channels are
+    closed was held by somebody who may not hold it; what does not come then either is gone. `told`
+    is the step that showed the breach. The candidate is used up: its queues are emptied.
     """
-    if breach.requirement not in LATE_OR_GONE:
+    if breach.requirement not in LATE_OR_GONE or breach.moment is None:
         return breach
-    seen = _census(candidate, before)
-    if seen is None:
+    book = breach.moment.book
+    late = _messages(told.answer)
+    if not _everything_left(candidate, book, "census", late):
+        return breach
+    held = set(late)
+    closing = [CloseChannel(channel=channel) for channel in (*book.channels, "census")]
+    if not _hear(candidate, [*closing, Drain()], held):
+        return breach
+    if not _everything_left(candidate, book, "last census", held):
         return breach
     for message in breach.overdue:
-        if message not in seen:
-            label = _promise_of_a_missing(breach, message)
-            if label is not None:
-                gone = f"{message} is gone: all channels closed, a new consumer emptied the queue"
-                also = (breach.requirement,)
-                return Breach(
-                    label, gone, (message,), (message,), also, lost=True, moment=breach.moment
-                )
+        if message not in late:
+            named = _named(breach, message, "held" if message in held else "gone")
+            if named is not None:
+                return named
     return breach
 
 
-def _census(candidate: Candidate, before: Oracle) -> frozenset[str] | None:
-    """Return the messages left once all channels are closed; None where the census is refused."""
-    book = before.book
-    seen: set[str] = set()
-    closing = [CloseChannel(channel=channel) for channel in book.channels]
-    if not _hear(candidate, [*closing, Drain()], set()):
+def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Breach | None:
+    """Return the breach under the contract's name for a message that is held or gone, if any."""
+    label = _promise_of_a_missing(breach, message)
+    if label is None or (found == "held" and label != "browser-takes-nothing"):
         return None
+    how = {
+        "held": f"{message} came back when all channels were closed: somebody held it",
+        "gone": f"{message} is gone: all channels closed, a new consumer emptied the queue",
+    }[found]
+    also = (breach.requirement,)
+    return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)
+
+
+def _everything_left(candidate: Candidate, book: Book, who: str, seen: set[str]) -> bool:
+    """Ask for everything that is available, every way that is claimed; False where one fails."""
     if "acknowledge" in book.claims.modes:
         takers = [
-            Consume(channel="census", queue=queue, consumer=f"census-{queue}")
+            Consume(channel="census", queue=queue, consumer=f"{who} of {queue}")
             for queue in book.queues
         ]
-        return frozenset(seen) if _hear(candidate, [*takers, Drain()], seen) else None
+        if not _hear(candidate, [*takers, Drain()], seen):
+            return False
+    if not book.claims.get:
+        return True
     for queue in book.queues:
         for _ in range(CENSUS_GETS_MAX):
-            found = len(seen)
-            if not _hear(candidate, [Get(channel="census", queue=queue)], seen):
-                return None
-            if len(seen) == found:
+            found: set[str] = set()
+            if not _hear(candidate, [Get(channel="census", queue=queue)], found):
+                return False
+            if found <= seen:
                 break
-    return frozenset(seen)
+            seen |= found
+    return True
+
+
+def _messages(answer: Answer) -> set[str]:
+    return {event.message for event in answer.events if isinstance(event, Delivered)}
 
 
 def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str]) -> bool:
@@ -154,7 +175,7 @@ def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str])
         answer = ask(candidate, operation)
         if isinstance(answer, Misbehaviour) or not answer.ok:
             return False
-        seen.update(e.message for e in answer.events if isinstance(e, Delivered))
+        seen |= _messages(answer)
     return True
 
 

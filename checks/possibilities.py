@@ -170,8 +170,10 @@ class Window:
         trimmed = window.trimmed(rules, frame)
         if trimmed.alive:
             return trimmed, None
-        if window.alive:
-            blames.insert(0, window.why_last_row_is_empty(rules, frame).blame)
+        # An operation that no told event has made possible may be what is really wrong.
+        for earlier in (window, self):
+            if earlier.alive and not earlier.rows[-1].cases:
+                blames.insert(0, earlier.why_last_row_is_empty(rules, frame).blame)
         return trimmed, Failure(step, least(blames) or TOLD_TOO_LATE)
 
     def departures(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from brokerproof.checks.conversation import Copier
+from brokerproof.checks.conversation import CannotCopy, Copier
 from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
 from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
 from brokerproof.checks.scopes import Scope
@@ -75,7 +75,12 @@ def search(
     while level:
         following: list[Node] = []
         for node in level:
-            _expand(node, found, copier, seen, following)
+            try:
+                _expand(node, found, copier, seen, following)
+            except CannotCopy as error:
+                found.stopped_by = str(error)
+                found.pairs = len(seen)
+                return found
             node.pair = None
             found.stopped_by = interrupted() or (
                 f"{operations_max} operations" if found.operations >= operations_max else ""
@@ -109,7 +114,7 @@ def _expand(
             continue
         child = Node(node, told, node.depth + 1, (their, our))
         for breach in breaches:
-            _file(child, breach, their, oracle, found)
+            _file(child, told, breach, their, found)
         if all(map(goes_on, breaches)):
             key = (copier.fingerprint(their), our.key())
             if key not in seen:
@@ -117,8 +122,8 @@ def _expand(
                 following.append(child)
 
 
-def _file(node: Node, breach: Breach, candidate: Candidate, before: Oracle, found: Search) -> None:
-    named = breach if goes_on(breach) else named_by_census(candidate, before, breach)
+def _file(node: Node, told: Told, breach: Breach, candidate: Candidate, found: Search) -> None:
+    named = breach if goes_on(breach) else named_by_census(candidate, told, breach)
     traces = found.broken.setdefault(named.requirement, [])
     if len(traces) < KEPT_PER_REQUIREMENT:
         traces.append(Run(node.steps(), named))

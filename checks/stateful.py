@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -24,7 +24,7 @@ from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
 from brokerproof.checks.moves import Move, Settle, SettlementName
-from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
+from brokerproof.checks.oracle import Breach, Unfollowable
 from brokerproof.checks.scopes import Kind, kinds_for
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
@@ -39,7 +39,9 @@ from brokerproof.spec.operations import (
     Publish,
 )
 
-MESSAGES_MAX = 24
+MESSAGES_MAX = 40
+MANY = 12
+"""More messages at once than a delivery slice of the documents holds (ten)."""
 CONSUMERS_MAX = 6
 CHANNELS = ("ch0", "ch1", "ch2")
 STEPS = 40
@@ -47,7 +49,15 @@ ROUNDS_MAX = 8
 """How many different promises one run of the stage looks for before it stops."""
 
 KindOfMove: TypeAlias = Literal[
-    "publish", "consume", "get", "settle", "settle again", "cancel", "close_channel", "drain"
+    "publish",
+    "publish many",
+    "consume",
+    "get",
+    "settle",
+    "settle again",
+    "cancel",
+    "close_channel",
+    "drain",
 ]
 
 # How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
@@ -58,6 +68,7 @@ _WEIGHTS: dict[KindOfMove, int] = {
     "get": 2,
     "consume": 2,
     "settle again": 1,
+    "publish many": 1,
     "close_channel": 1,
     "cancel": 1,
 }
@@ -154,7 +165,6 @@ class _Example:
         """Make a move and judge it."""
         if self.over:
             return
-        before = self.oracle.fork()
         try:
             told, breaches = step(self.candidate, self.oracle, move)
         except Unfollowable:
@@ -167,16 +177,16 @@ class _Example:
         if not self.found.shrinking:
             self.found.operations += 1
         for breach in breaches:
-            self._judge(breach, before)
+            self._judge(breach, told)
 
-    def _judge(self, breach: Breach, before: Oracle) -> None:
+    def _judge(self, breach: Breach, told: Told) -> None:
         """File a breach; end the example with an error if its promise is new."""
         broken = self.found.broken
         if goes_on(breach):
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
             return
         self.over = True
-        named = named_by_census(self.candidate, before, breach)
+        named = named_by_census(self.candidate, told, breach)
         if named.requirement in self.known:
             return
         # What Hypothesis shrinks to another promise replaces what it began with.
@@ -230,8 +240,7 @@ def _machine(
             """Make one move of a drawn kind, if it means anything now."""
             if not self.example.over:
                 book = self.example.oracle.book
-                drawn = chooser.move(_KINDS_OF_MOVES[kind], which, how, book)
-                if drawn is not None:
+                for drawn in chooser.moves(_KINDS_OF_MOVES[kind], which, how, book):
                     self.example.make(drawn)
 
         def teardown(self) -> None:
@@ -253,14 +262,24 @@ class _Chooser:
     kinds: tuple[Kind, ...]
     gets: bool
 
+    def moves(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+        """Yield the moves; `which` chooses among what there is, `how` among the ways."""
+        queue = _pick(book.queues, which)
+        known = len(book.messages)
+        if kind.startswith("publish"):
+            for number in range(known, min(known + (MANY if "many" in kind else 1), MESSAGES_MAX)):
+                message = Message(id=f"m{number}", priority=how % 10)
+                yield Publish(queue=queue, message=message)
+            return
+        move = self.move(kind, which, how, book)
+        if move is not None:
+            yield move
+
     def move(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
-        """Return the move; `which` chooses among what there is, `how` among the ways."""
+        """Return a single move of a kind, if it means anything now."""
         queue = _pick(book.queues, which)
         channel = CHANNELS[how % len(CHANNELS)]
         match kind:
-            case "publish" if len(book.messages) < MESSAGES_MAX:
-                message = Message(id=f"m{len(book.messages)}", priority=how % 10)
-                return Publish(queue=queue, message=message)
             case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
                 chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
                 return Consume(

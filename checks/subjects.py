@@ -7,6 +7,7 @@ made anew for each run and can perhaps be copied; one on the wire is kept open a
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -46,14 +47,22 @@ class Subject:
     def close(self) -> None:
         """Give back what the candidate holds outside this process."""
         self._end_last()
-        if isinstance(self._kept, Closable):
-            self._kept.close()
+        _close(self._kept)
 
     def _end_last(self) -> None:
         """One run at a time: the one before is over when the next begins."""
-        if isinstance(self._last, Closable):
-            self._last.close()
+        _close(self._last)
         self._last = None
+
+
+def _close(candidate: Candidate | None) -> None:
+    """Close what can be closed; a `close` that wants arguments is something else."""
+    if isinstance(candidate, Closable):
+        try:
+            inspect.signature(candidate.close).bind()
+        except TypeError:
+            return
+        candidate.close()
 
 
 def default_addresses() -> tuple[str, ...]:

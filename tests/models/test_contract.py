@@ -216,6 +216,7 @@ def test_the_counter_of_what_is_unsettled_counts_what_is_held(name: str) -> None
     assert found.states > 40
 
 
+@pytest.mark.slow
 def test_a_contract_that_forgets_to_give_back_credit_is_found_out() -> None:
     found = explore(trace(Forgetful), SCOPES["three entries"])
     assert found.violation is not None
@@ -290,6 +291,7 @@ def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
     assert list(disagreements(plain, pointwise, states_of(plain, 400))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "difference"),
     [
@@ -355,6 +357,7 @@ def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) 
     assert list(inexact(plain, pointwise, chosen)) == []
 
 
+@pytest.mark.slow
 def test_a_reading_that_forgets_possibilities_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, pointwise = PlainReading(CONTRACT, SCOPES["three entries"]), Pointwise(CONTRACT, Entry)
     honest = pointwise.take

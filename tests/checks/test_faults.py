@@ -1,0 +1,111 @@
+"""Every planted fault is found: under the right name, by a shortest trace, and nowhere else.
+
+The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
+gate once, within the smallest budget that shows it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import pytest
+
+from brokerproof.checks.counterexamples import Counterexample, text_of_counterexample
+from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.replay import Replay, replay_on
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.requirements import Level, catalogue
+from tests.faults.catalogue import Fault, faults
+from tests.faults.overlay import CannotPlant, Edit, plant
+
+SLOW_OPERATIONS = 300
+
+
+def each_fault() -> pytest.MarkDecorator:
+    """Parametrize a test by every fault."""
+
+    def marks(fault: Fault) -> list[pytest.MarkDecorator]:
+        slow = fault.operations > SLOW_OPERATIONS or fault.examples
+        return [
+            *([pytest.mark.slow] if slow else []),
+        ]
+
+    return pytest.mark.parametrize(
+        "fault", [pytest.param(each, id=each.id, marks=marks(each)) for each in faults().values()]
+    )
+
+
+def subject_of(name: str, start: Callable[[], Candidate]) -> Subject:
+    """Return a broker of ours as the gate sees candidates."""
+    return Subject(name, start().hello(), start, in_process=True)
+
+
+@functools.cache
+def found_broken(fault_id: str) -> dict[str, Counterexample]:
+    """Return what the gate finds broken in a faulty broker, within the fault's budget."""
+    fault = faults()[fault_id]
+    budget = Budget(fault.operations, fault.examples)
+    report = run_gate(subject_of(fault_id, fault.faulty()), catalogue(), budget, fault.seed)
+    return {
+        verdict.requirement.id: verdict.counterexample
+        for verdict in report.verdicts
+        if verdict.outcome is Outcome.BROKEN and verdict.counterexample is not None
+    }
+
+
+@each_fault()
+def test_a_fault_is_named_with_a_shortest_trace(fault: Fault) -> None:
+    broken = found_broken(fault.id)
+    assert fault.requirement in broken, sorted(broken)
+    found = broken[fault.requirement]
+    assert len(found.steps) <= fault.length, text_of_counterexample(found)
+    assert found.certificate.grade == ("not certified" if fault.outside else "product")
+
+
+@each_fault()
+def test_a_fault_is_named_for_what_it_breaks_and_nothing_else(fault: Fault) -> None:
+    broken = found_broken(fault.id)
+    binding = {name for name in broken if catalogue()[name].level is Level.MUST}
+    assert binding - {*fault.also} <= {fault.requirement}, sorted(binding)
+
+
+@each_fault()
+def test_a_counterexample_shows_the_fault_again_and_not_without_it(fault: Fault) -> None:
+    found = found_broken(fault.id)[fault.requirement]
+    again = replay_on(found, subject_of(fault.id, fault.faulty()))
+    assert again.outcome is Replay.SAME, "\n".join(again.lines)
+    without = replay_on(found, subject_of("sound", fault.sound()))
+    assert without.outcome is Replay.KEPT, "\n".join(without.lines)
+
+
+def test_every_requirement_has_a_fault() -> None:
+    assert {fault.requirement for fault in faults().values()} == set(catalogue())
+
+
+def test_every_requirement_has_a_fault_that_breaks_it_alone() -> None:
+    assert {fault.requirement for fault in faults().values() if not fault.also} == set(catalogue())
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (Edit("broker.py", "no such line", ""), "has this 0 times"),
+        (Edit("broker.py", "return None", ""), "times, not once:\nreturn None"),
+        (Edit("broker.py", "", "more"), "has this 0 times"),
+        (Edit("nowhere.py", "a", "b"), "there is no reference/nowhere.py"),
+    ],
+)
+def test_a_fault_whose_lines_are_gone_is_not_planted(edit: Edit, complaint: str) -> None:
+    with pytest.raises(CannotPlant) as refusal:
+        plant([edit])
+    assert complaint in str(refusal.value)
+
+
+def test_planting_leaves_the_reference_alone() -> None:
+    planted = plant([Edit("broker.py", 'version="1"', 'version="planted"')])()
+    assert planted.hello().version == "planted"
+    assert plant(())().hello().version == "1"
+    assert type(planted).__module__.startswith("planted_reference_")

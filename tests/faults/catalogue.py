@@ -1,0 +1,87 @@
+"""The planted faults: brokers that break one promise on purpose, and what must be said of each.
+
+One TOML file for each kind. The record of a fault holds the gate to its word, not the broker: which
+requirement it names, how short its counterexample is, and what else breaks of necessity. The
+judging is the gate's; `tests/checks/test_faults.py` holds the two together.
+
+Not here, because no single thread of operations can show them: faults of interleavings (B-03,
+B-25), of memory kept too long (B-13), and the runner's extra loop, which finds nothing to do unless
+somebody else moves. Nor what no scope of the gate asks for yet: windows of 0, changes of windows,
+purge and delete.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tests.faults.overlay import Edit, plant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from brokerproof.spec.candidate import Candidate
+
+FOLDER = Path(__file__).parent
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """A broker that breaks a promise on purpose.
+
+    `requirement` must be named, with a counterexample of at most `length` operations, a closing
+    drain included; the gate finds it within `operations` for each scope, or `examples` of `seed`.
+    `also` are the requirements that break with it of necessity, and `because` says why. `source` is
+    the id of the historic fault that it is, where it is one. `outside` says why no search of a
+    scope can hold its counterexample, which then is not certified.
+
+    `broker` is the variant of the reference that it is planted into. What keeps the promise instead
+    is the same without the edits, or `sound_broker`, or the reference with the edits of `twin`.
+    """
+
+    id: str
+    sentence: str
+    requirement: str
+    length: int
+    edits: tuple[Edit, ...] = ()
+    source: str = ""
+    also: tuple[str, ...] = ()
+    because: str = ""
+    outside: str = ""
+    broker: str = "qpid-push"
+    sound_broker: str = ""
+    twin: tuple[Edit, ...] = ()
+    operations: int = 125
+    examples: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a record that does not say what it must."""
+        if bool(self.also) != bool(self.because):
+            raise ValueError(f"{self.id}: say what else breaks together with the reason")
+        if self.broker == self.sound_broker or not (self.edits or self.twin or self.sound_broker):
+            raise ValueError(f"{self.id}: nothing tells the faulty broker from the sound one")
+
+    def faulty(self) -> Callable[[], Candidate]:
+        """Return a factory of the broker with the fault."""
+        return plant(self.edits, self.broker)
+
+    def sound(self) -> Callable[[], Candidate]:
+        """Return a factory of the broker without it."""
+        return plant(self.twin, self.sound_broker or self.broker)
+
+
+@functools.cache
+def faults() -> dict[str, Fault]:
+    """Return every planted fault by its id."""
+    found: dict[str, Fault] = {}
+    for path in sorted(FOLDER.glob("*.toml")):
+        records = tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
+        for fault in msgspec.convert(records, tuple[Fault, ...]):
+            if fault.id in found:
+                raise ValueError(f"{path.name}: there are two faults {fault.id}")
+            found[fault.id] = fault
+    return found
