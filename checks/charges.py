@@ -36,6 +36,8 @@ def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
     behind = ""
     for run in traces:
         requirement = requirement_of(run)
+        if run.broken is not None and run.broken.hangs:
+            return run, ""
         again = fails(run.moves, fresh, requirement)
         if again is None or requirement_of(again) != requirement:
             behind = behind or NOT_REPRODUCED

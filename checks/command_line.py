@@ -123,13 +123,14 @@ def check(
     Exit status: 0 all claimed requirements kept; 1 something broken; 2 the gate could not run; 3
     nothing broken, something inconclusive.
     """
+    subjects = [_opened(address) for address in candidates or default_addresses()]
+    _make_folder(folder)
     chosen = {key: value for key, value in catalogue().items() if not only or key in only}
     allowed = Budget(operations, examples, budget)
     found: list[Report] = []
     # Where there is no terminal to fit, lines are as long as a log can show.
     console = Console() if sys.stdout.isatty() else Console(width=120)
-    for address in candidates or default_addresses():
-        subject = _opened(address)
+    for subject in subjects:
         try:
             report = _run(subject, chosen, allowed, seed, progress)
         finally:
@@ -225,6 +226,15 @@ def requirements(requirement: str | None) -> None:
         click.echo(f"  source: {source}")
     if one.needs:
         click.echo(f"  asked of candidates that claim: {', '.join(one.needs)}")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder for the report before anything is run for it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise _CannotRun(f"{folder}: {reason}; name another folder with --report") from error
 
 
 def _opened(address: str) -> Subject:

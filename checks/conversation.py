@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+from brokerproof.checks import watchdog
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
 from brokerproof.spec.operations import Operation, Reset, name_of
@@ -25,13 +26,18 @@ class Misbehaviour:
     """A candidate did what no answer may be; `what` is one line."""
 
     what: str
+    hangs: bool = False
 
 
 def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
     """Hand over one operation and return the answer, or what came instead of one."""
     try:
-        answer = candidate.handle(operation)
-    except Exception as error:  # noqa: BLE001 (a candidate may raise anything; all of it is a finding)
+        with watchdog.asking(operation):
+            answer = candidate.handle(operation)
+    except watchdog.Hangs as hangs:
+        return Misbehaviour(str(hangs), hangs=True)
+    # A candidate may raise anything, and may even try to end the process: all of it is a finding.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         text = str(error).splitlines()[0][:200] if str(error) else ""
         return Misbehaviour(f"{name_of(operation)} raised {type(error).__name__}: {text}")
     if not isinstance(answer, Answer):

@@ -18,7 +18,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     """Return what the contract allowed at that moment, and what happened instead."""
     moment = breach.moment
     if moment is None:
-        return "an answer that the protocol allows", breach.reason
+        return "what the requirement says", breach.reason
     if breach.lost:
         return f"{breach.witnesses[0]} to be there for somebody", breach.reason
     book, (name, arguments) = moment.book, moment.step

@@ -20,7 +20,7 @@ from brokerproof.checks.moves import Move, operation_of
 from brokerproof.checks.oracle import RULES, Breach, Oracle
 from brokerproof.checks.possibilities import ordered
 from brokerproof.models.contract import Consumer
-from brokerproof.spec.answers import Answer, Delivered
+from brokerproof.spec.answers import Answer, Delivered, Error
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.operations import CloseChannel, Consume, Drain, Get, Operation
 
@@ -76,7 +76,8 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
         return None, []
     answer = ask(candidate, operation)
     if isinstance(answer, Misbehaviour):
-        return Told(move, operation, Answer()), [Breach("protocol", answer.what)]
+        instead = Answer(error=Error("internal", answer.what))
+        return Told(move, operation, instead), [Breach("protocol", answer.what, hangs=answer.hangs)]
     return Told(move, operation, answer), oracle.observe(operation, answer)
 
 

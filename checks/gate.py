@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from brokerproof.checks import watchdog
 from brokerproof.checks.charges import charged
 from brokerproof.checks.conversation import copier_of
 from brokerproof.checks.counterexamples import Certificate, Counterexample, counterexample_of
-from brokerproof.checks.product import Search, search
+from brokerproof.checks.product import HANGS, Search, search
 from brokerproof.checks.scopes import scopes_for
 from brokerproof.checks.stateful import Sampling, sample
 from brokerproof.checks.subjects import Subject
@@ -60,12 +61,15 @@ class _Clock:
 
     def __init__(self, seconds: float | None) -> None:
         self.interrupted = False
+        self.hangs = False
         self._seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def reason(self) -> str:
         if self.interrupted:
             return "interrupted"
+        if self.hangs:
+            return "the candidate hangs, so nothing more was tried"
         if self._end is not None and time.monotonic() > self._end:
             return f"the cap of {self._seconds:g} s was reached"
         return ""
@@ -86,10 +90,9 @@ def run_gate(
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
     evidence, clock = Evidence(), _Clock(budget.seconds)
-    _count_operations(evidence, 0)
     try:
-        _exhaustive(subject, budget, clock, report, evidence, progress)
-        _stateful(subject, budget, clock, report, evidence, progress, seed)
+        with watchdog.watching():
+            _run_stages(subject, budget, clock, report, evidence, progress)
     except KeyboardInterrupt:
         clock.interrupted = report.interrupted = True
     evidence.cut_short = clock.reason()
@@ -97,9 +100,16 @@ def run_gate(
     return report
 
 
-def _count_operations(evidence: Evidence, operations: int) -> None:
-    """Every operation exercises the two promises about the conversation itself."""
-    evidence.exercised.update({"does-what-it-claims": operations, "protocol": operations})
+def _run_stages(
+    subject: Subject,
+    budget: Budget,
+    clock: _Clock,
+    report: Report,
+    evidence: Evidence,
+    progress: Progress,
+) -> None:
+    _exhaustive(subject, budget, clock, report, evidence, progress)
+    _stateful(subject, budget, clock, report, evidence, progress)
 
 
 def _exhaustive(
@@ -129,14 +139,17 @@ def _exhaustive(
             clock.reason,
             lambda each: progress(f"product: {each.scope.name}", each.operations),
         )
+        clock.hangs = found.stopped_by == HANGS
         evidence.exercised.update(found.exercised)
-        _count_operations(evidence, found.operations)
+        evidence.outcomes.update(found.outcomes)
         report.stages.append(_product_stage(found))
         _charge(subject, found, evidence)
 
 
 def _product_stage(found: Search) -> Stage:
-    how = "every behaviour" if found.complete else f"stopped by {found.stopped_by}"
+    how = f"stopped by {found.stopped_by}" if found.stopped_by else "every behaviour"
+    if found.unfollowed:
+        how += f", {found.unfollowed} operations not judged (outcomes unobserved)"
     did = (
         f"{found.scope.name}: {found.pairs} pairs, {found.operations} operations, "
         f"depth {found.depth}, {how}"
@@ -170,11 +183,11 @@ def _stateful(
     report: Report,
     evidence: Evidence,
     progress: Progress,
-    seed: int,
 ) -> None:
     """Draw large examples; what they break and the search did not is shrunk, uncertified."""
     if clock.reason() or not budget.examples:
         return
+    seed = report.seed
     found = sample(
         subject,
         seed,
@@ -182,9 +195,13 @@ def _stateful(
         clock.reason,
         lambda each: progress(f"stateful: {each.examples} examples", each.operations),
     )
+    clock.hangs = found.stopped_by == HANGS
     evidence.exercised.update(found.exercised)
-    _count_operations(evidence, found.operations)
-    did = f"{found.examples} examples, {found.operations} operations, seed {seed}"
+    evidence.outcomes.update(found.outcomes)
+    did = (
+        f"{found.examples} examples, {found.operations} operations, "
+        f"at most {found.largest} messages in one, seed {seed}"
+    )
     if found.unfollowed:
         did += f", {found.unfollowed} given up (outcomes unobserved)"
     report.stages.append(Stage("stateful", did, not found.stopped_by, found.operations))

@@ -75,7 +75,7 @@ class Breach:
 
     `witnesses` are all messages concerned, `overdue` those of them that were available and not
     given, `also` the other promises that the same moment speaks against; `lost` says that a census
-    did not find the message.
+    did not find the message, `hangs` that the candidate did not come back.
     """
 
     requirement: str
@@ -84,6 +84,7 @@ class Breach:
     overdue: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     lost: bool = False
+    hangs: bool = False
     moment: Moment | None = field(default=None, compare=False, repr=False)
 
 
@@ -103,23 +104,24 @@ class Unfollowable(Exception):
 class Oracle:
     """What a broker may be in, given all that it was told and has said since its reset."""
 
-    __slots__ = ("book", "departed", "exercised", "streams", "unplaced", "window")
+    __slots__ = ("book", "departed", "exercised", "outcomes", "streams", "unplaced", "window")
 
     def __init__(self, claims: Capabilities) -> None:
         """Start right after a reset."""
         self.book, world = Book.empty(claims)
         self.window = Window((Row(frozenset(((world, frozenset(), frozenset()),))),))
         self.exercised: Counter[str] = Counter()
+        self.outcomes: Counter[tuple[str, bool]] = Counter()
         self.unplaced: tuple[str, ...] = ()
         self.departed: tuple[tuple[str, Moment], ...] = ()
         self.streams = Streams() if claims.event_order == "per_consumer" else None
 
     def fork(self) -> Oracle:
-        """Return an independent copy, with its exercise counted from zero."""
+        """Return an independent copy, with its exercise and outcomes counted from zero."""
         other = object.__new__(Oracle)
         other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
         other.streams, other.departed = self.streams, self.departed
-        other.exercised = Counter()
+        other.exercised, other.outcomes = Counter(), Counter()
         return other
 
     def key(self) -> Hashable:
@@ -153,6 +155,10 @@ class Oracle:
             raise Unfollowable(str(error)) from error
 
     def _observe(self, operation: Operation, answer: Answer) -> list[Breach]:
+        self.exercised["protocol"] += 1
+        if must_succeed(operation, self.book):
+            self.outcomes[name_of(operation), answer.ok] += 1
+            self.exercised["does-what-it-claims"] += answer.ok
         before, after = self._split(operation, answer)
         for event in before:
             self._event(event)

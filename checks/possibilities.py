@@ -29,7 +29,7 @@ Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
 
 Cases: TypeAlias = frozenset[Case]
 
-CASES_MAX = 4096
+CASES_MAX = 256
 """More possible worlds than this are not followed: the rest of the run is inconclusive."""
 
 

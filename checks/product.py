@@ -18,6 +18,9 @@ from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
 from brokerproof.checks.scopes import Scope
 from brokerproof.spec.candidate import Candidate
 
+HANGS = "a candidate that hangs"
+"""Why a stage ends with the first operation that does not come back: each costs its limit."""
+
 KEPT_PER_REQUIREMENT = 40
 """How many traces of one requirement are kept: the first may be another fault's (`charges.py`)."""
 
@@ -53,6 +56,7 @@ class Search:
     complete: bool = False
     stopped_by: str = ""
     exercised: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
     broken: dict[str, list[Run]] = field(default_factory=dict)
     unfollowed: int = 0
 
@@ -82,8 +86,10 @@ def search(
                 found.pairs = len(seen)
                 return found
             node.pair = None
-            found.stopped_by = interrupted() or (
-                f"{operations_max} operations" if found.operations >= operations_max else ""
+            found.stopped_by = (
+                found.stopped_by
+                or interrupted()
+                or (f"{operations_max} operations" if found.operations >= operations_max else "")
             )
             if found.stopped_by:
                 found.pairs = len(seen)
@@ -110,11 +116,16 @@ def _expand(
             found.unfollowed += 1
             continue
         found.exercised.update(our.exercised)
+        found.outcomes.update(our.outcomes)
         if told is None:
             continue
         child = Node(node, told, node.depth + 1, (their, our))
+        if any(breach.hangs for breach in breaches):
+            found.stopped_by = HANGS
         for breach in breaches:
             _file(child, told, breach, their, found)
+        if found.stopped_by:
+            return
         if all(map(goes_on, breaches)):
             key = (copier.fingerprint(their), our.key())
             if key not in seen:

@@ -47,7 +47,7 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
         now = answer_text(told.answer)
         then = next((line.answered for line in recorded if line.move == told.move), now)
         line = f"  {number:>2}  {visible(text_of(told.move)):<{width}}  {now}"
-        lines.append(line if now == then else f"{line}    (then: {visible(then)})")
+        lines.append(line if now == then else f"{line}    (in the report: {visible(then)})")
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
 

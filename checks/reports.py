@@ -63,7 +63,7 @@ def summary(report: Report) -> str:
         for v in report.verdicts
         if v.outcome is Outcome.BROKEN and v.requirement.level is Level.SHOULD
     ]
-    note = f" (only recommended: {', '.join(departed)})" if departed else ""
+    note = f" (of these only recommended: {', '.join(departed)})" if departed else ""
     return f"{report.address}: {', '.join(parts)}{note}"
 
 

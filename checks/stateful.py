@@ -25,6 +25,7 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
 from brokerproof.checks.moves import Move, Settle, SettlementName
 from brokerproof.checks.oracle import Breach, Unfollowable
+from brokerproof.checks.product import HANGS
 from brokerproof.checks.scopes import Kind, kinds_for
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
@@ -87,6 +88,8 @@ class Sampling:
     unfollowed: int = 0
     stopped_by: str = ""
     exercised: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    largest: int = 0
     broken: dict[str, Run] = field(default_factory=dict)
 
 
@@ -119,13 +122,13 @@ def sample(
                 run_state_machine_as_test(machine, settings=_settings(left, shrinks=not known))
         except (_Interrupted, _Found, Flaky):
             # Hypothesis calls an example flaky when the cap ends it while it is being shrunk.
-            if interrupted():
+            if interrupted() or found.stopped_by:
                 break
             if frozenset(found.broken) == known:
                 raise
             continue
         break
-    found.stopped_by = interrupted()
+    found.stopped_by = found.stopped_by or interrupted()
     return found
 
 
@@ -186,6 +189,10 @@ class _Example:
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
             return
         self.over = True
+        if breach.hangs:
+            broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
+            self.found.stopped_by = HANGS
+            raise _Interrupted
         named = named_by_census(self.candidate, told, breach)
         if named.requirement in self.known:
             return
@@ -204,6 +211,8 @@ class _Example:
             self.found.examples += 1
             if hasattr(self, "oracle"):
                 self.found.exercised.update(self.oracle.exercised)
+                self.found.outcomes.update(self.oracle.outcomes)
+                self.found.largest = max(self.found.largest, len(self.oracle.book.messages))
 
 
 def _machine(

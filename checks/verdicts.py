@@ -41,9 +41,15 @@ class Evidence:
     """What the stages have seen, before anything is said of it."""
 
     exercised: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
     broken: dict[str, Counterexample] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
     cut_short: str = ""
+
+    def never_carried_out(self) -> list[str]:
+        """Return the operations that had to succeed and were never answered `ok`."""
+        asked = {name for name, _ in self.outcomes}
+        return sorted(name for name in asked if not self.outcomes[name, True])
 
 
 def is_claimed(requirement: Requirement, claims: Capabilities) -> bool:
@@ -73,7 +79,7 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
     times = evidence.exercised[requirement.id]
     if requirement.id in evidence.broken:
         found = evidence.broken[requirement.id]
-        return Verdict(requirement, Outcome.BROKEN, times, found.summary, found)
+        return Verdict(requirement, Outcome.BROKEN, max(times, 1), found.summary, found)
     if not is_claimed(requirement, claims):
         return Verdict(requirement, Outcome.NOT_CLAIMED, times)
     if requirement.id in evidence.masked:
@@ -82,6 +88,10 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if evidence.cut_short:
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.cut_short)
+    never = evidence.never_carried_out()
+    if requirement.id == "does-what-it-claims" and never:
+        reason = f"no certain outcome was ever seen of: {', '.join(never)}"
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if not times:
         reason = f"not exercised: {requirement.situation[0].lower()}{requirement.situation[1:]}"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)

@@ -171,10 +171,7 @@ class Contract(ContractInvariants):
         require(self.consuming[who], "only-to-subscribers")
         require(self.wants[who, entry], "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(
-            (self.status[entry] == Status.AVAILABLE) | (self.status[entry] == Status.ABSENT),
-            "browser-sees-available",
-        )
+        require(~self.taken(entry), "browser-sees-available")
         in_order = self.fifo[self.home[entry]]
         again = self.behind[who, entry] & ~self.may_repeat[who, entry]
         came_back = self.came_back[who, entry]

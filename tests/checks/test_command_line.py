@@ -247,7 +247,7 @@ def test_recommendations_count_only_when_asked(folder: Path) -> None:
     lenient = check(folder, REFERENCE, *only)
     assert outcomes(folder) == {"browser-once-by-priority": "broken"}
     assert lenient.exit_code == 0
-    assert "(only recommended: browser-once-by-priority)" in lenient.output
+    assert "(of these only recommended: browser-once-by-priority)" in lenient.output
     assert check(folder, REFERENCE, *only, "--strict").exit_code == 1
 
 
@@ -356,7 +356,7 @@ def test_another_candidate_may_keep_the_promise(found: Path) -> None:
     lines = result.output.splitlines()
     assert lines[0] == f"fifo-order on {BOX}"
     assert lines[-1] == "  kept: fifo-order holds on this trace"
-    assert any(line.endswith("m0 → the get    (then: m1 → the get)") for line in lines)
+    assert any(line.endswith("m0 → the get    (in the report: m1 → the get)") for line in lines)
 
 
 def test_another_candidate_may_break_another_promise(found: Path) -> None:
@@ -384,7 +384,7 @@ def test_answers_are_compared_step_by_step_where_a_settlement_falls_away(tmp_pat
     trace = GOOD | {"steps": [{"move": move, "answered": told} for move, told in moves]}
     result = run("replay", written(tmp_path / "trace.json", json.dumps(trace)))
     assert result.exit_code == 0
-    assert "m1 → the get    (then: m0 → the get)" in result.output
+    assert "m1 → the get    (in the report: m0 → the get)" in result.output
 
 
 def test_a_replay_that_cannot_be_followed_is_not_a_broken_promise(found: Path) -> None:

@@ -883,12 +883,21 @@ def test_a_requirement_is_exercised_only_where_its_fault_would_show() -> None:
         oracle = Oracle(CLAIMS)
         for operation, answer in conversation:
             assert oracle.observe(operation, answer) == []
-        return set(oracle.exercised)
+        return set(oracle.exercised) - {"does-what-it-claims", "protocol"}
 
     one = counted(declare(), publish("m0"), get(given("m0", None)))
     assert one == {"nothing-lost", "nothing-invented", "get-finds"}
     two = counted(*TWO_IN_A_QUEUE, get(given("m0", None)))
     assert two - one == {"fifo-order"}
+
+
+def test_the_conversation_itself_is_exercised_by_every_answer_and_by_every_success() -> None:
+    oracle = Oracle(CLAIMS)
+    for operation, answer in (declare(), failed(publish("m0"), "timeout"), get()):
+        oracle.observe(operation, answer)
+    assert oracle.exercised["protocol"] == 3
+    assert oracle.exercised["does-what-it-claims"] == 2
+    assert oracle.outcomes == {("declare", True): 1, ("publish", False): 1, ("get", True): 1}
 
 
 def test_a_fork_follows_its_own_conversation_and_counts_from_zero() -> None:

@@ -287,7 +287,7 @@ def test_a_recommendation_that_was_not_followed_is_called_so() -> None:
     advice = catalogue()["browser-once-by-priority"]
     broken = Verdict(advice, Outcome.BROKEN, 1, "shown twice")
     assert reports.summary(report_with(broken)) == (
-        "box:make: 1 broken (only recommended: browser-once-by-priority)"
+        "box:make: 1 broken (of these only recommended: browser-once-by-priority)"
     )
     binding = replace(broken, requirement=catalogue()["fifo-order"])
     assert reports.summary(report_with(binding)) == "box:make: 1 broken"

@@ -1,0 +1,104 @@
+"""The gate on candidates that misbehave: each is one finding, and none stops the gate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from brokerproof.checks import watchdog
+from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.reference import make
+from brokerproof.spec.answers import Answer, Error
+from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.operations import Acknowledge, Cancel, Operation, Publish
+from brokerproof.spec.requirements import catalogue
+
+SMALL = Budget(operations=150, examples=6)
+
+
+@dataclass
+class Behind:
+    """The reference broker, but for what a function of the operation says instead."""
+
+    instead: Callable[[Operation], Answer | None]
+    behind: Candidate = field(default_factory=lambda: make("qpid-push"))
+
+    def hello(self) -> Hello:
+        """Claim what the reference claims."""
+        return self.behind.hello()
+
+    def handle(self, operation: Operation) -> Answer:
+        """Answer instead of the reference, or let it answer."""
+        answer = self.instead(operation)
+        return self.behind.handle(operation) if answer is None else answer
+
+
+def judged(instead: Callable[[Operation], Answer | None]) -> Report:
+    """Return what the gate says of the reference behind such a function."""
+    hello = make("qpid-push").hello()
+    subject = Subject("behind", hello, lambda: Behind(instead), in_process=True)
+    return run_gate(subject, catalogue(), SMALL, seed=0)
+
+
+def verdict(report: Report, requirement: str) -> Verdict:
+    return next(v for v in report.verdicts if v.requirement.id == requirement)
+
+
+def exits(operation: Operation) -> Answer | None:
+    if isinstance(operation, Cancel):
+        sys.exit(0)
+    return None
+
+
+def sleeps_for_ever(operation: Operation) -> Answer | None:
+    while isinstance(operation, Publish):
+        pass
+    return None
+
+
+def never_settles(operation: Operation) -> Answer | None:
+    late = Error("timeout", "no answer")
+    return Answer(error=late) if isinstance(operation, Acknowledge) else None
+
+
+def nothing_else(operation: Operation) -> Answer | None:
+    del operation
+    return None
+
+
+@pytest.mark.slow
+def test_a_candidate_that_tries_to_end_the_process_is_a_finding() -> None:
+    report = judged(exits)
+    assert verdict(report, "protocol").outcome is Outcome.BROKEN
+    assert "SystemExit" in verdict(report, "protocol").reason
+
+
+def test_a_candidate_that_does_not_come_back_is_a_finding_and_ends_the_stages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
+    monkeypatch.setattr(watchdog, "_TICK_S", 0.05)
+    report = judged(sleeps_for_ever)
+    assert "did not come back" in verdict(report, "protocol").reason
+    assert verdict(report, "fifo-order").outcome is Outcome.INCONCLUSIVE
+    assert "hangs" in verdict(report, "fifo-order").reason
+
+
+@pytest.mark.slow
+def test_an_operation_that_never_has_a_certain_outcome_is_not_called_carried_out() -> None:
+    report = judged(never_settles)
+    assert verdict(report, "does-what-it-claims").outcome is Outcome.INCONCLUSIVE
+    assert "acknowledge" in verdict(report, "does-what-it-claims").reason
+
+
+@pytest.mark.slow
+def test_without_any_of_this_the_same_budget_keeps_both() -> None:
+    report = judged(nothing_else)
+    for requirement in ("protocol", "does-what-it-claims"):
+        assert verdict(report, requirement).outcome is Outcome.KEPT
