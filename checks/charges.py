@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from brokerproof.checks.findings import LATE_OR_GONE, Run, play
+from brokerproof.checks.attribution import KINDS
+from brokerproof.checks.findings import Run, play
 from brokerproof.checks.moves import Move
 from brokerproof.checks.oracle import Oracle, Unfollowable
 from brokerproof.spec.candidate import Candidate
@@ -20,13 +21,6 @@ from brokerproof.spec.operations import Drain
 
 Fresh = Callable[[], tuple[Candidate, Oracle]]
 """Returns a candidate just reset and an oracle for it."""
-
-KINDS: tuple[frozenset[str], ...] = (
-    LATE_OR_GONE | {"nothing-lost", "close-releases", "browser-takes-nothing", "settled-once"},
-    frozenset(("nothing-twice", "settled-once")),
-    frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),
-)
-"""Promises that one mistake breaks together: not given what is there; shown again."""
 
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 

@@ -16,6 +16,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from brokerproof.checks.attribution import least
 from brokerproof.checks.book import CONTRACT, Book, Held
 from brokerproof.checks.obligations import must_succeed
 from brokerproof.checks.possibilities import (
@@ -25,7 +26,6 @@ from brokerproof.checks.possibilities import (
     Step,
     TooManyCases,
     Window,
-    least,
     ordered,
 )
 from brokerproof.checks.streams import Streams, judged

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from brokerproof.checks.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.pointwise import Blame, Frame, Pointwise, World, merged, sort_key
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
@@ -214,27 +215,3 @@ def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:
         if not resting or resting[0][0] != world:
             return True
     return False
-
-
-TOLD_TOO_LATE: Blame = {"only-to-subscribers": ()}
-"""What is wrong where an event would be lawful, but its consumer's leaving should have told it."""
-
-NOT_YET_OR_NO_LONGER = frozenset(("nothing-invented", "only-to-subscribers"))
-"""What is wrong with an event that is tried before its message was published, or too late."""
-
-
-def least(blames: Iterable[Blame]) -> Blame:
-    """Return the best of several explanations: the smallest, the last of equals.
-
-    Where an event could have happened at several moments, that it is out of place at one of them
-    says less than what is wrong with it at another.
-    """
-    best: Blame = {}
-    for blame in blames:
-        if blame and "" not in blame and (not best or _weight(blame) <= _weight(best)):
-            best = blame
-    return best
-
-
-def _weight(blame: Blame) -> tuple[bool, int]:
-    return not NOT_YET_OR_NO_LONGER.isdisjoint(blame), len(blame)

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+from brokerproof.checks.census import named_by_census
 from brokerproof.checks.conversation import CannotCopy, Copier
-from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
+from brokerproof.checks.findings import Run, Told, goes_on, step
 from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
 from brokerproof.checks.scopes import Scope
 from brokerproof.spec.candidate import Candidate
@@ -134,7 +135,7 @@ def _expand(
 
 
 def _file(node: Node, told: Told, breach: Breach, candidate: Candidate, found: Search) -> None:
-    named = breach if goes_on(breach) else named_by_census(candidate, told, breach)
+    named = breach if goes_on(breach) else named_by_census(candidate, told.answer, breach)
     traces = found.broken.setdefault(named.requirement, [])
     if len(traces) < KEPT_PER_REQUIREMENT:
         traces.append(Run(node.steps(), named))

@@ -21,8 +21,9 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from brokerproof.checks.book import Book
+from brokerproof.checks.census import named_by_census
 from brokerproof.checks.conversation import CannotStart
-from brokerproof.checks.findings import Run, Told, goes_on, named_by_census, step
+from brokerproof.checks.findings import Run, Told, goes_on, step
 from brokerproof.checks.moves import Move, Settle, SettlementName
 from brokerproof.checks.oracle import Breach, Unfollowable
 from brokerproof.checks.product import HANGS
@@ -193,7 +194,7 @@ class _Example:
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
             self.found.stopped_by = HANGS
             raise _Interrupted
-        named = named_by_census(self.candidate, told, breach)
+        named = named_by_census(self.candidate, told.answer, breach)
         if named.requirement in self.known:
             return
         # What Hypothesis shrinks to another promise replaces what it began with.

@@ -17,15 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from brokerproof.checks.possibilities import (
-    TOLD_TOO_LATE,
-    Cases,
-    Failure,
-    Rules,
-    Step,
-    TooManyCases,
-    least,
-)
+from brokerproof.checks.attribution import TOLD_TOO_LATE, least
+from brokerproof.checks.possibilities import Cases, Failure, Rules, Step, TooManyCases
 from brokerproof.models.language.pointwise import Blame, Frame
 
 ORDERS_MAX = 20_000
