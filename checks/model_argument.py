@@ -1,22 +1,69 @@
-"""The argument that names a model on the command line."""
+"""The argument that names a model on the command line: one of ours, or one in a file."""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import click
 
-from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.catalogue import CATALOGUE, Listed
+from brokerproof.models.language.model import Model, ModelError, trace
+from brokerproof.models.language.scope import default_scope
+
+FILE_SCOPE_SIZE = 2
+"""So many elements has each family of a model in a file, unless another size is asked for."""
 
 
 class ModelName(click.ParamType[str]):
-    """A name in the catalogue of models; another one is an error of usage that lists the names."""
+    """A name in the catalogue of models, or `FILE.py:CLASS`; what is loaded joins the catalogue.
+
+    Anything else is an error of usage that lists the names.
+    """
 
     name = "model"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name."""
-        if value not in CATALOGUE:
-            self.fail(f"there is no model {value!r}: try {', '.join(CATALOGUE)}", param, ctx)
+        if value in CATALOGUE:
+            return value
+        path, colon, name = value.rpartition(":")
+        if not colon or not path.endswith(".py"):
+            names = ", ".join(CATALOGUE)
+            self.fail(f"there is no model {value!r}: try {names}, or FILE.py:CLASS", param, ctx)
+        try:
+            model = _loaded(Path(path), name)
+            CATALOGUE[value] = Listed(model, default_scope(trace(model), FILE_SCOPE_SIZE))
+        except ModelError as error:
+            self.fail(str(error), param, ctx)
         return value
+
+
+def _loaded(path: Path, name: str) -> type[Model]:
+    """Run a file and return its model of that name; raises `ModelError`."""
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(f"model_in_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    # Annotations are looked up in the module of a class, so that has to be found.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a user's file can raise anything
+        raise ModelError(f"{path} does not load: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if isinstance(found, type) and issubclass(found, Model) and found is not Model:
+        return found
+    models = [
+        other
+        for other, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Model) and value.__module__ == spec.name
+    ]
+    listing = f"it has {', '.join(models)}" if models else "a model is a subclass of Model"
+    raise ModelError(f"{path} has no model {name}: {listing}")
 
 
 MODEL = ModelName()

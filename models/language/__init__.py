@@ -20,6 +20,7 @@ from brokerproof.models.language.model import (
     exercises,
     initial,
     invariant,
+    leads_to,
     require,
 )
 from brokerproof.models.language.terms import (
@@ -59,5 +60,6 @@ __all__ = [
     "initial",
     "invariant",
     "ite",
+    "leads_to",
     "require",
 ]

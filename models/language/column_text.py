@@ -1,9 +1,9 @@
-"""How a state lies in a word, and ground terms printed as NumPy on columns of such words.
+"""How a state lies in words, and ground terms printed as NumPy on columns of such words.
 
-Owns the layout (a few bits for each cell of an unsigned integer of 64 bits) and the operators, each
-common subexpression printed once in a function. Cells stay within one byte where that fits, because
-then all their arithmetic is on bytes. Refuses to know actions: which terms belong together is
-decided by its user.
+Owns the layout (a few bits for each cell of one or more unsigned integers of 64 bits; no cell is in
+two of them) and the operators, each common subexpression printed once in a function. Cells stay
+within one byte where that fits, because then all their arithmetic is on bytes. Refuses to know
+actions: which terms belong together is decided by its user.
 
 Invariant: a value that has no place in its cell's bits is never written; an integer that leaves the
 scope raises `ModelError`.
@@ -12,7 +12,7 @@ scope raises `ModelError`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
@@ -30,6 +30,9 @@ from brokerproof.models.language.terms import (
 
 WORD_BITS = 64
 
+WORDS_MAX = 4
+"""A scope with larger states has more of them than anybody can visit."""
+
 SIGNS: Mapping[str, str] = MappingProxyType(
     {"and": "&", "or": "|", "not": "~", "equal": "==", "less": "<", "add": "+"}
 )
@@ -38,7 +41,7 @@ SIGNS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell is in a word: its lowest bit, how many bits, and the value that 0 stands for."""
+    """Where a cell is: its lowest bit in all words, how many bits, and what 0 stands for."""
 
     offset: int
     width: int
@@ -50,7 +53,7 @@ class Place:
         first, last = self.offset // 8, (self.offset + self.width - 1) // 8
         if first != last:
             return None
-        return first if sys.byteorder == "little" else 7 - first
+        return first if sys.byteorder == "little" else first // 8 * 8 + 7 - first % 8
 
     @property
     def mask(self) -> int:
@@ -59,40 +62,50 @@ class Place:
 
 
 def layout(scope: Scope, all_cells: Sequence[Cell]) -> dict[Cell, Place]:
-    """Return a place for each cell; raises `ModelError` where 64 bits are too few."""
+    """Return a place for each cell; raises `ModelError` where all words are too few."""
     widths = {cell: (len(scope.choices(cell)) - 1).bit_length() for cell in all_cells}
     lows = {cell: scope.choices(cell)[0] for cell in all_cells}
     for cell, width in widths.items():
         if width > 8 and not issubclass(cell.symbol.range, Int):
             raise ModelError(f"{cell_name(cell)} has more than 256 values: make the scope smaller")
-    total = sum(widths.values())
-    if total > WORD_BITS:
+    offsets = _in_a_row(widths)
+    words = max((offset // WORD_BITS + 1 for offset in offsets.values()), default=1)
+    if words > WORDS_MAX:
         raise ModelError(
-            f"a state of this scope takes {total} bits and a word has {WORD_BITS}: "
-            f"make the scope smaller ({scope})"
+            f"a state of this scope takes {sum(widths.values())} bits, and {WORDS_MAX} words of "
+            f"{WORD_BITS} bits are all it can have: make the scope smaller ({scope})"
         )
-    offsets = _by_bytes(widths) or _in_a_row(widths)
+    offsets = _by_bytes(widths, words) or offsets
     return {cell: Place(offsets[cell], widths[cell], lows[cell]) for cell in all_cells}
 
 
-def _by_bytes(widths: Mapping[Cell, int]) -> dict[Cell, int] | None:
+def words_of(places: Iterable[Place]) -> int:
+    """Return how many words a state takes."""
+    return max((place.offset // WORD_BITS + 1 for place in places), default=1)
+
+
+def _by_bytes(widths: Mapping[Cell, int], words: int) -> dict[Cell, int] | None:
     """Return offsets such that no cell crosses the border of a byte, if there are any."""
-    free = [8] * (WORD_BITS // 8)
+    free = [8] * (words * WORD_BITS // 8)
     offsets = {}
     for cell in sorted(widths, key=lambda cell: -widths[cell]):
         room = (byte for byte, bits in enumerate(free) if bits >= widths[cell])
         byte = next(room, None)
         if byte is None:
             return None
-        offsets[cell] = 8 * byte + 8 - free[byte]
+        # A cell without bits has its place in a word all the same.
+        offsets[cell] = 8 * byte + 8 - free[byte] if widths[cell] else 0
         free[byte] -= widths[cell]
     return offsets
 
 
 def _in_a_row(widths: Mapping[Cell, int]) -> dict[Cell, int]:
+    """Return offsets one after another, such that no cell crosses the border of a word."""
     offsets, end = {}, 0
     for cell, width in widths.items():
-        offsets[cell] = end
+        if end % WORD_BITS + width > WORD_BITS:
+            end += WORD_BITS - end % WORD_BITS
+        offsets[cell] = end if width else 0
         end += width
     return offsets
 
@@ -106,6 +119,7 @@ class ColumnText:
         self._integers = len(scope.integers)
         self._places = places
         self._signs = signs
+        self._words = words_of(places.values())
         self._names: dict[Term, str] = {}
         self._bytes: set[int] = set()
         self.lines: list[str] = []
@@ -114,7 +128,7 @@ class ColumnText:
         """Begin a function of `words`."""
         self._names = {}
         self._bytes = set()
-        self.lines += [f"def {header}(words):", "    raw = words.view(U8)"]
+        self.lines += [f"def {header}(words):", f"    raw = {self._bytes_of('words')}"]
 
     def line(self, text: str) -> None:
         """Add a line to the function."""
@@ -146,11 +160,11 @@ class ColumnText:
                 bits |= (int(cast("int", new.payload)) - place.low) << place.offset
                 continue
             moving.append((place, value, new))
-        self.line(f"out = words & U64({~settled & (1 << WORD_BITS) - 1})")
+        self.line(f"out = words & {self._constant_words(~settled)}")
         if bits:
-            self.line(f"out |= U64({bits})")
+            self.line(f"out |= {self._constant_words(bits)}")
         if any(place.byte is not None for place, _, _ in moving):
-            self.line("written = out.view(U8)")
+            self.line(f"written = {self._bytes_of('out')}")
         by_byte: dict[int | None, list[tuple[Place, str, Term]]] = {}
         for moved in moving:
             by_byte.setdefault(moved[0].byte, []).append(moved)
@@ -189,7 +203,8 @@ class ColumnText:
     def _cell(self, term: Term) -> str:
         place = self._places[cell_of(term)]
         if place.byte is None:
-            text = f"(words >> U64({place.offset}) & U64({(1 << place.width) - 1}))"
+            shift = f"{self._word('words', place)} >> U64({place.offset % WORD_BITS})"
+            text = f"({shift} & U64({(1 << place.width) - 1}))"
             return f"{text}.astype(I64) + I64({place.low})"
         inside = place.offset % 8
         bits = self._byte(place.byte)
@@ -202,7 +217,7 @@ class ColumnText:
         """Return the name of the column of one byte of the words."""
         if number not in self._bytes:
             self._bytes.add(number)
-            self.line(f"b{number} = np.ascontiguousarray(raw[{number}::8])")
+            self.line(f"b{number} = np.ascontiguousarray(raw[{number} :: {8 * self._words}])")
         return f"b{number}"
 
     def _stays(self, new: Term, place: Place) -> bool:
@@ -226,16 +241,30 @@ class ColumnText:
         keep = 0xFF
         for place, _, _ in group:
             keep &= ~(place.mask >> place.offset // 8 * 8)
-        self.line(f"new = written[{byte}::8] & U8({keep})")
+        self.line(f"new = written[{byte} :: {8 * self._words}] & U8({keep})")
         for place, value, new in group:
             text = f"({value} - I64({place.low})).astype(U8)" if isinstance(new, Int) else value
             text = f"{text}.view(U8)" if isinstance(new, Bool) else text
             inside = place.offset % 8
             self.line(f"new |= {text} << U8({inside})" if inside else f"new |= {text}")
-        self.line(f"written[{byte}::8] = new")
+        self.line(f"written[{byte} :: {8 * self._words}] = new")
 
     def _write_wide(self, group: Sequence[tuple[Place, str, Term]]) -> None:
         for place, value, new in group:
             low = f" - I64({place.low})" if isinstance(new, Int) else ""
-            self.line(f"out &= U64({~place.mask & (1 << WORD_BITS) - 1})")
-            self.line(f"out |= ({value}{low}).astype(U64) << U64({place.offset})")
+            out, inside = self._word("out", place), place.offset % WORD_BITS
+            kept = ~((1 << place.width) - 1 << inside) & (1 << WORD_BITS) - 1
+            self.line(f"{out} &= U64({kept})")
+            self.line(f"{out} |= ({value}{low}).astype(U64) << U64({inside})")
+
+    def _bytes_of(self, name: str) -> str:
+        return f"{name}.view(U8)" if self._words == 1 else f"{name}.reshape(-1).view(U8)"
+
+    def _word(self, name: str, place: Place) -> str:
+        """Return the column of the word in which a cell is."""
+        return name if self._words == 1 else f"{name}[:, {place.offset // WORD_BITS}]"
+
+    def _constant_words(self, value: int) -> str:
+        """Return the text of a constant with a part for each word."""
+        parts = [value >> WORD_BITS * n & (1 << WORD_BITS) - 1 for n in range(self._words)]
+        return f"U64({parts[0]})" if self._words == 1 else f"np.array({parts}, dtype=U64)"

@@ -1,4 +1,4 @@
-"""The column reading: a model in a scope as NumPy functions over packed words, one word a state.
+"""The column reading: a model in a scope as NumPy functions over packed words.
 
 Owns the choice of functions (guards, successors, invariants, initial states) and the passage
 between words and states. Refuses to search: it maps words to masks and words.
@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from brokerproof.models.language.column_text import SIGNS, ColumnText, layout
+from brokerproof.models.language.column_text import SIGNS, WORD_BITS, ColumnText, layout, words_of
 from brokerproof.models.language.grounding import Grounder, cell_of, instances
 from brokerproof.models.language.model import System
 from brokerproof.models.language.rewriting import subterms
@@ -23,8 +23,10 @@ from brokerproof.models.language.terms import (
     Symbol,
     Term,
 )
+from brokerproof.models.language.word_sets import Words, distinct
 
-Words: TypeAlias = NDArray[np.uint64]
+__all__ = ["INITIAL_LIMIT", "ColumnReading", "Mask", "Words"]
+
 Mask: TypeAlias = NDArray[np.bool_]
 
 INITIAL_LIMIT = 1 << 24
@@ -47,6 +49,7 @@ class ColumnReading:
         self.instances = instances(system, scope)
         self._grounder = Grounder(scope)
         self._axioms = self._ground_axioms()
+        self.ground_invariants = [self._grounder.ground(s.term) for s in system.invariants]
         text = ColumnText(scope, self.places, signs)
         self._print(text)
         self.source = "\n".join(text.lines) + "\n"
@@ -61,6 +64,11 @@ class ColumnReading:
         # The source is printed by this class from terms: no text from outside reaches it.
         exec(compile(self.source, f"<{system.name} in columns>", "exec"), names)  # noqa: S102
         self._compiled = cast("dict[str, Callable[..., object]]", names)
+
+    @property
+    def words(self) -> int:
+        """How many words a state takes; with several, states are rows of them."""
+        return words_of(self.places.values())
 
     @property
     def bits(self) -> int:
@@ -82,12 +90,22 @@ class ColumnReading:
         """Yield, for each invariant, where it holds."""
         return cast("Iterator[Mask]", self._compiled["invariants"](words))
 
+    def holds(self, term: Bool, variables: Mapping[Term, Term], words: Words) -> Mask:
+        """Return where a term holds, with constants for its free variables."""
+        text = ColumnText(self.scope, self.places)
+        text.begin("asked")
+        text.line(f"return {text.column(self._grounder.ground(term, variables))}")
+        names = dict(self._compiled)
+        source = "\n".join(text.lines) + "\n"
+        exec(compile(source, f"<{term!r} in columns>", "exec"), names)  # noqa: S102  as above
+        return cast("Mask", names["asked"](words))
+
     def initial_words(self) -> Words:
         """Return the initial states: all valuations of rigid things that satisfy the axioms.
 
         Raises `ModelError` where there are none, or too many to list.
         """
-        words = np.zeros(1, dtype=np.uint64)
+        words = self._zeros(1)
         free = set(free_at_start(self.system))
         missing = [cell for cell in self.cells if cell.symbol in free and self.places[cell].width]
         waiting = dict(enumerate(self._axioms))
@@ -99,25 +117,30 @@ class ColumnReading:
             if not missing:
                 break
             cell = missing.pop(0)
-            values = np.arange(len(self.scope.choices(cell)), dtype=np.uint64)
-            values <<= np.uint64(self.places[cell].offset)
+            numbers = np.arange(len(self.scope.choices(cell)), dtype=np.uint64)
+            word, inside = divmod(self.places[cell].offset, WORD_BITS)
+            values = self._zeros(len(numbers))
+            self._column(values, word)[:] = numbers << np.uint64(inside)
             if len(words) * len(values) > INITIAL_LIMIT:
                 raise ModelError(
                     f"more than {INITIAL_LIMIT} initial states: make the scope smaller, or fix "
                     "some of its rigid things"
                 )
-            words = np.ascontiguousarray((words[:, None] | values[None, :]).ravel())
+            both = words[:, None] | values[None, :]
+            words = np.ascontiguousarray(both.reshape(-1, *words.shape[1:]))
         if not len(words):
             raise ModelError(f"no valuation in this scope satisfies the axioms: {self.scope}")
-        return np.unique(cast("Words", self._compiled["initial"](words)))
+        return distinct([cast("Words", self._compiled["initial"](words))])
 
     def pack(self, states: Sequence[Sequence[int]]) -> Words:
         """Return the words of states that are given as the plain reading has them."""
-        words = np.zeros(len(states), dtype=np.uint64)
+        words = self._zeros(len(states))
         for position, cell in enumerate(self.cells):
             place = self.places[cell]
             column = np.array([state[position] - place.low for state in states], dtype=np.uint64)
-            words |= column << np.uint64(place.offset)
+            word, inside = divmod(place.offset, WORD_BITS)
+            target = self._column(words, word)
+            target |= column << np.uint64(inside)
         return words
 
     def unpack(self, words: Words) -> list[tuple[int, ...]]:
@@ -125,9 +148,19 @@ class ColumnReading:
         columns = []
         for cell in self.cells:
             place = self.places[cell]
-            bits = words >> np.uint64(place.offset) & np.uint64((1 << place.width) - 1)
+            word, inside = divmod(place.offset, WORD_BITS)
+            shifted = self._column(words, word) >> np.uint64(inside)
+            bits = shifted & np.uint64((1 << place.width) - 1)
             columns.append((bits.astype(np.int64) + place.low).tolist())
         return list(zip(*columns, strict=True)) if columns else [()] * len(words)
+
+    def _zeros(self, count: int) -> Words:
+        return np.zeros(count if self.words == 1 else (count, self.words), dtype=np.uint64)
+
+    @staticmethod
+    def _column(words: Words, word: int) -> Words:
+        """Return a view of one word of each state."""
+        return words if words.ndim == 1 else words[:, word]
 
     def _ground_axioms(self) -> list[Bool]:
         """Return the axioms in the scope, part by part."""
@@ -153,8 +186,8 @@ class ColumnReading:
             text.begin(f"successors_{number}")
             text.changed(instance.changes)
         text.begin("invariants")
-        for statement in self.system.invariants:
-            text.line(f"yield {text.column(self._grounder.ground(statement.term))}")
+        for term in self.ground_invariants:
+            text.line(f"yield {text.column(term)}")
         self._end_generator(text)
         for number, axiom in enumerate(self._axioms):
             text.begin(f"axiom_{number}")

@@ -1,9 +1,10 @@
 """The explorer: every state of a model in a scope, breadth first.
 
-Owns the search, its counts and the shortest way to a violated invariant. Refuses to know what
-states mean: it moves packed words between the functions of the column reading. The levels of the
-search are kept and parents are not: a counterexample is found by expanding the levels before it
-once more, which costs nothing until there is one.
+Owns the course of a search, its counts and the shortest way to a violated invariant. Refuses to
+know what states mean and how they are kept: that is the business of two searches, in NumPy and in
+C. A search begins in NumPy; the compiler is only called for what turns out to be large. The levels
+of the search are kept and parents are not: a counterexample is found by expanding the levels before
+it once more, which costs nothing until there is one.
 
 Invariant: the result depends on the model and the scope alone. Levels are sorted, the first
 violation is that of the earliest invariant in the smallest word, and its way back takes the
@@ -14,20 +15,26 @@ interrupted search has found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-import numpy as np
-
+from brokerproof.models.language.column_search import ColumnSearch
 from brokerproof.models.language.columns import ColumnReading, Words
+from brokerproof.models.language.compiled import CompiledSearch, NoCompilerError
 from brokerproof.models.language.model import System
 from brokerproof.models.language.scope import Scope, Value, arguments_in_words, state_in_words
 from brokerproof.models.language.terms import ModelError
 from brokerproof.models.language.traces import Step
 
-CHUNK = 1 << 15
-"""How many words are expanded at once: few enough for their columns to stay near the processor."""
+Engine: TypeAlias = Literal["auto", "columns", "compiled"]
+"""NumPy alone, C alone, or C from `COMPILE_FROM` states on where there is a compiler."""
+
+COMPILE_FROM = 200_000
+"""NumPy has visited so many states in less time than a compiler takes."""
+
+NO_DEADLOCK = "no-deadlock"
+"""What a state without a successor violates, where that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,8 @@ class Exploration:
     """What a search has found; `incomplete` says why it ended early, and is empty when it did not.
 
     `levels` counts the new states at each depth. `firings` counts, for each action, the transitions
-    that it makes, all arguments together.
+    that it makes, all arguments together. `note` says in one line why no compiler was used, where
+    one was wanted. `seconds` are all of them, those of the compiler with them.
     """
 
     system: str
@@ -65,6 +73,9 @@ class Exploration:
     violation: Violation | None
     incomplete: str
     seconds: float = field(compare=False)
+    compile_seconds: float = field(default=0.0, compare=False)
+    engine: str = field(default="columns", compare=False)
+    note: str = field(default="", compare=False)
 
     @property
     def depth(self) -> int:
@@ -87,12 +98,14 @@ def explore(
     invariants: Iterable[str] | None = None,
     limit_states: int | None = None,
     progress: ProgressCallback | None = None,
+    engine: Engine = "auto",
+    deadlock: bool = False,
 ) -> Exploration:
     """Visit the states of the scope until an invariant fails, none is left, or the limit is met.
 
     `invariants` are names, all where none are given. The violation found is at the least depth.
-    Ctrl-C ends the search with what has been found. Raises `ModelError` where the scope does not
-    fit.
+    With `deadlock`, a state without a successor is a violation of `NO_DEADLOCK`. Ctrl-C ends the
+    search with what has been found. Raises `ModelError` where the scope does not fit.
     """
     names = [statement.name for statement in system.invariants]
     wanted = names if invariants is None else list(invariants)
@@ -101,192 +114,130 @@ def explore(
         raise ModelError(f"{system.name} has no invariant {unknown[0]}: it has {', '.join(names)}")
     if limit_states is not None and limit_states < 1:
         raise ModelError(f"a limit of {limit_states} states leaves nothing to explore")
-    search = _Search(ColumnReading(system, scope), set(wanted), limit_states, progress)
+    search = _Course(ColumnReading(system, scope), set(wanted), limit_states, progress, engine)
+    search.deadlock = deadlock
     try:
         search.run()
     except KeyboardInterrupt:
         search.incomplete = "interrupted"
+    except MemoryError as error:
+        search.incomplete = str(error) or "no memory for more states"
+    finally:
+        search.search.close()
     return search.result()
 
 
-class _Search:
+class _Course:
+    """The course of one search."""
+
     def __init__(
         self,
         reading: ColumnReading,
         wanted: set[str],
         limit: int | None,
         progress: ProgressCallback | None,
+        engine: Engine,
     ) -> None:
         self.reading = reading
         self.wanted = wanted
         self.limit = limit
         self.progress = progress
         self.started = time.perf_counter()
-        self.levels: list[Words] = []
-        self.visited: Words = np.zeros(0, dtype=np.uint64)
-        self.known = _Recent()
-        self.firings = {action.name: 0 for action in reading.system.actions}
+        self.search: ColumnSearch | CompiledSearch = ColumnSearch(reading, wanted)
+        self.compile_from = {"auto": COMPILE_FROM, "columns": None, "compiled": 0}[engine]
         self.violation: Violation | None = None
         self.incomplete = ""
+        self.note = ""
+        self.compile_seconds = 0.0
+        self.deadlock = False
 
     def run(self) -> None:
-        level = self.reading.initial_words()
-        while len(level):
-            level = self._within_limit(level)
-            self.levels.append(level)
-            self.visited = _merged(self.visited, level)
-            self.violation = self._first_violation(level)
+        self.search.start(self.reading.initial_words())
+        while True:
+            self._compile_if_large()
+            self._hold_limit()
+            self._find_violation()
             self._report()
-            if self.violation or self.incomplete:
+            if self.violation or self.incomplete or not self.search.advance(self.limit):
                 return
-            level = self._next(level)
 
     def result(self) -> Exploration:
         return Exploration(
             system=self.reading.system.name,
             scope=str(self.reading.scope),
-            states=sum(map(len, self.levels)),
-            transitions=sum(self.firings.values()),
-            levels=tuple(map(len, self.levels)),
-            firings=dict(self.firings),
+            states=sum(self.search.levels),
+            transitions=sum(self.search.firings.values()),
+            levels=self.search.levels,
+            firings=dict(self.search.firings),
             violation=self.violation,
             incomplete=self.incomplete,
             seconds=time.perf_counter() - self.started,
+            compile_seconds=self.compile_seconds,
+            engine="columns" if isinstance(self.search, ColumnSearch) else "compiled",
+            note=self.note,
         )
+
+    def _compile_if_large(self) -> None:
+        """Go on in C, with what has been found, once there is enough to do."""
+        if self.compile_from is None or sum(self.search.levels) < self.compile_from:
+            return
+        self.compile_from = None
+        started = time.perf_counter()
+        try:
+            compiled = CompiledSearch(self.reading, self.wanted)
+        except NoCompilerError as error:
+            self.note = str(error)
+            return
+        finally:
+            self.compile_seconds = time.perf_counter() - started
+        levels = [self.search.level(depth) for depth in range(len(self.search.levels))]
+        compiled.take_over(levels, self.search.firings)
+        self.search = compiled
 
     def _report(self) -> None:
         if self.progress:
             seconds = time.perf_counter() - self.started
-            count = len(self.visited)
-            depth = len(self.levels) - 1
-            self.progress(Progress(depth, count, sum(self.firings.values()), seconds))
+            levels, firings = self.search.levels, self.search.firings
+            depth = len(levels) - 1
+            self.progress(Progress(depth, sum(levels), sum(firings.values()), seconds))
 
-    def _within_limit(self, level: Words) -> Words:
-        if self.limit is not None and len(self.visited) + len(level) > self.limit:
+    def _hold_limit(self) -> None:
+        before = sum(self.search.levels[:-1])
+        if self.limit is not None and before + self.search.levels[-1] > self.limit:
             self.incomplete = f"limit of {self.limit} states"
-            return level[: self.limit - len(self.visited)]
-        return level
+            self.search.truncate(self.limit - before)
 
-    def _next(self, level: Words) -> Words:
-        """Return the words that one transition leads to and that have not been visited."""
-        found: list[Words] = []
-        count = 0
-        for chunk in _chunks(level):
-            new = _distinct([self.known.unseen(words) for words in self._expanded(chunk)])
-            found.append(_without(new, self.visited))
-            count += len(found[-1])
-            if self.limit is not None and count > 2 * self.limit:
-                # The same word may come from several chunks; once that cannot matter, stop.
-                found = [_distinct(found)]
-                count = len(found[0])
-                if len(self.visited) + count > self.limit:
-                    break
-        return _distinct(found)
+    def _find_violation(self) -> None:
+        """Find the violation of the earliest invariant in the smallest word of the last level."""
+        found = self.search.first_broken()
+        if found is not None:
+            number, word = found
+            way = self._way_to(word)
+            self.violation = Violation(self.reading.system.invariants[number].name, way)
+        elif self.deadlock:
+            stuck = self.search.stuck()
+            if stuck is not None:
+                self.violation = Violation(NO_DEADLOCK, self._way_to(stuck))
 
-    def _expanded(self, chunk: Words) -> Iterable[Words]:
-        """Yield the successors of the words, instance by instance, and count them."""
-        instances = self.reading.instances
-        for number, mask in enumerate(self.reading.guards(chunk)):
-            enabled = np.flatnonzero(mask)
-            if len(enabled):
-                self.firings[instances[number].action.name] += len(enabled)
-                yield self.reading.successors(number, chunk[enabled])
-
-    def _first_violation(self, level: Words) -> Violation | None:
-        """Return the violation of the earliest invariant in the smallest word of the level."""
-        found: dict[str, int] = {}
-        for chunk in _chunks(level):
-            masks = zip(self.reading.system.invariants, self.reading.invariants(chunk), strict=True)
-            for statement, holds in masks:
-                if statement.name in self.wanted and statement.name not in found:
-                    bad = np.flatnonzero(~holds)
-                    if len(bad):
-                        found[statement.name] = int(chunk[bad[0]])
-        for statement in self.reading.system.invariants:
-            if statement.name in found:
-                return Violation(statement.name, self._way_to(found[statement.name]))
-        return None
-
-    def _way_to(self, word: int) -> tuple[Step, ...]:
+    def _way_to(self, target: Words) -> tuple[Step, ...]:
         """Return the steps from an initial state to a word of the last level."""
         steps: list[Step] = []
-        target = np.uint64(word)
-        for level in reversed(self.levels[:-1]):
-            source, number = self._origin(level, target)
-            instance = self.reading.instances[number]
+        for depth in reversed(range(len(self.search.levels) - 1)):
+            source = self.search.origin(depth, target)
+            instance = self.reading.instances[self._instance(source, target)]
             arguments = arguments_in_words(self.reading.scope, instance.action, instance.arguments)
             steps.append(Step(instance.action.name, arguments, self._state(target)))
             target = source
         steps.append(Step("", {}, self._state(target)))
         return tuple(reversed(steps))
 
-    def _origin(self, level: Words, target: np.uint64) -> tuple[np.uint64, int]:
-        """Return the smallest word of a level from which an instance leads to the target."""
-        for chunk in _chunks(level):
-            best: tuple[int, int] | None = None
-            for number, mask in enumerate(self.reading.guards(chunk)):
-                sources = chunk[mask]
-                hits = np.flatnonzero(self.reading.successors(number, sources) == target)
-                if len(hits):
-                    candidate = (int(sources[hits[0]]), number)
-                    best = candidate if best is None else min(best, candidate)
-            if best is not None:
-                return np.uint64(best[0]), best[1]
-        raise AssertionError("a word of a level has no origin in the level before")
+    def _instance(self, source: Words, target: Words) -> int:
+        """Return the earliest instance that leads from one state to the other."""
+        for number, mask in enumerate(self.reading.guards(source)):
+            if mask[0] and (self.reading.successors(number, source) == target).all():
+                return number
+        raise AssertionError("no instance leads from a state to its successor")
 
-    def _state(self, word: np.uint64) -> dict[str, Value]:
-        [values] = self.reading.unpack(np.array([word], dtype=np.uint64))
+    def _state(self, word: Words) -> dict[str, Value]:
+        [values] = self.reading.unpack(word)
         return state_in_words(self.reading.cells, values)
-
-
-class _Recent:
-    """A table of words that came up already, one for each hash: it forgets, and never errs.
-
-    Most successors are words that were seen a moment ago. Dropping them here spares sorting them.
-    """
-
-    BITS = 18
-    FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
-    def __init__(self) -> None:
-        self._table = np.zeros(1 << self.BITS, dtype=np.uint64)
-        # 0 belongs into slot 0 and 1 does not, so no slot holds a word that was not put there.
-        self._table[0] = 1
-
-    def unseen(self, words: Words) -> Words:
-        """Return the words that the table does not hold, and let it hold them."""
-        slots = (words * self.FACTOR) >> np.uint64(64 - self.BITS)
-        new = self._table[slots] != words
-        words = words[new]
-        self._table[slots[new]] = words
-        return words
-
-
-def _chunks(words: Words) -> Iterable[Words]:
-    return (words[start : start + CHUNK] for start in range(0, len(words), CHUNK))
-
-
-def _distinct(parts: Sequence[Words]) -> Words:
-    """Return the words of all parts, sorted, each once."""
-    if not parts:
-        return np.zeros(0, dtype=np.uint64)
-    words = np.concatenate(parts)
-    words.sort()
-    keep = np.ones(len(words), dtype=np.bool_)
-    np.not_equal(words[1:], words[:-1], out=keep[1:])
-    return words[keep]
-
-
-def _without(words: Words, visited: Words) -> Words:
-    """Return the words that are not among the visited ones; both are sorted."""
-    places = np.searchsorted(visited, words)
-    places[places == len(visited)] = 0
-    unseen: Words = words[visited[places] != words]
-    return unseen
-
-
-def _merged(visited: Words, level: Words) -> Words:
-    """Return both, sorted; they have no word in common."""
-    words = np.concatenate([visited, level])
-    words.sort(kind="stable")
-    return words

@@ -219,6 +219,18 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class LeadsTo:
+    """A promise: where the premise holds, the conclusion does in the end, if `fair` is fair."""
+
+    name: str
+    doc: str
+    parameters: tuple[Term, ...]
+    premise: Bool
+    conclusion: Bool
+    fair: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class System:
     """A traced model: what every reading starts from."""
 
@@ -230,6 +242,7 @@ class System:
     invariants: tuple[Statement, ...]
     axioms: tuple[Statement, ...]
     families: tuple[Sort, ...] = field(default=())
+    leads_to: tuple[LeadsTo, ...] = field(default=())
 
     @property
     def state(self) -> tuple[Symbol, ...]:
@@ -253,7 +266,7 @@ class System:
         raise KeyError(name)
 
 
-Role: TypeAlias = Literal["action", "invariant", "axiom", "initial"]
+Role: TypeAlias = Literal["action", "invariant", "axiom", "initial", "leads_to"]
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
@@ -283,6 +296,19 @@ def invariant(name: str) -> Callable[[Method], Method]:
 def axiom(name: str) -> Callable[[Method], Method]:
     """Mark a method that returns what is assumed of the rigid things."""
     return _role("axiom", name)
+
+
+def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Method]:
+    """Mark a method that returns premise and conclusion, for each value of its parameters.
+
+    Only runs count that do not pass over, for ever, a `fair` action that stays possible.
+    """
+
+    def mark(method: Method) -> Method:
+        method.__model_fair__ = fair  # type: ignore[attr-defined]
+        return _role("leads_to", name)(method)
+
+    return mark
 
 
 def require(condition: Bool | bool, label: str = "") -> None:
@@ -407,6 +433,7 @@ def _trace_anew(model: type[Model]) -> System:
         actions=tuple(_action(model, instance, *named) for named in roles.get("action", [])),
         invariants=tuple(_stated(model, instance, *n) for n in roles.get("invariant", [])),
         axioms=tuple(_stated(model, instance, *named) for named in roles.get("axiom", [])),
+        leads_to=tuple(_leading(model, instance, *n) for n in roles.get("leads_to", [])),
         families=tuple(sorted((s for s in families if issubclass(s, Family)), key=str)),
     )
 
@@ -458,3 +485,16 @@ def _stated(
             f"{model.__name__}: {name} states something, so it must not change anything"
         )
     return Statement(name, inspect.getdoc(method) or "", term)
+
+
+def _leading(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> LeadsTo:
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    parameters = tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    with _run(model.symbols_):
+        premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
+    terms = lift(premise, Bool), lift(conclusion, Bool)
+    fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
+    return LeadsTo(name, inspect.getdoc(method) or "", parameters, *terms, fair)

@@ -57,9 +57,12 @@ def test_only_rigid_things_are_fixed_and_to_values_that_they_can_have() -> None:
         PlainReading(shelves, Scope(sizes, range(1), {"hub": 2}))
 
 
-def test_a_state_fits_into_one_word() -> None:
-    with pytest.raises(ModelError, match="takes 90 bits and a word has 64: make the scope smaller"):
-        ColumnReading(trace(Counters), Scope({Item: 9}, range(16)))
+def test_a_state_fits_into_a_few_words() -> None:
+    assert ColumnReading(trace(Counters), Scope({Item: 6}, range(16))).words == 1
+    assert ColumnReading(trace(Counters), Scope({Item: 9}, range(16))).words == 2
+    complaint = "takes 400 bits, and 4 words of 64 bits are all it can have: make the scope smaller"
+    with pytest.raises(ModelError, match=complaint):
+        ColumnReading(trace(Counters), Scope({Item: 40}, range(16)))
 
 
 def test_axioms_that_nothing_satisfies_are_reported() -> None:

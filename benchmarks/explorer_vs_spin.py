@@ -1,0 +1,333 @@
+"""The explorer beside SPIN: the same ground terms, the same counts, states a second, memory.
+
+For each model: SPIN's breadth-first mode (`gcc -O2 -DSAFETY -DBFS`) and its depth-first mode (`gcc
+-O3 -DSAFETY`), the explorer in C and in NumPy; all invariants checked once a state on each side.
+Runs take turns, and a figure is the median of its runs, so that what else the machine does falls on
+all alike. Compilers' time counts on neither side. Exit status 1 if any count differs.
+
+    python benchmarks/explorer_vs_spin.py [--runs 3] [--model NAME]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from brokerproof.models.language import (
+    Bool,
+    Family,
+    Fixed,
+    Int,
+    Map,
+    Model,
+    action,
+    forall,
+    initial,
+    invariant,
+    require,
+)
+from brokerproof.models.language.columns import ColumnReading
+from brokerproof.models.language.explorer import Engine, explore
+from brokerproof.models.language.grounding import cell_of
+from brokerproof.models.language.model import System, trace
+from brokerproof.models.language.rewriting import subterms
+from brokerproof.models.language.scope import Cell, Scope, cell_name
+from brokerproof.models.language.terms import Term, conjunction
+from brokerproof.models.pointer_queue import Entry, PointerQueue, Subscription
+
+SPIN_DEPTH_MAX = 5_000_000
+SPIN_MEMORY_MB = 16_000
+
+
+class Counter(Family):
+    """A counter in a ring."""
+
+
+class Carrying(Model):
+    """Counters modulo 8 in a ring; a full one may carry into the next, if that has room."""
+
+    next: Fixed[Counter, Counter]
+    count: Map[Counter, Int]
+
+    @initial
+    def zero(self) -> None:
+        """All begin at zero."""
+        self.count.fill(0)
+
+    @action
+    def increment(self, counter: Counter) -> None:
+        """One more, below seven."""
+        require(self.count[counter] < 7)
+        self.count[counter] = self.count[counter] + 1
+
+    @action
+    def carry(self, counter: Counter) -> None:
+        """From seven to zero, and one more in the next, if that is below seven."""
+        require((self.count[counter] == 7) & (self.count[self.next[counter]] < 7))
+        self.count[counter] = 0
+        self.count[self.next[counter]] = self.count[self.next[counter]] + 1
+
+    @invariant("below-eight")
+    def below_eight(self) -> Bool:
+        """No counter leaves its range; the scope has one integer more, so that this says much."""
+        return forall(Counter, lambda c: self.count[c] < 8)
+
+
+SUBJECTS: dict[str, tuple[System, Scope]] = {
+    "counters": (
+        trace(Carrying),
+        Scope({Counter: 7}, range(9), {"next": (1, 2, 3, 4, 5, 6, 0)}),
+    ),
+    "pointer-queue": (
+        trace(PointerQueue),
+        Scope({Entry: 4, Subscription: 3}, range(1), {"browser": (0, 0, 1)}),
+    ),
+    "pointer-queue-small": (
+        trace(PointerQueue),
+        Scope({Entry: 5, Subscription: 2}, range(1), {"browser": (0, 1)}),
+    ),
+}
+
+
+class Promela:
+    """A model in a scope as Promela: one process, one indivisible option for each instance.
+
+    The invariants are an option of their own, which is possible only where one of them fails: so
+    SPIN evaluates them once a state, as the explorer does, and not once a transition.
+    SPIN counts one state more than the explorer, that before the initial states, and one transition
+    more for each initial state.
+    """
+
+    def __init__(self, reading: ColumnReading) -> None:
+        self._reading = reading
+        self._cells = [cell for cell in reading.cells if len(reading.scope.choices(cell)) > 1]
+        self._names = {cell: f"c{number}" for number, cell in enumerate(self._cells)}
+        self._texts: dict[Term, str] = {}
+        self._spare = 0
+        initial = reading.unpack(reading.initial_words())
+        self.initial_states = len(initial)
+        steps = [self._step(instance.guard, instance.changes) for instance in reading.instances]
+        self.text = "\n".join(
+            [
+                *(self._declaration(cell) for cell in self._cells),
+                *(f"hidden int t{number};" for number in range(self._spare)),
+                "active proctype model() {",
+                "  if",
+                *(f"  :: d_step {{ {self._start(state)} }}" for state in initial),
+                "  fi;",
+                "end: do",
+                *(f"  :: d_step {{ {step} }}" for step in steps),
+                f"  :: {self._broken()} -> assert(false)",
+                "  od",
+                "}",
+                "",
+            ]
+        )
+
+    def _declaration(self, cell: Cell) -> str:
+        width = self._reading.places[cell].width
+        low = self._reading.scope.choices(cell)[0]
+        kind = "bool" if width == 1 and low == 0 else "byte" if width <= 8 and low == 0 else "int"
+        return f"{kind} {self._names[cell]}; /* {cell_name(cell)} */"
+
+    def _start(self, state: tuple[int, ...]) -> str:
+        values = dict(zip(self._reading.cells, state, strict=True))
+        parts = [f"{name} = {values[cell]}" for cell, name in self._names.items() if values[cell]]
+        return "; ".join(["true", *parts])
+
+    def _broken(self) -> str:
+        return self._text(~conjunction(self._reading.ground_invariants))
+
+    def _step(self, guard: Bool, changes: Mapping[Term, Term]) -> str:
+        """Return an option; what is still to be read is kept aside before it is overwritten."""
+        waiting = dict(changes)
+        parts = [self._text(guard)]
+        aside: list[str] = []
+        spare = 0
+        while waiting:
+            free = next((cell for cell in waiting if not self._is_read(cell, waiting)), None)
+            cell = next(iter(waiting)) if free is None else free
+            value = self._text(waiting.pop(cell))
+            if free is None:
+                parts.append(f"t{spare} = {value}")
+                aside.append(f"{self._text(cell)} = t{spare}")
+                spare += 1
+            else:
+                parts.append(f"{self._text(cell)} = {value}")
+        self._spare = max(self._spare, spare)
+        return "; ".join([*parts, *aside])
+
+    @staticmethod
+    def _is_read(cell: Term, waiting: Mapping[Term, Term]) -> bool:
+        others = (new for other, new in waiting.items() if other is not cell)
+        return any(part is cell for new in others for part in subterms(new))
+
+    def _text(self, term: Term) -> str:
+        for part in subterms(term):
+            if part not in self._texts:
+                self._texts[part] = self._one(part)
+        return self._texts[term]
+
+    def _one(self, term: Term) -> str:
+        args = [self._texts[arg] for arg in term.args]
+        signs: dict[str, str] = {"equal": "==", "less": "<", "add": "+", "and": "&&", "or": "||"}
+        match term.op:
+            case "constant":
+                return str(int(cast("int", term.payload)))
+            case "read":
+                return self._names[cell_of(term)]
+            case "not":
+                return f"!({args[0]})"
+            case "ite":
+                return f"({args[0]} -> {args[1]} : {args[2]})"
+            case _:
+                return f"({f' {signs[term.op]} '.join(args)})"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search: what it counted, how long it took, and the memory that it needed at its peak."""
+
+    states: int
+    transitions: int
+    seconds: float
+    memory: float
+
+
+@dataclass
+class Side:
+    """All runs of one program on one model."""
+
+    name: str
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """States a second, by the median run."""
+        return self.runs[0].states / statistics.median(run.seconds for run in self.runs)
+
+    def line(self) -> str:
+        """Return the side's figures."""
+        seconds = [run.seconds for run in self.runs]
+        run = self.runs[0]
+        return (
+            f"  {self.name:9} {run.states:>12,} states {run.transitions:>13,} transitions "
+            f"{statistics.median(seconds):8.2f} s ({min(seconds):.2f} to {max(seconds):.2f}) "
+            f"{self.rate:>12,.0f} states/s "
+            f"{max(r.memory for r in self.runs) / run.states:6.1f} bytes/state"
+        )
+
+
+def own_run(name: str, engine: Engine) -> None:
+    """Explore in this process and print what was counted, for the process that started it."""
+    system, scope = SUBJECTS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = explore(system, scope, engine=engine)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if found.engine != engine or found.violation or found.incomplete:
+        sys.exit(f"{found.note}{found.incomplete}{found.violation}")
+    seconds = found.seconds - found.compile_seconds
+    print(json.dumps([found.states, found.transitions, seconds, 1024 * (after - before)]))
+
+
+def start_own_run(name: str, engine: Engine) -> Run:
+    """Explore in a process of its own, so that its peak of memory is its own."""
+    command = [sys.executable, __file__, "--model", name, "--own", engine]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Run(*json.loads(printed))
+
+
+def spin_run(program: Path, text: Promela, states: int) -> Run:
+    """Run a verifier that SPIN made, with a hash table as large as it needs."""
+    size = max(18, states.bit_length())
+    depth = min(states + 100, SPIN_DEPTH_MAX)
+    command = [str(program), f"-w{size}", f"-m{depth}"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    if "errors: 0" not in printed:
+        sys.exit(printed)
+
+    def number(pattern: str) -> float:
+        found = re.search(pattern, printed)
+        assert found, f"SPIN's output has no {pattern}: {printed}"
+        return float(found[1])
+
+    # SPIN prints eight digits of a number, which are too few for its transitions.
+    stored, matched = (int(number(rf"(\d+) states, {word}")) for word in ("stored", "matched"))
+    return Run(
+        # The state before the initial ones, and the transitions that lead to these, are SPIN's own.
+        states=stored - 1,
+        transitions=stored + matched - text.initial_states - 1,
+        seconds=number(r"elapsed time ([\d.e+]+)"),
+        memory=1e6 * number(r"([\d.]+)\ttotal actual memory usage"),
+    )
+
+
+def spin_programs(folder: Path, text: Promela) -> tuple[Path, Path]:
+    """Make the breadth-first and the depth-first verifier."""
+    spin, cc = shutil.which("spin"), shutil.which("gcc")
+    if not spin or not cc:
+        print("nothing measured, since this needs SPIN and gcc: apt-get install spin gcc")
+        sys.exit(0)
+    (folder / "model.pml").write_text(text.text, encoding="ascii")
+    subprocess.run([spin, "-a", "model.pml"], cwd=folder, check=True, capture_output=True)
+    modes = {"bfs": ["-O2", "-DSAFETY", "-DBFS"], "dfs": ["-O3", "-DSAFETY"]}
+    for mode, flags in modes.items():
+        command = [cc, "-w", *flags, f"-DMEMLIM={SPIN_MEMORY_MB}", "-o", mode, "pan.c"]
+        subprocess.run(command, cwd=folder, check=True)
+    return folder / "bfs", folder / "dfs"
+
+
+def compare(name: str, runs: int) -> bool:
+    """Measure all sides on one model and return whether they counted the same."""
+    system, scope = SUBJECTS[name]
+    text = Promela(ColumnReading(system, scope))
+    bfs, dfs, fast, columns = Side("spin bfs"), Side("spin dfs"), Side("c"), Side("numpy")
+    sides = [bfs, dfs, fast, columns]
+    with tempfile.TemporaryDirectory() as folder:
+        programs = spin_programs(Path(folder), text)
+        for _ in range(runs):
+            fast.runs.append(start_own_run(name, "compiled"))
+            states = fast.runs[0].states
+            bfs.runs.append(spin_run(programs[0], text, states))
+            dfs.runs.append(spin_run(programs[1], text, states))
+            columns.runs.append(start_own_run(name, "columns"))
+    print(f"{name}: {scope}")
+    for side in sides:
+        print(side.line())
+    equal = len({(run.states, run.transitions) for side in sides for run in side.runs}) == 1
+    print("counts equal" if equal else "COUNTS DIFFER")
+    print(f"ratio bfs {fast.rate / bfs.rate:.1f}")
+    print(f"ratio dfs {fast.rate / dfs.rate:.1f}")
+    print(f"ratio numpy bfs {columns.rate / bfs.rate:.1f}")
+    return equal
+
+
+def main() -> None:
+    """Compare all models, or one."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--model", choices=SUBJECTS)
+    parser.add_argument("--own", choices=["compiled", "columns"], help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.own:
+        own_run(given.model, given.own)
+        return
+    names = [given.model] if given.model else ["counters", "pointer-queue"]
+    equal = [compare(name, given.runs) for name in names]
+    if not all(equal):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

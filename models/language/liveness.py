@@ -1,0 +1,201 @@
+"""Promises that something happens in the end, checked in small scopes by fair components.
+
+A promise "premise leads to conclusion" is broken by a run that meets the premise and from then on
+never the conclusion. Such a run ends up in one strongly connected component of the states without
+the conclusion, or stays in one state for ever. It counts only if it is fair: each fair action, with
+each of its arguments, is taken in the component or impossible in one of its states (weak fairness).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from brokerproof.models.language.column_search import ColumnSearch
+from brokerproof.models.language.columns import ColumnReading, Mask
+from brokerproof.models.language.model import LeadsTo, System
+from brokerproof.models.language.scope import (
+    Scope,
+    Value,
+    arguments_in_words,
+    parameter_name,
+    state_in_words,
+    value_name,
+)
+from brokerproof.models.language.terms import ModelError, Term, constant
+from brokerproof.models.language.traces import Step
+from brokerproof.models.language.word_sets import keys
+
+STATES_MAX = 100_000
+"""Larger scopes are refused: each transition is looked at one by one."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Whether a promise is kept; if it is not, for which arguments, and a run that breaks it.
+
+    After `trace` the run stays for ever in `circle` states, none of which has the conclusion.
+    """
+
+    name: str
+    arguments: dict[str, Value]
+    trace: tuple[Step, ...] = ()
+    circle: int = 0
+
+    @property
+    def kept(self) -> bool:
+        """Whether no run breaks it."""
+        return not self.trace
+
+
+def check(system: System, scope: Scope) -> list[Kept]:
+    """Return for each promise whether it is kept; raises `ModelError` for too large a scope."""
+    transitions = _Transitions(ColumnReading(system, scope))
+    return [transitions.judge(promise) for promise in system.leads_to]
+
+
+class _Transitions:
+    """All states of a scope by number, and for each the instances and states that follow."""
+
+    def __init__(self, reading: ColumnReading) -> None:
+        search = ColumnSearch(reading, ())
+        search.start(reading.initial_words())
+        while sum(search.levels) <= STATES_MAX and search.advance(STATES_MAX):
+            pass
+        if sum(search.levels) > STATES_MAX:
+            raise ModelError(
+                f"what happens in the end is checked for at most {STATES_MAX:,} states: "
+                "make the scope smaller"
+            )
+        self.reading = reading
+        self.words = np.concatenate([search.level(d) for d in range(len(search.levels))])
+        self.initial = range(search.levels[0])
+        self.enabled: list[Mask] = list(reading.guards(self.words))
+        self.after: list[list[tuple[int, int]]] = [[] for _ in self.words]
+        known = keys(self.words)
+        order = np.argsort(known)
+        for number, mask in enumerate(self.enabled):
+            successors = keys(reading.successors(number, self.words[mask]))
+            targets = order[np.searchsorted(known, successors, sorter=order)]
+            for source, target in zip(np.flatnonzero(mask).tolist(), targets.tolist(), strict=True):
+                self.after[source].append((number, target))
+
+    def judge(self, promise: LeadsTo) -> Kept:
+        scope = self.reading.scope
+        names = {action.name for action in self.reading.system.actions}
+        for name in promise.fair:
+            if name not in names:
+                raise ModelError(f"{promise.name} wants {name} to be fair, which is no action")
+        for values in scope.tuples([type(p) for p in promise.parameters]):
+            pairs = list(zip(promise.parameters, values, strict=True))
+            variables: dict[Term, Term] = {p: constant(type(p), value) for p, value in pairs}
+            found = self._broken(promise, variables)
+            if found is not None:
+                arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
+                return Kept(promise.name, arguments, *found)
+        return Kept(promise.name, {})
+
+    def _broken(
+        self, promise: LeadsTo, variables: Mapping[Term, Term]
+    ) -> tuple[tuple[Step, ...], int] | None:
+        waiting = ~self.reading.holds(promise.conclusion, variables, self.words)
+        premise = self.reading.holds(promise.premise, variables, self.words)
+        starts = np.flatnonzero(waiting & premise).tolist()
+        came_from = self._search(starts, waiting)
+        for component in self._components(list(came_from), waiting):
+            if self._is_fair(component, promise.fair):
+                there = min(component)
+                way = _way(came_from, there)
+                everywhere = np.ones(len(self.words), dtype=np.bool_)
+                before = _way(self._search(self.initial, everywhere), way[0][1])
+                return self._steps([*before, *way[1:]]), len(component)
+        return None
+
+    def _search(self, starts: Iterable[int], allowed: Mask) -> dict[int, tuple[int, int] | None]:
+        """Return the states that can be reached, each with the instance and state before it."""
+        came_from: dict[int, tuple[int, int] | None] = dict.fromkeys(starts)
+        level = list(came_from)
+        while level:
+            new = []
+            for source in level:
+                for number, target in self.after[source]:
+                    if allowed[target] and target not in came_from:
+                        came_from[target] = (number, source)
+                        new.append(target)
+            level = new
+        return came_from
+
+    def _components(self, states: list[int], allowed: Mask) -> Iterable[set[int]]:
+        """Yield the strongly connected components of the allowed states, by Tarjan's algorithm."""
+        index: dict[int, int] = {}
+        low: dict[int, int] = {}
+        stack: list[int] = []
+        place: dict[int, int] = {}  # of the states that are on the stack
+        for root in states:
+            if root in index:
+                continue
+            work = [(root, iter(self.after[root]))]
+            index[root] = low[root] = len(index)
+            place[root] = len(stack)
+            stack.append(root)
+            while work:
+                state, successors = work[-1]
+                following = next((t for _, t in successors if allowed[t]), None)
+                if following is None:
+                    work.pop()
+                    if work:
+                        low[work[-1][0]] = min(low[work[-1][0]], low[state])
+                    if low[state] == index[state]:
+                        component = set(stack[place[state] :])
+                        del stack[place[state] :]
+                        for member in component:
+                            del place[member]
+                        yield component
+                elif following not in index:
+                    index[following] = low[following] = len(index)
+                    place[following] = len(stack)
+                    stack.append(following)
+                    work.append((following, iter(self.after[following])))
+                elif following in place:
+                    low[state] = min(low[state], index[following])
+
+    def _is_fair(self, component: set[int], fair: tuple[str, ...]) -> bool:
+        """Whether a run can stay in the component and be fair."""
+        taken = {n for state in component for n, target in self.after[state] if target in component}
+        members = sorted(component)
+        return all(
+            number in taken or not self.enabled[number][members].all()
+            for number, instance in enumerate(self.reading.instances)
+            if instance.action.name in fair
+        )
+
+    def _steps(self, way: list[tuple[int | None, int]]) -> tuple[Step, ...]:
+        states = self.reading.unpack(self.words[[state for _, state in way]])
+        steps = []
+        for (number, _), values in zip(way, states, strict=True):
+            name, arguments = "", {}
+            if number is not None:
+                instance = self.reading.instances[number]
+                name = instance.action.name
+                arguments = arguments_in_words(
+                    self.reading.scope, instance.action, instance.arguments
+                )
+            steps.append(Step(name, arguments, state_in_words(self.reading.cells, values)))
+        return tuple(steps)
+
+
+def _way(
+    came_from: Mapping[int, tuple[int, int] | None], state: int
+) -> list[tuple[int | None, int]]:
+    """Return the states on the way to one, each with the instance that leads to it."""
+    way: list[tuple[int | None, int]] = []
+    for _ in itertools.count():
+        before = came_from[state]
+        way.append((None if before is None else before[0], state))
+        if before is None:
+            break
+        state = before[1]
+    return way[::-1]

@@ -1,0 +1,75 @@
+"""Graphs of small explorations have each state and transition once, in DOT and in SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from brokerproof.checks.explore_command import explore as explore_command
+from brokerproof.models.language.explorer import explore
+from brokerproof.models.language.graphs import graph
+from brokerproof.models.language.model import ModelError, trace
+from brokerproof.models.language.scope import Scope
+from tests.models.small_models import Counters, Item
+
+COUNTERS = trace(Counters)
+SCOPE = Scope({Item: 2}, range(3), {"limit": (1, 2)})
+
+
+def test_the_graph_has_what_the_explorer_counts() -> None:
+    drawn, found = graph(COUNTERS, SCOPE), explore(COUNTERS, SCOPE)
+    assert len(drawn.states) == found.states
+    assert len(drawn.arrows) == found.transitions
+    assert drawn.depths.count(1) == found.levels[1]
+    assert {arrow.action for arrow in drawn.arrows} == set(found.firings)
+
+
+def test_dot_has_a_line_for_each_state_and_each_transition() -> None:
+    drawn = graph(COUNTERS, SCOPE)
+    lines = drawn.dot().splitlines()
+    assert sum(" -> " in line for line in lines) == len(drawn.arrows)
+    assert sum(line.startswith("  s") and " -> " not in line for line in lines) == len(drawn.states)
+    assert '[label="begin(item=item0)"];' in drawn.dot()
+
+
+def test_svg_is_xml_with_a_circle_for_each_state() -> None:
+    drawn = graph(COUNTERS, SCOPE)
+    root = ET.fromstring(drawn.svg())  # noqa: S314  it is our own
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[: len(drawn.states)] == [str(number) for number in range(len(drawn.states))]
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == len(drawn.arrows)
+
+
+def test_a_graph_of_too_many_states_is_refused() -> None:
+    with pytest.raises(ModelError, match="a graph of more than 5 states: make the scope smaller"):
+        graph(COUNTERS, SCOPE, states_max=5)
+
+
+def test_networkx_gets_the_same_graph() -> None:
+    networkx = pytest.importorskip("networkx")
+    drawn = graph(COUNTERS, SCOPE)
+    there = drawn.networkx()
+    assert (there.number_of_nodes(), there.number_of_edges()) == (
+        len(drawn.states),
+        len(drawn.arrows),
+    )
+    assert networkx.has_path(there, 0, len(drawn.states) - 1)
+
+
+@pytest.mark.parametrize("ending", ["dot", "svg"])
+def test_the_command_writes_the_graph_that_the_ending_says(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"states.{ending}"
+    result = CliRunner().invoke(
+        explore_command, ["pointer-queue", "--size", "1", "--graph", str(path)]
+    )
+    assert result.exit_code == 0, result.output
+    assert path.read_text(encoding="utf-8").startswith({"dot": "digraph", "svg": "<svg"}[ending])
+
+
+def test_another_ending_is_an_error_of_usage() -> None:
+    result = CliRunner().invoke(explore_command, ["pointer-queue", "--graph", "states.png"])
+    assert result.exit_code == 2
+    assert "ends in .dot or .svg" in result.output
