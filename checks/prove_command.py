@@ -1,88 +1,171 @@
 """`brokerproof prove`: what the models promise, proved for families of any size.
 
-Owns the words for a proof's results. Exit status: 0 all proved, 1 something refuted, unknown, or
-proved only because nothing can happen, 2 no such model.
+Owns the order of the questions; the words are those of `proof_lines`. Exit status: 0 all proved,
+1 something refuted, unknown, proved only because nothing can happen, or survived an attack without
+a reason, 2 no such model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
 from typing import TYPE_CHECKING
 
 import click
 
+from brokerproof.checks import proof_lines
 from brokerproof.checks.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
-from brokerproof.models.language.model import ModelError, trace
-from brokerproof.models.language.traces import trace_text
+from brokerproof.models.language.model import ModelError, System, trace
 
 if TYPE_CHECKING:
-    from brokerproof.models.language.prover import Condition, InvariantProof, Proof, Satisfied
+    from collections.abc import Iterable
+
+    from brokerproof.models.language.cache import Cache
+    from brokerproof.models.language.prover import InvariantProof
+
+BOUNDED_SIZE = 2
+"""So many elements has each family where runs of bounded length are searched."""
 
 
 @click.command("prove")
 @click.argument("model", type=MODEL, required=False)
-def prove(model: str | None) -> None:
+@click.option(
+    "--attack", "attacked", is_flag=True, help="Show what refutes each change of a guard or update."
+)
+@click.option(
+    "--bounded",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="Only search for a violation within K steps of the beginning.",
+)
+@click.option("--no-cache", is_flag=True, help="Decide everything anew and keep nothing.")
+def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool) -> None:
     """Prove the invariants of MODEL, or of all models, for families of any size.
 
-    For what is not proved, show a small state and the step that breaks it. Each action is also
-    shown to be possible where the invariants hold, since a guard that never holds would keep
-    everything.
+    For what is not proved, show a small state and the step that breaks it, and a run to it where
+    one is found. Each action is also shown to be possible where the invariants hold, since a guard
+    that never holds would keep everything. Results are kept in .brokerproof/proofs.
     """
     # Z3 takes long to load, and no other command of the same program needs it.
-    from brokerproof.models.language import prover  # noqa: PLC0415
+    from brokerproof.models.language.cache import FOLDER, Cache  # noqa: PLC0415
 
+    cache = Cache(None if no_cache else FOLDER)
     complete = True
     for name in [model] if model else list(CATALOGUE):
-        click.echo(f"{name}")
-        system = trace(CATALOGUE[name].model)
-        width = max(len(statement.name) for statement in system.invariants)
-
-        def report(proof: InvariantProof, width: int = width) -> None:
-            for line in _invariant_lines(proof, width):
-                click.echo(line)
-
+        click.echo(name)
         try:
-            proof = prover.prove(system, report=report)
+            if attacked:
+                good = _attack(name, cache)
+            elif bounded is not None:
+                good = _bounded(name, bounded)
+            else:
+                good = _prove(name, cache)
         except ModelError as error:
             raise click.UsageError(str(error)) from error
-        for line in _possibility_lines(proof):
-            click.echo(line)
-        complete = complete and proof.complete
+        complete = complete and good
     if not complete:
         raise SystemExit(1)
 
 
-def _invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
-    verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
-    yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
-    for assumption in proof.assumptions:
-        yield f"    assuming {assumption}"
-    for condition in proof.conditions:
-        if condition.outcome != "proved":
-            yield from _condition_lines(condition)
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
 
 
-def _condition_lines(condition: Condition) -> Iterator[str]:
-    where = f"by {condition.action}" if condition.action else "initially"
-    verb = "broken" if condition.outcome == "refuted" else "not decided"
-    yield f"    {verb} {where}" + (f": {condition.reason}" if condition.reason else "")
-    if condition.witness:
-        text = trace_text(
-            condition.witness, start="in this state" if condition.action else "initially"
-        )
-        yield from (f"      {line}" for line in text.splitlines())
+def _prove(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language import prover  # noqa: PLC0415
+    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
+    from brokerproof.models.language.shape import complaints  # noqa: PLC0415
+
+    system = trace(CATALOGUE[name].model)
+    for complaint in complaints(system):
+        click.echo(f"  Z3 may not decide everything: {complaint}")
+    width = max((len(statement.name) for statement in system.invariants), default=0)
+    shown = []
+
+    def report(proof: InvariantProof) -> None:
+        shown.append(proof.name)
+        _show(proof_lines.invariant_lines(proof, width))
+
+    proof = cache.kept(
+        prover.Proof,
+        f"proof-{system.name}",
+        [canonical(system)],
+        lambda: prover.prove(system, report=report),
+    )
+    if not shown:
+        for each in proof.invariants:
+            report(each)
+    _show(proof_lines.possibility_lines(proof))
+    refined = _refine(name, cache)
+    swapped = _swap(system)
+    return proof.complete and refined and swapped
 
 
-def _possibility_lines(proof: Proof) -> Iterator[str]:
-    yield f"  an initial state satisfies axioms and invariants: {_satisfied(proof.start)}"
-    yield "  actions can fire where the invariants hold:"
-    width = max(map(len, proof.firing), default=0)
-    for action, satisfied in proof.firing.items():
-        yield f"    {action:<{width}}  {_satisfied(satisfied)}"
+def _refine(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
+    from brokerproof.models.language.refinement import RefinementProof  # noqa: PLC0415
+    from brokerproof.models.language.refining import Bound, prove_refinement  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+
+    refinement = REFINEMENTS.get(name)
+    if refinement is None or refinement.concrete is not CATALOGUE[name].model:
+        return True
+    bound = Bound(refinement)
+    source = inspect.getsource(inspect.getmodule(refinement.remembering) or type(refinement))
+    texts = [canonical(bound.system), canonical(bound.abstract), source]
+    proof = cache.kept(
+        RefinementProof, f"refinement-{name}", texts, lambda: prove_refinement(refinement)
+    )
+    _show(proof_lines.refinement_lines(proof))
+    return proof.complete
 
 
-def _satisfied(satisfied: Satisfied) -> str:
-    if satisfied.outcome == "fires":
-        return "with " + ", ".join(f"{name} {size}" for name, size in satisfied.sizes.items())
-    return f"{satisfied.outcome.upper()}, {satisfied.reason}"
+def _swap(system: System) -> bool:
+    from brokerproof.models import swaps  # noqa: PLC0415
+    from brokerproof.models.contract import Contract  # noqa: PLC0415
+    from brokerproof.models.language.commutation import commute  # noqa: PLC0415
+
+    if system is not trace(Contract):
+        return True
+    complete = True
+    click.echo("  a delivery can be swapped with what follows it:")
+    for expected, table in ((True, swaps.SWAPPED), (False, swaps.NOT_SWAPPED)):
+        for second, where, side in table:
+            found = commute(system, "deliver", second, side)
+            _show(proof_lines.swap_lines(found, where, expected=expected))
+            complete = complete and found.complete == expected
+    return complete
+
+
+def _bounded(name: str, steps: int) -> bool:
+    from brokerproof.models.language.bounded import check_bounded  # noqa: PLC0415
+    from brokerproof.models.language.scope import families  # noqa: PLC0415
+
+    system = trace(CATALOGUE[name].model)
+    found = check_bounded(system, dict.fromkeys(families(system), BOUNDED_SIZE), steps)
+    _show(proof_lines.bounded_lines(found))
+    return not found.violation and not found.unknown
+
+
+def _attack(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language.attack import Attack, attack  # noqa: PLC0415
+    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
+    from brokerproof.models.language.refining import Bound  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+    from brokerproof.models.survivors import SURVIVORS  # noqa: PLC0415
+
+    system, refuter, texts = trace(CATALOGUE[name].model), None, [""]
+    refinement = REFINEMENTS.get(name)
+    if refinement and refinement.concrete is CATALOGUE[name].model:
+        bound = Bound(refinement)
+        system, refuter = bound.concrete, bound.broken_by
+        source = inspect.getsource(inspect.getmodule(refinement.remembering) or type(refinement))
+        texts = [canonical(bound.system), canonical(bound.abstract), source]
+    reasons = SURVIVORS.get(name, {})
+    texts += [canonical(system), repr(sorted(reasons.items()))]
+    found = cache.kept(
+        Attack, f"attack-{system.name}", texts, lambda: attack(system, reasons, refuter)
+    )
+    _show(proof_lines.attack_lines(found))
+    return found.complete

@@ -45,10 +45,11 @@ INTEGERS = range(1 - INTEGER_BOUND, INTEGER_BOUND)
 """Integers are not bounded in a proof, so a witness has all that can be written."""
 
 
-class _GroundReading(Z3Reading):
+class GroundReading(Z3Reading):
     """Z3's reading of ground terms: an element is its number."""
 
     def sort(self, sort: Sort) -> z3.SortRef:
+        """Return Z3's sort for one of ours; that of a family is the whole numbers."""
         return super().sort(Int if issubclass(sort, Family) else sort)
 
     def _constant(self, term: Term) -> z3.ExprRef:
@@ -66,7 +67,7 @@ class Question:
         self.action = action
         self.scope.check(system)
         self._grounder = Grounder(self.scope)
-        self._reading = _GroundReading(system)
+        self._reading = GroundReading(system)
         self._solver = z3.Solver(ctx=self._reading.context)
         # A parameter becomes a rigid symbol without indices, so that its value is Z3's to choose.
         self._parameters = {
@@ -93,18 +94,41 @@ class Question:
 
         To be called where the answer was that there is one.
         """
+        broken, steps = self.broken()
+        assert statement.name in broken, "Z3 and the plain reading disagree"
+        return steps
+
+    def broken(self) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+        """Return the invariants that the action breaks, and `witness` of it."""
         plain = PlainReading(self.system, self.scope)
-        state = tuple(self._value(cell) for cell in self._cells)
+        state = self.state()
         if self.action is None:
-            start = plain.initial_state(state)
-            assert not plain.holds(statement.name, start), "Z3 and the plain reading disagree"
-            return (self._step("", (), start),)
-        arguments = tuple(self._argument(parameter) for parameter in self.action.parameters)
-        after = plain.step(self.action.name, state, arguments)
-        possible = plain.enabled(self.action.name, state, arguments) and not plain.violated(state)
-        assert possible, "Z3 and the plain reading disagree"
-        assert not plain.holds(statement.name, after), "Z3 and the plain reading disagree"
-        return (self._step("", (), state), self._step(self.action.name, arguments, after))
+            after = plain.initial_state(state)
+            steps: tuple[Step, ...] = (self.step("", (), after),)
+        else:
+            name, arguments = self.action.name, self.arguments()
+            after = plain.step(name, state, arguments)
+            possible = plain.enabled(name, state, arguments) and not plain.violated(state)
+            assert possible, "Z3 and the plain reading disagree"
+            steps = (self.step("", (), state), self.step(name, arguments, after))
+        names = plain.violated(after)
+        assert names, "Z3 and the plain reading disagree"
+        return tuple(names), steps
+
+    def state(self) -> State:
+        """Return the state that Z3 has found."""
+        return tuple(self._value(cell) for cell in self._cells)
+
+    def arguments(self) -> tuple[int, ...]:
+        """Return the action's arguments that Z3 has found."""
+        parameters = self.action.parameters if self.action else ()
+        return tuple(self._argument(parameter) for parameter in parameters)
+
+    def step(self, name: str, arguments: tuple[int, ...], state: State) -> Step:
+        """Return a step of the system in words."""
+        action = self.system.action(name) if name else None
+        words = arguments_in_words(self.scope, action, arguments) if action else {}
+        return Step(name, words, state_in_words(self._cells, state))
 
     def _bound(self, cell: Cell) -> None:
         """Let a cell of a family's sort have one of its elements as value."""
@@ -121,7 +145,7 @@ class Question:
         if issubclass(sort, Bool):
             return int(z3.is_true(value))
         if issubclass(sort, Enumeration):
-            return sort.values.index(value.decl().name())
+            return sort.values.index(value.decl().name().rpartition(".")[2])
         return cast("int", value.as_long())
 
     def _argument(self, parameter: Term | Symbol) -> int:
@@ -130,9 +154,3 @@ class Question:
             return self._value(Cell(self._parameters[parameter], ()))
         members = enumerate(cells(self.scope, [parameter]))
         return sum(self._value(cell) << position for position, cell in members)
-
-    def _step(self, name: str, arguments: tuple[int, ...], state: State) -> Step:
-        words = (
-            arguments_in_words(self.scope, self.action, arguments) if name and self.action else {}
-        )
-        return Step(name, words, state_in_words(self._cells, state))

@@ -11,7 +11,7 @@ from typing import cast
 
 import z3
 
-from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.model import System
 from brokerproof.models.language.rewriting import subterms
 from brokerproof.models.language.terms import (
     Bool,
@@ -47,12 +47,18 @@ class Z3Reading:
             elif issubclass(sort, Int):
                 made = z3.IntSort(self.context)
             elif issubclass(sort, Enumeration):
-                made, values = z3.EnumSort(sort.__name__, list(sort.values), self.context)
-                self._values[sort] = values
+                name = self._new_name(sort)
+                values = [f"{name}.{value}" for value in sort.values]
+                made, self._values[sort] = z3.EnumSort(name, values, self.context)
             else:
-                made = z3.DeclareSort(sort.__name__, self.context)
+                made = z3.DeclareSort(self._new_name(sort), self.context)
             self._sorts[sort] = made
         return self._sorts[sort]
+
+    def _new_name(self, sort: Sort) -> str:
+        """Return a name that no other sort has: two models may both have a `Status`."""
+        alike = sum(other.__name__ == sort.__name__ for other in self._sorts)
+        return f"{sort.__name__}!{alike}" if alike else sort.__name__
 
     def function(self, symbol: Symbol) -> z3.FuncDeclRef:
         """Return Z3's function for a symbol."""
@@ -155,8 +161,3 @@ def order_laws(symbol: Symbol) -> list[Bool]:
         ),
         forall(family, family, lambda a, b: (a == b) | before(a, b) | before(b, a)),
     ]
-
-
-def parameter_symbols(action: Action) -> list[Symbol]:
-    """Return the action's set parameters."""
-    return [p for p in action.parameters if isinstance(p, Symbol)]

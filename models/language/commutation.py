@@ -1,0 +1,115 @@
+"""Commutation: whether two steps of different parties are possible in either order, alike.
+
+Owns the lemma that a search for a lawful order may rest on. Of two actions that are both possible
+in a state where the invariants hold, under a side condition on their arguments: the first does not
+take the second's turn away, and where both orders are possible they end in the same state. Then an
+order in which the first comes later can be changed, swap by swap, into one in which it comes now.
+Families are unbounded; what is false is shown in a small state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.plain import PlainReading
+from brokerproof.models.language.questions import (
+    Outcome,
+    after,
+    assumed,
+    decided,
+    made_different,
+)
+from brokerproof.models.language.rewriting import Function, substitute
+from brokerproof.models.language.terms import (
+    Bool,
+    ModelError,
+    Symbol,
+    Term,
+    conjunction,
+    disjunction,
+    fresh,
+    negation,
+)
+from brokerproof.models.language.traces import Step
+from brokerproof.models.language.witness import Question
+
+
+@dataclass(frozen=True)
+class Commutation:
+    """Whether `first` leaves `second` possible, and whether both orders end alike.
+
+    The witness of what is false is a state and the first step; `labels` are the guards of the
+    second that do not hold after it.
+    """
+
+    first: str
+    second: str
+    leaves_possible: Outcome
+    ends_alike: Outcome
+    witness: tuple[Step, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether both are proved."""
+        return self.leaves_possible == self.ends_alike == "proved"
+
+
+def commute(system: System, first: str, second: str, side: Callable[..., Bool]) -> Commutation:
+    """Decide the lemma; `side` takes the arguments of both actions as terms."""
+    one, other = system.action(first), _renamed(system.action(second))
+    both = Action(first, "", (*one.parameters, *other.parameters), (), {})
+    premises = [
+        *assumed(system),
+        side(*one.parameters, *other.parameters),
+        one.guard,
+        other.guard,
+    ]
+    hindered = decided(system, [*premises, negation(after(other.guard, one.updates))], both)
+    possible = [after(other.guard, one.updates), after(one.guard, other.updates)]
+    one_first = _composed(one.updates, other.updates)
+    other_first = _composed(other.updates, one.updates)
+    different = disjunction(
+        made_different(symbol, one_first, other_first) for symbol in {**one_first, **other_first}
+    )
+    unlike = decided(system, [*premises, conjunction(possible), different], both)
+    question = hindered.question or unlike.question
+    witness, labels = _shown(system, one, other, question) if question else ((), ())
+    return Commutation(first, second, hindered.outcome, unlike.outcome, witness, labels)
+
+
+def _renamed(action: Action) -> Action:
+    """Return the action with other variables, so that two of a kind can meet."""
+    new: dict[Term, Term] = {}
+    for parameter in action.parameters:
+        if isinstance(parameter, Symbol):
+            raise ModelError(f"{action.name} has a set parameter: it cannot be swapped yet")
+        new[parameter] = fresh(type(parameter), f"other_{parameter!r}")
+    guards = tuple(type(g)(g.label, substitute(g.term, new)) for g in action.guards)
+    updates = {
+        s: Function(f.parameters, substitute(f.body, new)) for s, f in action.updates.items()
+    }
+    return Action(action.name, action.doc, tuple(new.values()), guards, updates)
+
+
+def _composed(one: dict[Symbol, Function], other: dict[Symbol, Function]) -> dict[Symbol, Function]:
+    """Return what both updates together make of the state, `one` first."""
+    both = dict(one)
+    for symbol, function in other.items():
+        both[symbol] = Function(function.parameters, substitute(function.body, {}, one))
+    return both
+
+
+def _shown(
+    system: System, one: Action, other: Action, question: Question
+) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    plain = PlainReading(system, question.scope)
+    state, arguments = question.state(), question.arguments()
+    mine, theirs = arguments[: len(one.parameters)], arguments[len(one.parameters) :]
+    possible = plain.enabled(one.name, state, mine) and plain.enabled(other.name, state, theirs)
+    assert possible, "Z3 and the plain reading disagree"
+    following = plain.step(one.name, state, mine)
+    steps = (question.step("", (), state), question.step(one.name, mine, following))
+    return steps, tuple(plain.failing(other.name, following, theirs))

@@ -1,0 +1,175 @@
+"""Mutants: a system with one guard or one update of one action dropped, weakened or twisted.
+
+Owns which mutants there are and what they are called. Refuses to judge them: that is the attack's
+business. A guard is only ever weakened, since an action that is possible less often breaks no
+invariant; which way a change of a part goes follows from the negations above it. An update is
+neither weak nor strong, so any part of it is changed.
+
+Invariant: names are unique within a system and depend on the model's text alone, since the reasons
+for survivors are kept by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from brokerproof.models.language.model import Action, Guard, System
+from brokerproof.models.language.rewriting import Function, rebuild
+from brokerproof.models.language.terms import (
+    FALSE,
+    TRUE,
+    Bool,
+    Enumeration,
+    Int,
+    Symbol,
+    Term,
+    add,
+    conjunction,
+    constant,
+    disjunction,
+    equal,
+    integer,
+    is_constant,
+    less,
+    negation,
+    show,
+)
+
+Direction: TypeAlias = Literal["weaker", "stronger", "any"]
+
+
+class Variant(NamedTuple):
+    """A term with one part changed, and the change in words."""
+
+    change: str
+    term: Term
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An action changed in one place; `guard` is the label of the changed guard, if it has one."""
+
+    name: str
+    original: Action
+    action: Action
+    guard: str = ""
+
+    def within(self, system: System) -> System:
+        """Return the system with this action instead of the original."""
+        actions = tuple(self.action if a is self.original else a for a in system.actions)
+        return dataclasses.replace(system, actions=actions)
+
+
+def mutants(system: System) -> Iterator[Mutant]:
+    """Yield every mutant of every action; those that are the same terms are left out."""
+    taken: Counter[str] = Counter()
+    for action in system.actions:
+        for mutant in (*_of_guards(action), *_of_updates(action)):
+            taken[mutant.name] += 1
+            if taken[mutant.name] > 1:
+                name = f"{mutant.name} ({taken[mutant.name]})"
+                mutant = dataclasses.replace(mutant, name=name)  # noqa: PLW2901
+            yield mutant
+
+
+def _of_guards(action: Action) -> Iterator[Mutant]:
+    for place, guard in enumerate(action.guards):
+        called = guard.label or f"guard {place + 1}"
+        for change, term in (Variant("dropped", TRUE), *variants(guard.term, "weaker")):
+            guards = list(action.guards)
+            guards[place] = Guard(guard.label, cast("Bool", term))
+            changed = dataclasses.replace(action, guards=tuple(guards))
+            if changed.guard is not action.guard:
+                yield Mutant(f"{action.name}: {called}: {change}", action, changed, guard.label)
+
+
+def _of_updates(action: Action) -> Iterator[Mutant]:
+    for symbol, function in action.updates.items():
+        without = {s: f for s, f in action.updates.items() if s is not symbol}
+        changed = dataclasses.replace(action, updates=without)
+        yield Mutant(f"{action.name}: {symbol}: stays as it was", action, changed)
+        for change, term in variants(function.body, "any"):
+            if term is not function.body and not _is_the_old(symbol, function, term):
+                updates = action.updates | {symbol: Function(function.parameters, term)}
+                changed = dataclasses.replace(action, updates=updates)
+                yield Mutant(f"{action.name}: {symbol}: {change}", action, changed)
+
+
+def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
+    return term.op == "read" and term.payload is symbol and term.args == function.parameters
+
+
+def variants(term: Term, direction: Direction) -> Iterator[Variant]:
+    """Yield the term with one part changed, each in the given direction where it is a truth."""
+    yield from _here(term, direction)
+    if term.op in ("equal", "less", "read", "variable", "constant"):
+        return
+    for place, arg in enumerate(term.args):
+        if term.op == "ite" and place == 0 and direction != "any":
+            continue
+        for change, changed in variants(
+            arg, _opposite(direction) if term.op == "not" else direction
+        ):
+            args = (*term.args[:place], changed, *term.args[place + 1 :])
+            yield Variant(change, rebuild(term, args))
+
+
+def _opposite(direction: Direction) -> Direction:
+    return {"weaker": "stronger", "stronger": "weaker", "any": "any"}[direction]  # type: ignore[return-value]
+
+
+def _here(term: Term, direction: Direction) -> Iterator[Variant]:
+    """Yield what can be put in the place of the whole term."""
+    grows, shrinks = direction != "stronger", direction != "weaker"
+    match term.op:
+        case "and" | "or" if grows if term.op == "and" else shrinks:
+            join = conjunction if term.op == "and" else disjunction
+            parts = cast("tuple[Bool, ...]", term.args)
+            for place, part in enumerate(parts):
+                rest = join((*parts[:place], *parts[place + 1 :]))
+                yield Variant(f"without {short(part)}", rest)
+        case "less":
+            left, right = cast("tuple[Int, Int]", term.args)
+            if grows:
+                yield Variant(f"{show(left)} <= {show(right)}", negation(less(right, left)))
+            if shrinks:
+                after = add(left, integer(1))
+                yield Variant(f"{show(after)} < {show(right)}", less(after, right))
+        case "read" if cast("Symbol", term.payload).is_order and grows:
+            yield Variant(
+                f"{short(term)} or equal", disjunction((equal(*term.args), cast("Bool", term)))
+            )
+        case "ite" if direction == "any":
+            test, then, otherwise = term.args
+            yield Variant(f"{show(then)} always, not only if {short(test)}", then)
+            yield Variant(f"{show(otherwise)} even if {short(test)}", otherwise)
+        case "add":
+            yield Variant(f"{show(term)} without {show(term.args[1])}", term.args[0])
+        case "constant" if direction == "any":
+            for other in _other_values(term):
+                yield Variant(f"{show(other)} instead of {show(term)}", other)
+
+
+def _other_values(term: Term) -> list[Term]:
+    if isinstance(term, Bool):
+        return [FALSE if term is TRUE else TRUE]
+    if isinstance(term, Int):
+        return [add(term, integer(1))]
+    if isinstance(term, Enumeration):
+        everything: list[Term] = [constant(type(term), i) for i in range(len(term.values))]
+        return [other for other in everything if other is not term and is_constant(other)]
+    return []
+
+
+SHORT = 60
+"""How many characters of a part stand in a mutant's name at most."""
+
+
+def short(term: Term) -> str:
+    """Return the term as a person would write it, and its beginning where that is long."""
+    text = show(term)
+    return text if len(text) <= SHORT else f"{text[: SHORT - 4]} ..."

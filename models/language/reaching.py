@@ -1,0 +1,35 @@
+"""Whether something that is wrong can be reached: a search from the beginning, in small scopes.
+
+Owns the scopes that are tried and where the search gives up. A counterexample to induction starts
+in a state that satisfies the invariants, which need not be one that any run comes to; this tells
+the two apart as far as a quick search can.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.language.explorer import Violation, explore
+from brokerproof.models.language.model import ModelError, System
+from brokerproof.models.language.scope import Scope, families
+
+SIZES = (1, 2, 3)
+"""How many elements of each family are tried, one after the other."""
+
+STATES_MAX = 40_000
+"""How many states are visited in each scope."""
+
+
+def reached(system: System, invariants: tuple[str, ...] | None = None) -> Violation | None:
+    """Return a shortest run to a violated invariant in the smallest scope that has one.
+
+    None says that the quick search found nothing: not that there is nothing.
+    """
+    for size in SIZES:
+        scope = Scope(dict.fromkeys(families(system), size), range(-2, size + 2))
+        try:
+            found = explore(system, scope, invariants=invariants, limit_states=STATES_MAX)
+        except ModelError:
+            # Its integers have left the scope, or its states do not fit a word.
+            continue
+        if found.violation:
+            return found.violation
+    return None

@@ -1,0 +1,239 @@
+"""The queue of pointers keeps the contract: a refinement, proved for any number of everything.
+
+One queue, first in first out or by priority, without selectors and windows. A message that has
+arrived is available, acquired or done with in both texts alike; the dummy head is an entry that the
+contract never hears of.
+
+The contract remembers more than the document's queue does: whether an entry has come back, and what
+can be known of a browser's place from outside. That is history here; how it relates to the pointers
+is stated as invariants.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models import contract
+from brokerproof.models.contract import Contract, Mode, Origin
+from brokerproof.models.language import (
+    FALSE,
+    TRUE,
+    Bool,
+    Fixed,
+    Int,
+    Map,
+    Relation,
+    axiom,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+)
+from brokerproof.models.language.refinement import (
+    Assumption,
+    LeftOut,
+    Refinement,
+    Witness,
+    does,
+    stutters,
+)
+from brokerproof.models.language.terms import integer
+from brokerproof.models.pointer_queue import Entry, PointerQueue, Status, Subscription
+
+
+class RememberingQueue(PointerQueue):
+    """The queue of pointers with all that the contract remembers of it."""
+
+    queue: contract.Queue
+    connection: contract.Channel
+    fifo: Bool
+    level: Fixed[Entry, Int]
+
+    holder: Map[Entry, Subscription]
+    origin: Map[Entry, Origin]
+    excused: Relation[Subscription, Entry]
+    behind: Relation[Subscription, Entry]
+    may_repeat: Relation[Subscription, Entry]
+    ever_shown: Relation[Subscription, Entry]
+    came_back: Relation[Subscription, Entry]
+    served: Map[Subscription, Bool]
+    unsettled: Map[Subscription, Int]
+
+    @axiom("order-is-by-level")
+    def order_is_by_level(self) -> Bool:
+        """A higher level is before a lower one, as the list of lists by priority has it."""
+        return forall(
+            Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
+        )
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has happened."""
+        super().empty()
+        self.holder = self.holder.map(lambda _, old: old)
+        self.origin.fill(Origin.PUBLISHED)
+        for relation in (
+            self.excused,
+            self.behind,
+            self.may_repeat,
+            self.ever_shown,
+            self.came_back,
+        ):
+            relation.fill(False)
+        self.served.fill(False)
+        self.unsettled.fill(0)
+
+    def is_browsing(self, who: Subscription) -> Bool:
+        """Whether it is a browser that has not left."""
+        return self.active[who] & self.browser[who]
+
+    @invariant("what-is-taken-is-excused")
+    def taken_is_excused(self) -> Bool:
+        """A browser is not owed what somebody had while it was there."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who)
+                & (e != self.head)
+                & ((self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)),
+                self.excused[who, e],
+            ),
+        )
+
+    @invariant("what-a-browser-passed-is-excused")
+    def passed_is_excused(self) -> Bool:
+        """First in first out, a browser passes only what it was shown or could not have."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.fifo
+                & self.is_browsing(who)
+                & (e != self.head)
+                & (self.status[e] != Status.ABSENT)
+                & self.at_or_before(e, self.last_seen[who]),
+                self.excused[who, e],
+            ),
+        )
+
+    @invariant("what-is-behind-was-passed")
+    def behind_was_passed(self) -> Bool:
+        """First in first out, what is certainly behind a browser's place is behind its pointer."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.fifo & self.is_browsing(who) & self.behind[who, e],
+                self.at_or_before(e, self.last_seen[who]),
+            ),
+        )
+
+    @invariant("nothing-overtakes-first-in-first-out")
+    def nothing_overtakes(self) -> Bool:
+        """Arrivals are last, so no browser is taken back."""
+        return implies(
+            self.fifo,
+            forall(
+                Subscription,
+                Entry,
+                lambda who, e: ~self.overtaken[who] & ~self.may_repeat[who, e],
+            ),
+        )
+
+
+def status(queue: RememberingQueue, entry: Entry) -> contract.Status:
+    """The contract never hears of the dummy head."""
+    now = queue.status[entry]
+    known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, contract.Status.DEQUEUED)
+    there = ite(now == Status.AVAILABLE, contract.Status.AVAILABLE, known)
+    absent = (now == Status.ABSENT) | (entry == queue.head)
+    return ite(absent, contract.Status.ABSENT, there)
+
+
+def mode(queue: RememberingQueue, who: Subscription) -> Mode:
+    """A subscription browses or acknowledges."""
+    return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
+
+
+def has_returned(queue: RememberingQueue, entry: Entry) -> Bool:
+    """What the flag of a delivery says."""
+    return queue.origin[entry] != Origin.PUBLISHED
+
+
+def delivers(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """A delivery tells whether the entry had come back."""
+    return does("deliver", who, entry, has_returned(queue, entry))
+
+
+def browses(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """So does what a browser is shown."""
+    return does("browse", who, entry, has_returned(queue, entry))
+
+
+POINTER_QUEUE_REFINES_CONTRACT = Refinement(
+    name="pointer-queue refines contract",
+    concrete=PointerQueue,
+    abstract=Contract,
+    remembering=RememberingQueue,
+    families={contract.Entry: Entry, contract.Consumer: Subscription},
+    history=(
+        "holder",
+        "origin",
+        "excused",
+        "behind",
+        "may_repeat",
+        "ever_shown",
+        "came_back",
+        "served",
+        "unsettled",
+    ),
+    abstraction={
+        "status": status,
+        "consuming": lambda queue, who: queue.active[who],
+        "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
+        "meddled": lambda _queue, _entry: FALSE,
+        "home": lambda queue, _entry: queue.queue,
+        "channel": lambda queue, _who: queue.connection,
+        "fifo": lambda queue, _queue: queue.fifo,
+        "mode": mode,
+        "wants": lambda _queue, _who, _entry: TRUE,
+        "returns_to_place": lambda _queue: TRUE,
+        "limited": lambda _queue, _who: FALSE,
+        "limit": lambda _queue, _who: integer(0),
+    },
+    witnesses={
+        "subscribe": lambda _queue, who: does("consume", who),
+        "unsubscribe": lambda _queue, who: does("cancel", who),
+        "append": lambda _queue, entry: does("publish", entry),
+        "insert": lambda _queue, entry: does("publish", entry),
+        "deliver": delivers,
+        "browse": browses,
+        "pass_over": lambda _queue, _who, _entry: stutters(),
+        "acknowledge": lambda _queue, _who, entry: does("acknowledge", entry),
+        "release": lambda _queue, _who, entry: does("release", entry),
+    },
+    assumptions={
+        "insert": Assumption(
+            "in a first in, first out queue every arrival is last",
+            lambda queue, _entry: ~queue.fifo,
+        ),
+        "subscribe": Assumption(
+            "a browser that subscribes again is another one: nothing is behind it yet",
+            lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),
+        ),
+    },
+    left_out=(
+        LeftOut(
+            "browser-never-rewound",
+            lambda queue, _who, _entry, _flag: ~queue.fifo,
+            "an arrival that is taken before a browser comes to it stays its place to go back to: "
+            "the browser sees what is behind, goes back, and sees again what was released since",
+        ),
+        LeftOut(
+            "browser-once-by-priority",
+            lambda queue, _who, _entry, _flag: ~queue.fifo,
+            "an arrival takes a browser's pointer back, in the document's own loop, and it walks "
+            "over all behind the arrival once more; the requirement is advice",
+        ),
+    ),
+)

@@ -1,0 +1,8 @@
+"""Which model is proved to refine which, by the name of the concrete one in the catalogue."""
+
+from __future__ import annotations
+
+from brokerproof.models.language.refinement import Refinement
+from brokerproof.models.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
+
+REFINEMENTS: dict[str, Refinement] = {"pointer-queue": POINTER_QUEUE_REFINES_CONTRACT}
