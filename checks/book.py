@@ -26,7 +26,7 @@ from brokerproof.spec.operations import (
 
 CONTRACT = Pointwise(trace(Contract), Entry)
 
-_MODES = {
+MODES = {
     "acknowledge": Mode.values.index("ACKNOWLEDGE"),
     "automatic": Mode.values.index("AUTOMATIC"),
     "browse": Mode.values.index("BROWSE"),
@@ -144,7 +144,7 @@ class Book:
             Consumer,
             {
                 "channel": book.channels[channel],
-                "mode": _MODES[mode],
+                "mode": MODES[mode],
                 "limited": int(limit is not None),
                 "limit": limit or 0,
             },
@@ -157,7 +157,7 @@ class Book:
         order = self.orders[queue]
         level = level_of(message.priority, order, self.claims.priority_mapping)
         element = len(self.messages)
-        levels = self.frame.rows[_row("level")]
+        levels = self.frame.rows[CONTRACT.row_of("level")]
         siblings = [e for name, e in self.messages.items() if self.queue_of_message[name] == queue]
         frame = CONTRACT.grow(
             self.frame,
@@ -178,7 +178,7 @@ class Book:
 
     def unordered(self, message: str, others: list[str]) -> Book:
         """Return the book in which a message's place among some others is not known."""
-        place = _row("before")
+        place = CONTRACT.row_of("before")
         element, mask = self.messages[message], sum(1 << self.messages[name] for name in others)
         row = list(self.frame.rows[place])
         row[element] &= ~mask
@@ -252,7 +252,3 @@ class Book:
     def name_of_entry(self, entry: int) -> str:
         """Return the id of the message that an entry holds."""
         return next(name for name, element in self.messages.items() if element == entry)
-
-
-def _row(name: str) -> int:
-    return next(i for i, symbol in enumerate(CONTRACT.rigid) if symbol.name == name)

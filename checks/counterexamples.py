@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.explanations import expected_and_seen
-from brokerproof.checks.findings import Run, Told
+from brokerproof.checks.findings import Run
 from brokerproof.checks.moves import Move, text_of, visible
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event
 from brokerproof.spec.requirements import catalogue
@@ -121,11 +121,6 @@ def event_text(event: Event) -> str:
             return f"{consumer} closed"
         case _:
             return f"{event.queue} deleted"
-
-
-def step_text(told: Told) -> tuple[str, str]:
-    """Return a step's move and answer as text."""
-    return text_of(told.move), answer_text(told.answer)
 
 
 def text_of_counterexample(found: Counterexample) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from brokerproof.checks.attribution import least
-from brokerproof.checks.book import CONTRACT, Book, Held
+from brokerproof.checks.book import CONTRACT, MODES, Book, Held
 from brokerproof.checks.obligations import must_succeed
 from brokerproof.checks.possibilities import (
     Failure,
@@ -482,10 +482,5 @@ class _Broken(Exception):
         self.breach = breach
 
 
-def _rigid_row(name: str) -> int:
-    return next(i for i, symbol in enumerate(CONTRACT.rigid) if symbol.name == name)
-
-
-_MODE = _rigid_row("mode")
-_BROWSE = 2
-_ACKNOWLEDGE = 0
+_MODE = CONTRACT.row_of("mode")
+_BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]

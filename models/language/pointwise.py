@@ -89,9 +89,13 @@ class Pointwise:
         )
         return Frame(sizes, rows)
 
+    def row_of(self, name: str) -> int:
+        """Return which row of a frame a rigid symbol has."""
+        return next(i for i, symbol in enumerate(self.rigid) if symbol.name == name)
+
     def relate(self, frame: Frame, name: str, first: int, lasts: Iterable[int]) -> Frame:
         """Return the frame in which element `first` is related to each of `lasts`."""
-        place = next(i for i, symbol in enumerate(self.rigid) if symbol.name == name)
+        place = self.row_of(name)
         row = list(frame.rows[place])
         for last in lasts:
             row[last] |= 1 << first
