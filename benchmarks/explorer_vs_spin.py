@@ -3,9 +3,13 @@
 For each model: SPIN's breadth-first mode (`gcc -O2 -DSAFETY -DBFS`) and its depth-first mode (`gcc
 -O3 -DSAFETY`), the explorer in C and in NumPy; all invariants checked once a state on each side.
 Runs take turns, and a figure is the median of its runs, so that what else the machine does falls on
-all alike. Compilers' time counts on neither side. Exit status 1 if any count differs.
+all alike. Compilers' time counts on neither side. Where the subject has a symmetric family, C runs
+once more up to its names, and the states that it finds stand for have to be as many as the others'.
+Exit status 1 if any count differs.
 
-    python benchmarks/explorer_vs_spin.py [--runs 3] [--model NAME]
+    python benchmarks/explorer_vs_spin.py [--quick]     # the counters once, some twenty seconds
+    python benchmarks/explorer_vs_spin.py --full        # both models three times, ten minutes
+    python benchmarks/explorer_vs_spin.py --model NAME [--runs 5]
 """
 
 from __future__ import annotations
@@ -84,20 +88,33 @@ class Carrying(Model):
         return forall(Counter, lambda c: self.count[c] < 8)
 
 
-SUBJECTS: dict[str, tuple[System, Scope]] = {
-    "counters": (
+@dataclass(frozen=True)
+class Subject:
+    """A model in a scope, and the family whose elements are alike there, if one's are."""
+
+    system: System
+    scope: Scope
+    symmetric: str | None = None
+
+
+SUBJECTS: dict[str, Subject] = {
+    "counters": Subject(
         trace(Carrying),
         Scope({Counter: 7}, range(9), {"next": (1, 2, 3, 4, 5, 6, 0)}),
     ),
-    "pointer-queue": (
+    "pointer-queue": Subject(
         trace(PointerQueue),
         Scope({Entry: 4, Subscription: 3}, range(1), {"browser": (0, 0, 1)}),
+        "Subscription",
     ),
-    "pointer-queue-small": (
+    "pointer-queue-small": Subject(
         trace(PointerQueue),
-        Scope({Entry: 5, Subscription: 2}, range(1), {"browser": (0, 1)}),
+        Scope({Entry: 3, Subscription: 3}, range(1), {"browser": (0, 0, 1)}),
+        "Subscription",
     ),
 }
+
+QUICK, FULL = ["counters"], ["counters", "pointer-queue"]
 
 
 class Promela:
@@ -197,9 +214,13 @@ class Promela:
 
 @dataclass(frozen=True)
 class Run:
-    """One search: what it counted, how long it took, and the memory that it needed at its peak."""
+    """One search: what it counted, how long it took, and the memory that it needed at its peak.
+
+    `whole` are the states that its states stand for, which are these where there is no symmetry.
+    """
 
     states: int
+    whole: int
     transitions: int
     seconds: float
     memory: float
@@ -222,28 +243,30 @@ class Side:
         seconds = [run.seconds for run in self.runs]
         run = self.runs[0]
         return (
-            f"  {self.name:9} {run.states:>12,} states {run.transitions:>13,} transitions "
+            f"  {self.name:10} {run.states:>12,} states {run.transitions:>13,} transitions "
             f"{statistics.median(seconds):8.2f} s ({min(seconds):.2f} to {max(seconds):.2f}) "
             f"{self.rate:>12,.0f} states/s "
             f"{max(r.memory for r in self.runs) / run.states:6.1f} bytes/state"
         )
 
 
-def own_run(name: str, engine: Engine) -> None:
+def own_run(name: str, engine: Engine, symmetric: str | None) -> None:
     """Explore in this process and print what was counted, for the process that started it."""
-    system, scope = SUBJECTS[name]
+    subject = SUBJECTS[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = explore(system, scope, engine=engine)
+    found = explore(subject.system, subject.scope, engine=engine, symmetric=symmetric)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if found.engine != engine or found.violation or found.incomplete:
         sys.exit(f"{found.note}{found.incomplete}{found.violation}")
     seconds = found.seconds - found.compile_seconds
-    print(json.dumps([found.states, found.transitions, seconds, 1024 * (after - before)]))
+    counts = [found.states, found.stands_for, found.transitions]
+    print(json.dumps([*counts, seconds, 1024 * (after - before)]))
 
 
-def start_own_run(name: str, engine: Engine) -> Run:
+def start_own_run(name: str, engine: Engine, symmetric: str | None = None) -> Run:
     """Explore in a process of its own, so that its peak of memory is its own."""
     command = [sys.executable, __file__, "--model", name, "--own", engine]
+    command += ["--symmetry", symmetric] if symmetric else []
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return Run(*json.loads(printed))
 
@@ -267,6 +290,7 @@ def spin_run(program: Path, text: Promela, states: int) -> Run:
     return Run(
         # The state before the initial ones, and the transitions that lead to these, are SPIN's own.
         states=stored - 1,
+        whole=stored - 1,
         transitions=stored + matched - text.initial_states - 1,
         seconds=number(r"elapsed time ([\d.e+]+)"),
         memory=1e6 * number(r"([\d.]+)\ttotal actual memory usage"),
@@ -290,10 +314,10 @@ def spin_programs(folder: Path, text: Promela) -> tuple[Path, Path]:
 
 def compare(name: str, runs: int) -> bool:
     """Measure all sides on one model and return whether they counted the same."""
-    system, scope = SUBJECTS[name]
-    text = Promela(ColumnReading(system, scope))
+    subject = SUBJECTS[name]
+    text = Promela(ColumnReading(subject.system, subject.scope))
     bfs, dfs, fast, columns = Side("spin bfs"), Side("spin dfs"), Side("c"), Side("numpy")
-    sides = [bfs, dfs, fast, columns]
+    sides, alike = [bfs, dfs, fast, columns], Side("c symmetry")
     with tempfile.TemporaryDirectory() as folder:
         programs = spin_programs(Path(folder), text)
         for _ in range(runs):
@@ -302,10 +326,16 @@ def compare(name: str, runs: int) -> bool:
             bfs.runs.append(spin_run(programs[0], text, states))
             dfs.runs.append(spin_run(programs[1], text, states))
             columns.runs.append(start_own_run(name, "columns"))
-    print(f"{name}: {scope}")
+            if subject.symmetric:
+                alike.runs.append(start_own_run(name, "compiled", subject.symmetric))
+    print(f"{name}: {subject.scope}")
     for side in sides:
         print(side.line())
+    if alike.runs:
+        whole = f"  {'':10} {alike.runs[0].whole:>12,} states that these stand for"
+        print(f"{alike.line()}\n{whole}, up to the names of {subject.symmetric}")
     equal = len({(run.states, run.transitions) for side in sides for run in side.runs}) == 1
+    equal &= all(run.whole == states for run in alike.runs)
     print("counts equal" if equal else "COUNTS DIFFER")
     print(f"ratio bfs {fast.rate / bfs.rate:.1f}")
     print(f"ratio dfs {fast.rate / dfs.rate:.1f}")
@@ -314,17 +344,22 @@ def compare(name: str, runs: int) -> bool:
 
 
 def main() -> None:
-    """Compare all models, or one."""
+    """Compare the counters once, all models, or one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--model", choices=SUBJECTS)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true", help="the counters, once (the default)")
+    which.add_argument("--full", action="store_true", help="both models, three times")
+    which.add_argument("--model", choices=SUBJECTS)
+    parser.add_argument("--runs", type=int)
     parser.add_argument("--own", choices=["compiled", "columns"], help=argparse.SUPPRESS)
+    parser.add_argument("--symmetry", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.own:
-        own_run(given.model, given.own)
+        own_run(given.model, given.own, given.symmetry)
         return
-    names = [given.model] if given.model else ["counters", "pointer-queue"]
-    equal = [compare(name, given.runs) for name in names]
+    names = [given.model] if given.model else FULL if given.full else QUICK
+    runs = given.runs or (3 if given.full else 1)
+    equal = [compare(name, runs) for name in names]
     if not all(equal):
         sys.exit(1)
 

@@ -8,7 +8,7 @@ ended before all states were visited, or such a promise was not checked.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from brokerproof.models.catalogue import CATALOGUE, Listed
 from brokerproof.models.language.itf import itf
 from brokerproof.models.language.model import ModelError, System, trace
 from brokerproof.models.language.scope import Scope, default_scope
-from brokerproof.models.language.traces import trace_text
+from brokerproof.models.language.traces import Step, trace_text
 
 if TYPE_CHECKING:
     from brokerproof.models.language.explorer import Exploration, Progress
@@ -43,10 +43,22 @@ if TYPE_CHECKING:
     help="Write the way to a violation to this file, as an ITF trace.",
 )
 @click.option(
-    "--graph",
-    "graph_file",
+    "--dot",
+    "dot_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Draw all states of a small scope to this file, a .dot or a .svg.",
+    help="Write the graph of all states of a small scope to this file, for Graphviz.",
+)
+@click.option(
+    "--svg",
+    "svg_file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Draw the graph of all states of a small scope to this file.",
+)
+@click.option(
+    "--symmetry",
+    "symmetric",
+    metavar="FAMILY",
+    help="Search states that differ in the names of this family's elements as one.",
 )
 def explore(
     model: str,
@@ -54,7 +66,9 @@ def explore(
     limit_states: int | None,
     deadlock: bool,
     itf_file: Path | None,
-    graph_file: Path | None,
+    dot_file: Path | None,
+    svg_file: Path | None,
+    symmetric: str | None,
 ) -> None:
     """Visit every state of MODEL in a scope and check its invariants in each.
 
@@ -64,18 +78,20 @@ def explore(
     # NumPy and the explorer take a moment to load, and no other command of the program needs them.
     from brokerproof.models.language import explorer  # noqa: PLC0415
 
-    if graph_file and graph_file.suffix not in (".dot", ".svg"):
-        raise click.UsageError(f"{graph_file}: a graph ends in .dot or .svg")
     listed = CATALOGUE[model]
     system = trace(listed.model)
     progress = _show_progress if sys.stderr.isatty() else None
     try:
         scope = _resized(system, listed, size) if size else listed.scope
+        _draw(system, scope, dot_file, svg_file)
         found = explorer.explore(
-            system, scope, limit_states=limit_states, progress=progress, deadlock=deadlock
+            system,
+            scope,
+            limit_states=limit_states,
+            progress=progress,
+            deadlock=deadlock,
+            symmetric=symmetric,
         )
-        if graph_file:
-            _draw(system, scope, graph_file)
     except ModelError as error:
         raise click.UsageError(str(error)) from error
     finally:
@@ -92,11 +108,16 @@ def explore(
     if found.incomplete:
         raise SystemExit(3)
     if system.leads_to:
-        _say_what_happens_in_the_end(system, scope)
+        _say_what_happens_in_the_end(model, system, scope, itf_file)
 
 
-def _say_what_happens_in_the_end(system: System, scope: Scope) -> None:
-    """Print which promises of that kind are kept; exit where one is not, or was not checked."""
+def _say_what_happens_in_the_end(
+    model: str, system: System, scope: Scope, itf_file: Path | None
+) -> None:
+    """Print which promises of that kind are kept; exit where one is not, or was not checked.
+
+    The run that breaks the first one is written to the file.
+    """
     from brokerproof.models.language import liveness  # noqa: PLC0415  with NumPy, see above
 
     try:
@@ -110,12 +131,25 @@ def _say_what_happens_in_the_end(system: System, scope: Scope) -> None:
             continue
         given = ", ".join(f"{name}={value}" for name, value in promise.arguments.items())
         click.echo(f"  broken: {promise.name}({given})")
-        click.echo(
-            "\n".join(f"    {line}" for line in trace_text(promise.trace).splitlines())
-            + f"\n    and so on for ever, in {promise.circle} states"
-        )
-    if not all(promise.kept for promise in promises):
+        for line in _run_lines(promise.trace, promise.loop):
+            click.echo(f"    {line}")
+    broken = next((promise for promise in promises if not promise.kept), None)
+    if broken:
+        if itf_file:
+            described = f"{broken.name} is broken in the scope {scope}"
+            text = itf(broken.trace, model=model, description=described, loop=broken.loop)
+            itf_file.write_text(text, encoding="utf-8")
         raise SystemExit(1)
+
+
+def _run_lines(before: Sequence[Step], loop: Sequence[Step]) -> Iterator[str]:
+    """Yield a run that goes on for ever, with a line where the part begins that is repeated."""
+    for line in trace_text([*before, *loop]).splitlines():
+        if line.startswith(f"{len(before)}. "):
+            yield "from here on for ever:"
+        yield line
+    if not loop:
+        yield "and nothing happens any more, which is fair"
 
 
 def _resized(system: System, listed: Listed, size: int) -> Scope:
@@ -125,11 +159,16 @@ def _resized(system: System, listed: Listed, size: int) -> Scope:
     return Scope(plain.sizes, plain.integers, fixed)
 
 
-def _draw(system: System, scope: Scope, path: Path) -> None:
+def _draw(system: System, scope: Scope, dot_file: Path | None, svg_file: Path | None) -> None:
+    if not dot_file and not svg_file:
+        return
     from brokerproof.models.language.graphs import graph  # noqa: PLC0415  with NumPy, see above
 
     drawn = graph(system, scope)
-    path.write_text(drawn.svg() if path.suffix == ".svg" else drawn.dot(), encoding="utf-8")
+    if dot_file:
+        dot_file.write_text(drawn.dot(), encoding="utf-8")
+    if svg_file:
+        svg_file.write_text(drawn.svg(), encoding="utf-8")
 
 
 def _show_progress(progress: Progress) -> None:
@@ -137,9 +176,15 @@ def _show_progress(progress: Progress) -> None:
     click.echo(f"\r\033[K{line}", nl=False, err=True)
 
 
+def _symmetry(found: Exploration) -> str:
+    if not found.symmetric:
+        return ""
+    return f" up to symmetry of {found.symmetric}, which stand for {found.stands_for:,}"
+
+
 def _lines(model: str, system: System, found: Exploration) -> Iterator[str]:
     yield f"{model} in the scope {found.scope}"
-    yield f"  states       {found.states:,}"
+    yield f"  states       {found.states:,}{_symmetry(found)}"
     yield f"  transitions  {found.transitions:,}"
     yield f"  depth        {found.depth}"
     rate = found.states / max(found.seconds, 1e-9)

@@ -192,6 +192,7 @@ static void take(struct search *search, uint64_t count)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
+        canonical(&search->batch[i]);
         uint64_t h = hash(&search->batch[i]);
         state *recent = &search->recent[h % RECENT];
         int new = !same(recent, &search->batch[i]) | is_zero(recent);
@@ -282,7 +283,10 @@ int64_t search_origin(struct search *search, uint64_t begin, uint64_t end, const
     for (uint64_t i = begin; i < end; i++) {
         int64_t count = expand(search, &search->states[i], search->batch);
         int found = !target && !count;
-        for (int64_t j = 0; target && j < count; j++) found |= same(&search->batch[j], target);
+        for (int64_t j = 0; target && j < count; j++) {
+            canonical(&search->batch[j]);
+            found |= same(&search->batch[j], target);
+        }
         if (!found) continue;
         if (best < 0 || below(&search->states[i], &search->states[best])) best = i;
     }

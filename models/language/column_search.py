@@ -12,15 +12,11 @@ import numpy as np
 
 from brokerproof.models.language.columns import ColumnReading
 from brokerproof.models.language.word_sets import (
-    Keys,
     Recent,
+    Visited,
     Words,
     distinct,
-    keys,
-    merged,
-    no_words,
     same_rows,
-    without,
 )
 
 CHUNK = 1 << 15
@@ -35,7 +31,7 @@ class ColumnSearch:
         self._reading = reading
         self._wanted = set(wanted)
         self._levels: list[Words] = []
-        self._visited: Keys = keys(no_words(reading.words))
+        self._visited = Visited(reading.words)
         self._known = Recent(reading.words)
 
     @property
@@ -92,11 +88,20 @@ class ColumnSearch:
             sources = []
             for number, mask in enumerate(self._reading.guards(chunk)):
                 enabled = chunk[mask]
-                hits = np.flatnonzero(same_rows(self._reading.successors(number, enabled), target))
+                after = self._reading.form(self._reading.successors(number, enabled))
+                hits = np.flatnonzero(same_rows(after, target))
                 sources += [enabled[hits[:1]]] if len(hits) else []
             if sources:
                 return distinct(sources)[:1]
         raise AssertionError("a word of a level has no origin in the level before")
+
+    def stands_for(self) -> int:
+        """Return how many states those that were found stand for."""
+        canonical = self._reading.canonical
+        if canonical is None:
+            return sum(self.levels)
+        chunks = (chunk for level in self._levels for chunk in _chunks(level))
+        return sum(int(canonical.orbit_sizes(chunk).sum()) for chunk in chunks)
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""
@@ -106,15 +111,16 @@ class ColumnSearch:
 
     def _append(self, level: Words) -> None:
         self._levels.append(level)
-        self._visited = merged(self._visited, level)
+        self._visited.add(level)
 
     def _next(self, level: Words, limit: int | None) -> Words:
         """Return the words that one transition leads to and that have not been visited."""
         found: list[Words] = []
         count = 0
         for chunk in _chunks(level):
-            seen_now = [self._known.unseen(words) for words in self._expanded(chunk)]
-            found.append(without(distinct([level[:0], *seen_now]), self._visited))
+            seen_now = [level[:0], *map(self._known.unseen, self._expanded(chunk))]
+            forms = self._reading.form(np.concatenate(seen_now))
+            found.append(self._visited.without(distinct([forms])))
             count += len(found[-1])
             if limit is not None and count > 2 * limit:
                 # The same word may come from several chunks; once that cannot matter, stop.

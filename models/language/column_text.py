@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import TypeAlias, cast
 
 from brokerproof.models.language.grounding import cell_of
 from brokerproof.models.language.rewriting import subterms
@@ -61,21 +61,34 @@ class Place:
         return ((1 << self.width) - 1) << self.offset
 
 
-def layout(scope: Scope, all_cells: Sequence[Cell]) -> dict[Cell, Place]:
-    """Return a place for each cell; raises `ModelError` where all words are too few."""
+Alike: TypeAlias = Sequence[Sequence[Cell]]
+"""Groups of cells with the same widths, one group for each element of a symmetric family."""
+
+
+def layout(scope: Scope, all_cells: Sequence[Cell], alike: Alike = ()) -> dict[Cell, Place]:
+    """Return a place for each cell; raises `ModelError` where all words are too few.
+
+    Groups that are `alike` each have their cells within one word, at the same distances.
+    """
     widths = {cell: (len(scope.choices(cell)) - 1).bit_length() for cell in all_cells}
     lows = {cell: scope.choices(cell)[0] for cell in all_cells}
     for cell, width in widths.items():
         if width > 8 and not issubclass(cell.symbol.range, Int):
             raise ModelError(f"{cell_name(cell)} has more than 256 values: make the scope smaller")
-    offsets = _in_a_row(widths)
+    for group in alike:
+        if sum(widths[cell] for cell in group) > WORD_BITS:
+            raise ModelError(
+                f"{cell_name(group[0])} and what else there is of this element take more than "
+                f"{WORD_BITS} bits, too many to be sorted: make the scope smaller"
+            )
+    offsets = _in_a_row(widths, alike)
     words = max((offset // WORD_BITS + 1 for offset in offsets.values()), default=1)
     if words > WORDS_MAX:
         raise ModelError(
             f"a state of this scope takes {sum(widths.values())} bits, and {WORDS_MAX} words of "
             f"{WORD_BITS} bits are all it can have: make the scope smaller ({scope})"
         )
-    offsets = _by_bytes(widths, words) or offsets
+    offsets = _by_bytes(widths, words, alike) or offsets
     return {cell: Place(offsets[cell], widths[cell], lows[cell]) for cell in all_cells}
 
 
@@ -84,9 +97,30 @@ def words_of(places: Iterable[Place]) -> int:
     return max((place.offset // WORD_BITS + 1 for place in places), default=1)
 
 
-def _by_bytes(widths: Mapping[Cell, int], words: int) -> dict[Cell, int] | None:
+def _by_bytes(widths: Mapping[Cell, int], words: int, alike: Alike) -> dict[Cell, int] | None:
     """Return offsets such that no cell crosses the border of a byte, if there are any."""
     free = [8] * (words * WORD_BITS // 8)
+    offsets: dict[Cell, int] = {}
+    start = 0
+    for group in alike:
+        room = [8] * (WORD_BITS // 8)
+        inside = _first_fit({cell: widths[cell] for cell in group}, room)
+        if inside is None:
+            return None
+        used = sum(bits < 8 for bits in room)
+        if start % 8 + used > 8:
+            start += 8 - start % 8
+        if start + used > len(free):
+            return None
+        free[start : start + used] = room[:used]
+        offsets |= {cell: at + 8 * start if widths[cell] else 0 for cell, at in inside.items()}
+        start += used
+    rest = _first_fit({cell: width for cell, width in widths.items() if cell not in offsets}, free)
+    return None if rest is None else offsets | rest
+
+
+def _first_fit(widths: Mapping[Cell, int], free: list[int]) -> dict[Cell, int] | None:
+    """Return offsets in bytes with so many free bits each, and take these; None without room."""
     offsets = {}
     for cell in sorted(widths, key=lambda cell: -widths[cell]):
         room = (byte for byte, bits in enumerate(free) if bits >= widths[cell])
@@ -99,14 +133,17 @@ def _by_bytes(widths: Mapping[Cell, int], words: int) -> dict[Cell, int] | None:
     return offsets
 
 
-def _in_a_row(widths: Mapping[Cell, int]) -> dict[Cell, int]:
-    """Return offsets one after another, such that no cell crosses the border of a word."""
+def _in_a_row(widths: Mapping[Cell, int], alike: Alike) -> dict[Cell, int]:
+    """Return offsets one after another, such that no cell and no group crosses a word's border."""
+    grouped = {cell for group in alike for cell in group}
     offsets, end = {}, 0
-    for cell, width in widths.items():
-        if end % WORD_BITS + width > WORD_BITS:
+    for group in [*alike, *([cell] for cell in widths if cell not in grouped)]:
+        whole = sum(widths[cell] for cell in group)
+        if end % WORD_BITS + whole > WORD_BITS:
             end += WORD_BITS - end % WORD_BITS
-        offsets[cell] = end if width else 0
-        end += width
+        for cell in group:
+            offsets[cell] = end if widths[cell] else 0
+            end += widths[cell]
     return offsets
 
 

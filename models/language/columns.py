@@ -17,6 +17,7 @@ from brokerproof.models.language.grounding import Grounder, cell_of, instances
 from brokerproof.models.language.model import System
 from brokerproof.models.language.rewriting import subterms
 from brokerproof.models.language.scope import Scope, cells, free_at_start, out_of_range
+from brokerproof.models.language.symmetry import Canonical, symmetry
 from brokerproof.models.language.terms import (
     Bool,
     ModelError,
@@ -36,16 +37,27 @@ INITIAL_LIMIT = 1 << 24
 class ColumnReading:
     """A system in a scope, compiled from `source`; raises `ModelError` where they do not fit.
 
-    An action with its arguments is an instance, known by its place in `instances`. `signs` are the
-    printed operators, so that a test can show that a wrong one is noticed.
+    An action with its arguments is an instance, known by its place in `instances`. With the name of
+    a family as `symmetric`, `form` gives states that differ in the names of its elements one form.
+    `signs` are the printed operators, so that a test can show that a wrong one is noticed.
     """
 
-    def __init__(self, system: System, scope: Scope, *, signs: Mapping[str, str] = SIGNS) -> None:
+    def __init__(
+        self,
+        system: System,
+        scope: Scope,
+        *,
+        symmetric: str | None = None,
+        signs: Mapping[str, str] = SIGNS,
+    ) -> None:
         scope.check(system)
         self.system = system
         self.scope = scope
+        self.symmetric = symmetric
         self.cells = cells(scope, system.symbols)
-        self.places = layout(scope, self.cells)
+        found = symmetry(system, scope, symmetric) if symmetric else None
+        self.places = layout(scope, self.cells, found.own if found else ())
+        self.canonical = Canonical(found, self.places, self.words) if found else None
         self.instances = instances(system, scope)
         self._grounder = Grounder(scope)
         self._axioms = self._ground_axioms()
@@ -130,7 +142,11 @@ class ColumnReading:
             words = np.ascontiguousarray(both.reshape(-1, *words.shape[1:]))
         if not len(words):
             raise ModelError(f"no valuation in this scope satisfies the axioms: {self.scope}")
-        return distinct([cast("Words", self._compiled["initial"](words))])
+        return distinct([self.form(cast("Words", self._compiled["initial"](words)))])
+
+    def form(self, words: Words) -> Words:
+        """Return the one state of those that are searched as one; without symmetry, the same."""
+        return self.canonical.form(words) if self.canonical else words
 
     def pack(self, states: Sequence[Sequence[int]]) -> Words:
         """Return the words of states that are given as the plain reading has them."""

@@ -36,7 +36,13 @@ COMPILE_SECONDS = 120
 AT_ONCE = 1 << 17
 """How many states are expanded in one call, so that Ctrl-C is heard within a moment."""
 
+LOOKED_AT = 1 << 14
+"""How many states NumPy looks at in one step, when it counts what they stand for."""
+
 SETTINGS = {"BATCH": 1024, "RECENT": 1 << 14, "AHEAD": 24, "FULL_PERCENT": 80}
+
+NO_SYMMETRY = "static inline void canonical(state *s) { (void)s; }"
+"""What gives a state its form where each state is its own."""
 
 
 class NoCompilerError(Exception):
@@ -153,6 +159,14 @@ class CompiledSearch:
         self._firings = firings
         return None if place < 0 else self._words(place, place + 1).copy()
 
+    def stands_for(self) -> int:
+        """Return how many states those that were found stand for."""
+        canonical, count = self._reading.canonical, self.count
+        if canonical is None:
+            return count
+        parts = (self._words(at, min(at + LOOKED_AT, count)) for at in range(0, count, LOOKED_AT))
+        return sum(int(canonical.orbit_sizes(part).sum()) for part in parts)
+
     def close(self) -> None:
         """Give the memory back; the counts stay."""
         if self._search:
@@ -209,7 +223,9 @@ def c_source(reading: ColumnReading, wanted: set[str]) -> str:
         **SETTINGS,
     }
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
-    return "\n".join([defines, HEAD, text.expand(reading.instances), text.broken(invariants), TAIL])
+    functions = [text.expand(reading.instances), text.broken(invariants)]
+    canonical = reading.canonical.c_text() if reading.canonical else NO_SYMMETRY
+    return "\n".join([defines, HEAD, *functions, canonical, TAIL])
 
 
 def _compiled(source: str) -> ctypes.CDLL:

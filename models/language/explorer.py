@@ -62,6 +62,9 @@ class Exploration:
     `levels` counts the new states at each depth. `firings` counts, for each action, the transitions
     that it makes, all arguments together. `note` says in one line why no compiler was used, where
     one was wanted. `seconds` are all of them, those of the compiler with them.
+
+    With `symmetric`, the name of a family, all counts are of states up to the names of its
+    elements, and those that they stand for are `stands_for`; without, that is `states` again.
     """
 
     system: str
@@ -76,6 +79,8 @@ class Exploration:
     compile_seconds: float = field(default=0.0, compare=False)
     engine: str = field(default="columns", compare=False)
     note: str = field(default="", compare=False)
+    symmetric: str | None = None
+    stands_for: int = 0
 
     @property
     def depth(self) -> int:
@@ -100,12 +105,15 @@ def explore(
     progress: ProgressCallback | None = None,
     engine: Engine = "auto",
     deadlock: bool = False,
+    symmetric: str | None = None,
 ) -> Exploration:
     """Visit the states of the scope until an invariant fails, none is left, or the limit is met.
 
     `invariants` are names, all where none are given. The violation found is at the least depth.
-    With `deadlock`, a state without a successor is a violation of `NO_DEADLOCK`. Ctrl-C ends the
-    search with what has been found. Raises `ModelError` where the scope does not fit.
+    With `deadlock`, a state without a successor is a violation of `NO_DEADLOCK`. With `symmetric`,
+    states that differ in the names of that family's elements are one. Ctrl-C ends the search with
+    what has been found. Raises `ModelError` where the scope does not fit, or the family's elements
+    are not alike.
     """
     names = [statement.name for statement in system.invariants]
     wanted = names if invariants is None else list(invariants)
@@ -114,17 +122,14 @@ def explore(
         raise ModelError(f"{system.name} has no invariant {unknown[0]}: it has {', '.join(names)}")
     if limit_states is not None and limit_states < 1:
         raise ModelError(f"a limit of {limit_states} states leaves nothing to explore")
-    search = _Course(ColumnReading(system, scope), set(wanted), limit_states, progress, engine)
+    reading = ColumnReading(system, scope, symmetric=symmetric)
+    search = _Course(reading, set(wanted), limit_states, progress, engine)
     search.deadlock = deadlock
     try:
         search.run()
-    except KeyboardInterrupt:
-        search.incomplete = "interrupted"
-    except MemoryError as error:
-        search.incomplete = str(error) or "no memory for more states"
+        return search.result()
     finally:
         search.search.close()
-    return search.result()
 
 
 class _Course:
@@ -152,6 +157,14 @@ class _Course:
         self.deadlock = False
 
     def run(self) -> None:
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            self.incomplete = "interrupted"
+        except MemoryError as error:
+            self.incomplete = str(error) or "no memory for more states"
+
+    def _run(self) -> None:
         self.search.start(self.reading.initial_words())
         while True:
             self._compile_if_large()
@@ -175,6 +188,8 @@ class _Course:
             compile_seconds=self.compile_seconds,
             engine="columns" if isinstance(self.search, ColumnSearch) else "compiled",
             note=self.note,
+            symmetric=self.reading.symmetric,
+            stands_for=self.search.stands_for(),
         )
 
     def _compile_if_large(self) -> None:
@@ -220,22 +235,31 @@ class _Course:
                 self.violation = Violation(NO_DEADLOCK, self._way_to(stuck))
 
     def _way_to(self, target: Words) -> tuple[Step, ...]:
-        """Return the steps from an initial state to a word of the last level."""
-        steps: list[Step] = []
-        for depth in reversed(range(len(self.search.levels) - 1)):
-            source = self.search.origin(depth, target)
-            instance = self.reading.instances[self._instance(source, target)]
-            arguments = arguments_in_words(self.reading.scope, instance.action, instance.arguments)
-            steps.append(Step(instance.action.name, arguments, self._state(target)))
-            target = source
-        steps.append(Step("", {}, self._state(target)))
-        return tuple(reversed(steps))
+        """Return the steps from an initial state to a word of the last level.
 
-    def _instance(self, source: Words, target: Words) -> int:
-        """Return the earliest instance that leads from one state to the other."""
+        Where states are searched up to names, the words of the levels need not follow each other,
+        and the target may be met under other names: from the first word on, the steps are taken
+        once more, each to a state whose form is the next word.
+        """
+        forms = [target]
+        for depth in reversed(range(len(self.search.levels) - 1)):
+            forms.append(self.search.origin(depth, forms[-1]))
+        word = forms.pop()
+        steps = [Step("", {}, self._state(word))]
+        for form in reversed(forms):
+            number, word = self._step_to(word, form)
+            instance = self.reading.instances[number]
+            arguments = arguments_in_words(self.reading.scope, instance.action, instance.arguments)
+            steps.append(Step(instance.action.name, arguments, self._state(word)))
+        return tuple(steps)
+
+    def _step_to(self, source: Words, form: Words) -> tuple[int, Words]:
+        """Return the earliest instance that leads to a state of that form, and the state."""
         for number, mask in enumerate(self.reading.guards(source)):
-            if mask[0] and (self.reading.successors(number, source) == target).all():
-                return number
+            if mask[0]:
+                after = self.reading.successors(number, source)
+                if (self.reading.form(after) == form).all():
+                    return number, after
         raise AssertionError("no instance leads from a state to its successor")
 
     def _state(self, word: Words) -> dict[str, Value]:

@@ -1,16 +1,16 @@
 """The graph of a small exploration: each state a node, each transition an arrow.
 
 Owns what a person looks at: DOT for Graphviz, SVG that needs no other program, and a networkx graph
-for whoever has networkx. Refuses graphs that nobody can look at.
+for questions of one's own. Refuses graphs that nobody can look at.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+
+import networkx as nx
 
 from brokerproof.models.language.column_search import ColumnSearch
 from brokerproof.models.language.columns import ColumnReading
@@ -50,9 +50,13 @@ class Graph:
     depths: tuple[int, ...]
     arrows: tuple[Arrow, ...]
 
-    def networkx(self) -> Any:
-        """Return the graph as a `networkx.MultiDiGraph`; networkx has to be installed."""
-        graph = importlib.import_module("networkx").MultiDiGraph(name=self.system)
+    def networkx(self) -> nx.MultiDiGraph:
+        """Return the graph to networkx; nodes are numbers with `state` and `depth`.
+
+        Edges have `action` and `arguments`, and there are as many between two nodes as there are
+        transitions.
+        """
+        graph = nx.MultiDiGraph(name=self.system)
         for number, (state, depth) in enumerate(zip(self.states, self.depths, strict=True)):
             graph.add_node(number, state=state, depth=depth)
         for arrow in self.arrows:

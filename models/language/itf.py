@@ -1,7 +1,10 @@
 """Traces as ITF, the Informal Trace Format: JSON that trace viewers and test drivers read.
 
 A map is a list of pairs, an index of several sorts a tuple, a whole number a `#bigint`. What step
-leads to a state is in the state's `#meta`, since a model has no variable for it.
+leads to a state is in the state's `#meta`, since a model has no variable for it. A run that goes on
+for ever has `loop`, the index of the state that follows the last one.
+
+Source: ADR-015 of Apalache, Informal Trace Format in JSON.
 """
 
 from __future__ import annotations
@@ -16,12 +19,20 @@ from brokerproof.models.language.traces import Step
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json]"
 
 
-def itf(trace: Sequence[Step], *, model: str, description: str) -> str:
-    """Return a trace as one ITF document."""
-    states = [_state(index, step) for index, step in enumerate(trace)]
+def itf(
+    trace: Sequence[Step], *, model: str, description: str, loop: Sequence[Step] | None = None
+) -> str:
+    """Return a trace as one ITF document.
+
+    `loop` are the steps that are taken for ever after it, back to its last state. That state is
+    there twice, so that the step back to it is told too; without steps it follows itself.
+    """
+    states = [_state(index, step) for index, step in enumerate([*trace, *(loop or ())])]
     names: list[Json] = [name for name in states[0] if not name.startswith("#")]
     meta: dict[str, Json] = {"format": "ITF", "source": model, "description": description}
     document: dict[str, Json] = {"#meta": meta, "vars": names, "states": [*states]}
+    if loop is not None:
+        document["loop"] = len(trace) if loop else len(trace) - 1
     return json.dumps(document, indent=1) + "\n"
 
 

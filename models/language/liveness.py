@@ -4,6 +4,8 @@ A promise "premise leads to conclusion" is broken by a run that meets the premis
 never the conclusion. Such a run ends up in one strongly connected component of the states without
 the conclusion, or stays in one state for ever. It counts only if it is fair: each fair action, with
 each of its arguments, is taken in the component or impossible in one of its states (weak fairness).
+What is shown of such a run is a lasso: a way into the component, and a way round in it that takes
+each fair action, or passes a state where it is impossible.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from brokerproof.models.language.column_search import ColumnSearch
@@ -32,18 +36,22 @@ from brokerproof.models.language.word_sets import keys
 STATES_MAX = 100_000
 """Larger scopes are refused: each transition is looked at one by one."""
 
+Way: TypeAlias = "list[tuple[int | None, int]]"
+"""States by number, each with the instance that leads to it, if one does."""
+
 
 @dataclass(frozen=True)
 class Kept:
     """Whether a promise is kept; if it is not, for which arguments, and a run that breaks it.
 
-    After `trace` the run stays for ever in `circle` states, none of which has the conclusion.
+    After `trace` the steps of `loop` are taken again and again, back to the last state of `trace`;
+    none of these states has the conclusion. Without such steps, nothing happens any more.
     """
 
     name: str
     arguments: dict[str, Value]
     trace: tuple[Step, ...] = ()
-    circle: int = 0
+    loop: tuple[Step, ...] = ()
 
     @property
     def kept(self) -> bool:
@@ -100,19 +108,28 @@ class _Transitions:
 
     def _broken(
         self, promise: LeadsTo, variables: Mapping[Term, Term]
-    ) -> tuple[tuple[Step, ...], int] | None:
+    ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
         waiting = ~self.reading.holds(promise.conclusion, variables, self.words)
         premise = self.reading.holds(promise.premise, variables, self.words)
         starts = np.flatnonzero(waiting & premise).tolist()
         came_from = self._search(starts, waiting)
-        for component in self._components(list(came_from), waiting):
-            if self._is_fair(component, promise.fair):
-                there = min(component)
-                way = _way(came_from, there)
-                everywhere = np.ones(len(self.words), dtype=np.bool_)
-                before = _way(self._search(self.initial, everywhere), way[0][1])
-                return self._steps([*before, *way[1:]]), len(component)
-        return None
+        nearness = {state: number for number, state in enumerate(came_from)}
+        fair = [
+            component
+            for component in self._components(came_from, waiting)
+            if self._is_fair(component, promise.fair)
+        ]
+        if not fair:
+            return None
+        entry, component = min(
+            ((min(states, key=nearness.__getitem__), states) for states in fair),
+            key=lambda pair: nearness[pair[0]],
+        )
+        way = _way(came_from, entry)
+        everywhere = np.ones(len(self.words), dtype=np.bool_)
+        before = _way(self._search(self.initial, everywhere), way[0][1])
+        circle = self._circle(entry, component, promise.fair)
+        return self._steps([*before, *way[1:]]), self._steps(circle)
 
     def _search(self, starts: Iterable[int], allowed: Mask) -> dict[int, tuple[int, int] | None]:
         """Return the states that can be reached, each with the instance and state before it."""
@@ -128,39 +145,16 @@ class _Transitions:
             level = new
         return came_from
 
-    def _components(self, states: list[int], allowed: Mask) -> Iterable[set[int]]:
-        """Yield the strongly connected components of the allowed states, by Tarjan's algorithm."""
-        index: dict[int, int] = {}
-        low: dict[int, int] = {}
-        stack: list[int] = []
-        place: dict[int, int] = {}  # of the states that are on the stack
-        for root in states:
-            if root in index:
-                continue
-            work = [(root, iter(self.after[root]))]
-            index[root] = low[root] = len(index)
-            place[root] = len(stack)
-            stack.append(root)
-            while work:
-                state, successors = work[-1]
-                following = next((t for _, t in successors if allowed[t]), None)
-                if following is None:
-                    work.pop()
-                    if work:
-                        low[work[-1][0]] = min(low[work[-1][0]], low[state])
-                    if low[state] == index[state]:
-                        component = set(stack[place[state] :])
-                        del stack[place[state] :]
-                        for member in component:
-                            del place[member]
-                        yield component
-                elif following not in index:
-                    index[following] = low[following] = len(index)
-                    place[following] = len(stack)
-                    stack.append(following)
-                    work.append((following, iter(self.after[following])))
-                elif following in place:
-                    low[state] = min(low[state], index[following])
+    def _components(self, states: Iterable[int], allowed: Mask) -> Iterable[set[int]]:
+        """Return the strongly connected components of these states, which are allowed."""
+        graph = nx.DiGraph()
+        for state in states:
+            graph.add_node(state)
+            graph.add_edges_from(
+                (state, target) for _, target in self.after[state] if allowed[target]
+            )
+        components: Iterable[set[int]] = nx.strongly_connected_components(graph)
+        return components
 
     def _is_fair(self, component: set[int], fair: tuple[str, ...]) -> bool:
         """Whether a run can stay in the component and be fair."""
@@ -172,8 +166,43 @@ class _Transitions:
             if instance.action.name in fair
         )
 
-    def _steps(self, way: list[tuple[int | None, int]]) -> tuple[Step, ...]:
-        states = self.reading.unpack(self.words[[state for _, state in way]])
+    def _circle(self, entry: int, component: set[int], fair: tuple[str, ...]) -> Way:
+        """Return a way from a state of the component round to it again that is fair.
+
+        It is put together of shortest ways to what each fair action wants; it is not itself always
+        the shortest. It is empty where the component is one state and nothing leads back to it.
+        """
+        inside = np.zeros(len(self.words), dtype=np.bool_)
+        inside[list(component)] = True
+        wanted = [n for n, i in enumerate(self.reading.instances) if i.action.name in fair]
+        circle: Way = []
+        here = entry
+        for number in wanted:
+            passed = [entry, *(state for _, state in circle)]
+            if any(n == number for n, _ in circle) or not self.enabled[number][passed].all():
+                continue
+            came_from = self._search([here], inside)
+            for state in came_from:
+                taken = [(n, t) for n, t in self.after[state] if n == number and t in component]
+                if taken or not self.enabled[number][state]:
+                    circle += [*_way(came_from, state)[1:], *taken[:1]]
+                    here = circle[-1][1]
+                    break
+        return circle + self._way_back(here, entry, inside, moved=bool(circle))
+
+    def _way_back(self, here: int, entry: int, inside: Mask, *, moved: bool) -> Way:
+        """Return a shortest way to the entry, of one step at least where nothing has moved."""
+        if here == entry and moved:
+            return []
+        came_from = self._search([here], inside)
+        for state in came_from:
+            for number, target in self.after[state]:
+                if target == entry:
+                    return [*_way(came_from, state)[1:], (number, entry)]
+        return []
+
+    def _steps(self, way: Way) -> tuple[Step, ...]:
+        states = self.reading.unpack(self.words[[state for _, state in way]]) if way else []
         steps = []
         for (number, _), values in zip(way, states, strict=True):
             name, arguments = "", {}
@@ -187,11 +216,9 @@ class _Transitions:
         return tuple(steps)
 
 
-def _way(
-    came_from: Mapping[int, tuple[int, int] | None], state: int
-) -> list[tuple[int | None, int]]:
+def _way(came_from: Mapping[int, tuple[int, int] | None], state: int) -> Way:
     """Return the states on the way to one, each with the instance that leads to it."""
-    way: list[tuple[int | None, int]] = []
+    way: Way = []
     for _ in itertools.count():
         before = came_from[state]
         way.append((None if before is None else before[0], state))

@@ -156,8 +156,13 @@ class Scope:
 
 
 def default_scope(system: System, size: int) -> Scope:
-    """Return the scope with `size` elements in each family and the integers 0 to `size`."""
-    return Scope(dict.fromkeys(families(system), size), range(size + 1))
+    """Return the scope with `size` elements in each family and the integers 0 to `size`.
+
+    A model without integers is given one, which nothing reads.
+    """
+    parameters = (type(p) for a in system.actions for p in a.parameters if isinstance(p, Term))
+    sorts = {*(symbol.range for symbol in system.symbols), *parameters}
+    return Scope(dict.fromkeys(families(system), size), range(size + 1 if Int in sorts else 1))
 
 
 def families(system: System) -> tuple[Sort, ...]:

@@ -6,7 +6,7 @@ is searched in are their keys, bytes that sort as the rows do; a single word is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,20 +42,58 @@ def distinct(parts: Sequence[Words]) -> Words:
     return words[keep]
 
 
-def without(words: Words, visited: Keys) -> Words:
-    """Return the states whose keys are not among the visited ones; both are sorted."""
-    wanted = keys(words)
-    places = np.searchsorted(visited, wanted)
-    places[places == len(visited)] = 0
-    unseen: Words = words[visited[places] != wanted]
-    return unseen
+class Visited:
+    """A set of states that grows: sorted blocks in ascending order, of bounded size.
 
+    A block is merged alone with what is new in it, so that there are never two copies of the whole.
+    """
 
-def merged(visited: Keys, words: Words) -> Keys:
-    """Return the keys of both, sorted; they have no state in common."""
-    both = np.concatenate([visited, keys(words)])
-    both.sort(kind="stable")
-    return both
+    BLOCK = 1 << 16
+    BLOCKS = 32
+
+    def __init__(self, width: int) -> None:
+        self._blocks = [keys(no_words(width))]
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def without(self, words: Words) -> Words:
+        """Return the states of a sorted array that are not in the set."""
+        wanted = keys(words)
+        unseen = np.ones(len(wanted), dtype=np.bool_)
+        for number, begin, end in self._shares(wanted):
+            block, part = self._blocks[number], wanted[begin:end]
+            if not len(block):
+                continue  # There is only this one, and nothing in it.
+            places = np.searchsorted(block, part)
+            places[places == len(block)] = 0
+            np.not_equal(block[places], part, out=unseen[begin:end])
+        new: Words = words[unseen]
+        return new
+
+    def add(self, words: Words) -> None:
+        """Put in the states of a sorted array, none of which is there."""
+        added = keys(words)
+        self._count += len(added)
+        longest = max(self.BLOCK, self._count // self.BLOCKS)
+        for number, begin, end in reversed(list(self._shares(added))):
+            both = np.concatenate([self._blocks[number], added[begin:end]])
+            both.sort(kind="stable")
+            pieces = -(-len(both) // longest)
+            # Copies, since a view would keep all of it.
+            cut = [piece.copy() for piece in np.array_split(both, pieces)] if pieces > 1 else [both]
+            self._blocks[number : number + 1] = cut
+
+    def _shares(self, wanted: Keys) -> Iterator[tuple[int, int, int]]:
+        """Yield each block that has to do with sorted keys, and the range of these in it."""
+        firsts = np.array([block[0] for block in self._blocks[1:]], dtype=wanted.dtype)
+        ends = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]
+        begin = 0
+        for number, end in enumerate(ends):
+            if begin < end:
+                yield number, begin, end
+            begin = end
 
 
 def same_rows(words: Words, target: Words) -> NDArray[np.bool_]:

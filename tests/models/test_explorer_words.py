@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import System, trace
 from brokerproof.models.language.plain import PlainReading
 from brokerproof.models.language.scope import Scope
-from brokerproof.models.language.word_sets import Recent, distinct, keys, merged, without
+from brokerproof.models.language.word_sets import Recent, Visited, distinct, keys
 from brokerproof.models.pointer_queue import Entry, PointerQueue, Subscription
 from tests.models.small_models import Counters, Item
 from tests.models.test_explorer import Hopeful, naive
@@ -65,8 +67,48 @@ def test_rows_are_sets_ordered_by_their_last_word() -> None:
     ordered = distinct([rows[:2], rows[2:]])
     assert ordered.tolist() == [[2, 0], [256, 0], [1, 1], [0, 2]]
     assert (np.sort(keys(ordered)) == keys(ordered)).all()
-    visited = merged(keys(ordered[:1]), ordered[2:3])
-    assert without(ordered, visited).tolist() == [[256, 0], [0, 2]]
+    visited = Visited(2)
+    visited.add(ordered[:1])
+    visited.add(ordered[2:3])
+    assert visited.without(ordered).tolist() == [[256, 0], [0, 2]]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_set_in_many_blocks_is_the_set_of_all_that_was_put_in(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(Visited, "BLOCK", 8)
+    visited, known = Visited(width), set[int]()
+    random = np.random.default_rng(7)
+    for _ in range(30):
+        numbers = sorted({*random.integers(0, 2_000, 40).tolist()})
+        rows = np.array(numbers, dtype=np.uint64)
+        words = rows if width == 1 else np.stack([rows % np.uint64(9), rows], axis=1)
+        new = visited.without(words)
+        there = (new if width == 1 else new[:, 1]).tolist()
+        assert there == [number for number in numbers if number not in known]
+        visited.add(new)
+        known |= set(there)
+        assert len(visited) == len(known)
+
+
+def bytes_at_peak(blocks: int, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Return how many bytes a state a set of 400,000 takes at its peak, with so many blocks."""
+    monkeypatch.setattr(Visited, "BLOCKS", blocks)
+    words = np.arange(400_000, dtype=np.uint64)
+    tracemalloc.start()
+    visited = Visited(1)
+    for start in range(20):
+        visited.add(np.ascontiguousarray(words[start::20]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / len(visited)
+
+
+def test_a_set_that_grows_is_never_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Visited, "BLOCK", 1 << 10)
+    assert bytes_at_peak(Visited.BLOCKS, monkeypatch) < 10
+    assert bytes_at_peak(1, monkeypatch) > 16
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])

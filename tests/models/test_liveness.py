@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -9,9 +14,12 @@ from brokerproof.checks.explore_command import explore
 from brokerproof.models.catalogue import CATALOGUE, Listed
 from brokerproof.models.language import Bool, Family, Map, Model, action, exists, initial, require
 from brokerproof.models.language import liveness as liveness_module
-from brokerproof.models.language.liveness import check
+from brokerproof.models.language.itf import itf
+from brokerproof.models.language.liveness import Kept, check
 from brokerproof.models.language.model import ModelError, leads_to, trace
-from brokerproof.models.language.scope import Scope
+from brokerproof.models.language.plain import PlainReading, State
+from brokerproof.models.language.scope import Scope, arguments_in_words, state_in_words
+from tests.models.test_explorer import naive, replays
 
 
 class Guest(Family):
@@ -65,22 +73,116 @@ class Restaurant(Model):
         return self.waits[guest], self.eats[guest]
 
 
+def is_fair_lasso(plain: PlainReading, found: Kept, fair: tuple[str, ...]) -> bool:
+    """Return whether the plain reading can take the run, and the run's circle closes and is fair.
+
+    This says fairness once more: each instance of a fair action is taken in the circle, or
+    impossible in one of its states.
+    """
+    run = [*found.trace, *found.loop]
+    circle = run[len(found.trace) - 1 :]
+    if not replays(plain, tuple(run)) or circle[0].state != circle[-1].state:
+        return False
+    packed = {tuple(state_in_words(plain.cells, s).items()): s for s in reachable(plain)}
+    states = [packed[tuple(step.state.items())] for step in circle]
+    for act in plain.system.actions:
+        for arguments in plain.arguments(act.name) if act.name in fair else ():
+            words = arguments_in_words(plain.scope, act, arguments)
+            taken = any((s.action, s.arguments) == (act.name, words) for s in found.loop)
+            if not taken and all(plain.enabled(act.name, state, arguments) for state in states):
+                return False
+    return True
+
+
+def reachable(plain: PlainReading) -> list[State]:
+    levels, _ = naive(plain)
+    return [state for level in levels for state in level]
+
+
 def test_fairness_decides_what_happens_in_the_end() -> None:
     kept = check(trace(Restaurant), Scope({Guest: 1}, range(1)))
     assert [each.kept for each in kept] == [True, False, True]
-    assert kept[1].circle == 1
     assert [step.action for step in kept[1].trace] == ["", "come", "serve"]
+    assert kept[1].loop == ()
 
 
 def test_one_guest_can_be_passed_over_for_ever() -> None:
-    kept = check(trace(Restaurant), Scope({Guest: 2}, range(1)))
+    scope = Scope({Guest: 2}, range(1))
+    kept = check(trace(Restaurant), scope)
     assert [each.kept for each in kept] == [True, False, False]
     starving = kept[2]
     assert starving.arguments == {"guest": "guest0"}
-    assert starving.circle == 3
-    last = starving.trace[-1].state
-    assert last["waits[guest0]"] is True
-    assert last["eats[guest0]"] is False
+    for step in (starving.trace[-1], *starving.loop):
+        assert step.state["eats[guest0]"] is False
+        assert step.state["waits[guest0]"] is True
+    assert sorted(step.action for step in starving.loop) == ["come", "leave", "serve"]
+    assert all(step.arguments == {"guest": "guest1"} for step in starving.loop)
+    assert is_fair_lasso(PlainReading(trace(Restaurant), scope), starving, ("serve", "leave"))
+
+
+def test_a_circle_that_is_open_or_unfair_is_no_counterexample() -> None:
+    scope = Scope({Guest: 2}, range(1))
+    plain = PlainReading(trace(Restaurant), scope)
+    starving = check(trace(Restaurant), scope)[2]
+    broken_open = replace(starving, loop=starving.loop[:-1])
+    assert not is_fair_lasso(plain, broken_open, ("serve", "leave"))
+    still = replace(starving, loop=())
+    assert not is_fair_lasso(plain, still, ("serve", "leave"))
+    assert is_fair_lasso(plain, still, ())
+
+
+class Crossing(Model):
+    """Three lamps that are switched on and off, and a wish that is never granted."""
+
+    on: Map[Guest, Bool]
+    granted: Map[Guest, Bool]
+
+    @initial
+    def dark(self) -> None:
+        """Nothing is on."""
+        self.on.fill(False)
+        self.granted.fill(False)
+
+    @action
+    def switch_on(self, lamp: Guest) -> None:
+        """One lamp goes on."""
+        require(~self.on[lamp])
+        self.on[lamp] = True
+
+    @action
+    def switch_off(self, lamp: Guest) -> None:
+        """One lamp goes off."""
+        require(self.on[lamp])
+        self.on[lamp] = False
+
+    @leads_to("wishes-come-true", fair=("switch_on", "switch_off"))
+    def wishes(self, lamp: Guest) -> tuple[Bool, Bool]:
+        """Wrong: no action grants anything."""
+        return self.on[lamp], self.granted[lamp]
+
+
+def test_a_circle_takes_each_fair_action_or_passes_where_it_is_impossible() -> None:
+    scope = Scope({Guest: 3}, range(1))
+    [broken] = check(trace(Crossing), scope)
+    assert is_fair_lasso(PlainReading(trace(Crossing), scope), broken, ("switch_on", "switch_off"))
+    taken = {step.arguments["lamp"] for step in broken.loop}
+    assert taken == {"guest0", "guest1", "guest2"}
+
+
+def test_a_run_without_end_is_an_itf_trace_with_a_loop() -> None:
+    starving = check(trace(Restaurant), Scope({Guest: 2}, range(1)))[2]
+    text = itf(starving.trace, model="m", description="d", loop=starving.loop)
+    document = json.loads(text)
+    states, loop = document["states"], document["loop"]
+    assert len(states) == len(starving.trace) + len(starving.loop)
+    assert [state["#meta"]["action"] for state in states[loop:]] == [
+        step.action for step in starving.loop
+    ]
+    assert states[loop - 1]["waits"] == states[-1]["waits"]
+    assert states[loop - 1]["eats"] == states[-1]["eats"]
+    still = json.loads(itf(starving.trace, model="m", description="d", loop=()))
+    assert still["loop"] == len(starving.trace) - 1 == len(still["states"]) - 1
+    assert "loop" not in json.loads(itf(starving.trace, model="m", description="d"))
 
 
 def test_a_scope_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +191,23 @@ def test_a_scope_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -
         check(trace(Restaurant), Scope({Guest: 2}, range(1)))
 
 
-def test_the_command_shows_the_run_that_goes_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_shows_the_run_that_goes_on_for_ever(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     listed = Listed(Restaurant, Scope({Guest: 2}, range(1)))
     monkeypatch.setitem(CATALOGUE, "restaurant", listed)
-    result = CliRunner().invoke(explore, ["restaurant"])
+    path = tmp_path / "run.itf.json"
+    result = CliRunner().invoke(explore, ["restaurant", "--itf", str(path)])
     assert result.exit_code == 1
+    assert json.loads(path.read_text(encoding="utf-8"))["loop"] == 2
     assert "  kept in the end: whoever-eats-leaves\n" in result.output
     assert "  broken: whoever-waits-eats(guest=guest0)\n" in result.output
-    assert "    and so on for ever, in 3 states" in result.output
+    circle = result.output.rsplit("    from here on for ever:\n", 1)[1]
+    assert re.findall(r"^    \d+\. (\w+)", circle, re.MULTILINE) == ["come", "serve", "leave"]
+    assert "    and nothing happens any more, which is fair\n" in result.output
+    page = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    starving = result.output[result.output.index("  broken: whoever-waits-eats") :]
+    assert f"```\n{starving}```" in page
     monkeypatch.setattr(liveness_module, "STATES_MAX", 3)
     result = CliRunner().invoke(explore, ["restaurant"])
     assert result.exit_code == 3

@@ -26,7 +26,8 @@ from tests.models.small_models import Counters, Item, Phase, Place, Shelves
 def test_a_default_scope_has_one_size_for_all_families() -> None:
     scope = default_scope(trace(Shelves), 3)
     assert dict(scope.sizes) == {Item: 3, Place: 3}
-    assert str(scope) == "Item 3, Place 3, integers 0 to 3"
+    assert str(scope) == "Item 3, Place 3"
+    assert str(default_scope(trace(Counters), 3)) == "Item 3, integers 0 to 3"
 
 
 def test_sizes_and_integers_are_checked() -> None:
