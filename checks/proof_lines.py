@@ -79,7 +79,9 @@ def refinement_lines(proof: RefinementProof) -> Iterator[str]:
                 if answer.witness:
                     yield from _trace_lines(answer.witness, "in this state")
     for assumption in proof.assumptions:
-        yield f"    assuming that {assumption}"
+        yield f"    assuming {assumption}"
+    if proof.never:
+        yield f"    never taken: {', '.join(proof.never)}"
     for label, reason in proof.left_out:
         yield f"    left out: {label}, since {reason}"
 

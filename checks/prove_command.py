@@ -30,7 +30,7 @@ BOUNDED_SIZE = 2
 @click.command("prove")
 @click.argument("model", type=MODEL, required=False)
 @click.option(
-    "--attack", "attacked", is_flag=True, help="Show what refutes each change of a guard or update."
+    "--attack", "attacked", is_flag=True, help="Show what refutes each change of the model."
 )
 @click.option(
     "--bounded",
@@ -94,7 +94,7 @@ def _prove(name: str, cache: Cache) -> bool:
         lambda: prover.prove(system, report=report),
     )
     if not shown:
-        for each in proof.invariants:
+        for each in (*proof.invariants, *proof.counters):
             report(each)
     _show(proof_lines.possibility_lines(proof))
     refined = _refine(name, cache)
@@ -109,7 +109,7 @@ def _refine(name: str, cache: Cache) -> bool:
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
     refinement = REFINEMENTS.get(name)
-    if refinement is None or refinement.concrete is not CATALOGUE[name].model:
+    if refinement is None or not issubclass(refinement.concrete, CATALOGUE[name].model):
         return True
     bound = Bound(refinement)
     source = inspect.getsource(inspect.getmodule(refinement.remembering) or type(refinement))
@@ -155,13 +155,17 @@ def _attack(name: str, cache: Cache) -> bool:
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
     from brokerproof.models.survivors import SURVIVORS  # noqa: PLC0415
 
-    system, refuter, texts = trace(CATALOGUE[name].model), None, [""]
-    refinement = REFINEMENTS.get(name)
-    if refinement and refinement.concrete is CATALOGUE[name].model:
-        bound = Bound(refinement)
-        system, refuter = bound.concrete, bound.broken_by
-        source = inspect.getsource(inspect.getmodule(refinement.remembering) or type(refinement))
-        texts = [canonical(bound.system), canonical(bound.abstract), source]
+    model = CATALOGUE[name].model
+    system, refuter, texts = trace(model), None, [""]
+    for refinement in REFINEMENTS.values():
+        below, above = issubclass(refinement.concrete, model), refinement.abstract is model
+        if below or above:
+            bound = Bound(refinement)
+            system = bound.concrete if below else system
+            refuter = bound.broken_by if below else bound.broken_above
+            module = inspect.getmodule(refinement.remembering)
+            source = inspect.getsource(module or type(refinement))
+            texts = [canonical(bound.system), canonical(bound.abstract), source]
     reasons = SURVIVORS.get(name, {})
     texts += [canonical(system), repr(sorted(reasons.items()))]
     found = cache.kept(

@@ -47,27 +47,29 @@ class Contract(ContractInvariants):
         """The broker has taken responsibility for a message.
 
         An arrival ahead of others takes a browser back to it, in the documents' own loop on
-        arrival, and the browser then walks over the arrival and all behind it once more. That is
-        why a browser of a priority queue is only advised to show each entry once.
+        arrival, and the browser then walks over the arrival and all behind it once more. So nothing
+        from the arrival on is certainly behind the browser's place any more. That is why a browser
+        of a priority queue is only advised to show each entry once.
         """
         require(self.status[entry] == Status.ABSENT)
         self.status[entry] = Status.AVAILABLE
 
-        def from_there_on(f: Entry) -> Bool:
-            return (self.home[f] == self.home[entry]) & ((f == entry) | self.before(entry, f))
+        def walked_once_more(c: Consumer, f: Entry) -> Bool:
+            here = self.home[f] == self.home[entry]
+            from_there_on = here & ((f == entry) | self.before(entry, f))
+            return from_there_on & ~self.fifo[self.home[f]] & self.consuming[c]
 
-        self.may_repeat = self.may_repeat.map(
-            lambda c, f, old: (
-                old | (from_there_on(f) & ~self.fifo[self.home[f]] & self.consuming[c])
-            )
-        )
+        self.may_repeat = self.may_repeat.map(lambda c, f, old: old | walked_once_more(c, f))
+        self.behind = self.behind.map(lambda c, f, old: old & ~walked_once_more(c, f))
 
     @action
     def consume(self, who: Consumer) -> None:
-        """A client subscribes; a browser owes itself nothing of what somebody has at that time."""
+        """A client subscribes; a browser is owed nothing of what somebody has at that time."""
         require(~self.consuming[who])
         self.consuming[who] = True
-        self.excused = self.excused.map(lambda c, f, old: old | ((c == who) & self.taken(f)))
+        self.excused = self.excused.map(
+            lambda c, f, old: old | ((c == who) & (self.mode[c] == Mode.BROWSE) & self.taken(f))
+        )
 
     @action
     def cancel(self, who: Consumer) -> None:

@@ -28,6 +28,7 @@ from brokerproof.models.language import (
     Order,
     Relation,
     axiom,
+    counts,
     forall,
     implies,
     initial,
@@ -134,6 +135,11 @@ class ContractWords(Model):
         self.consuming.fill(False)
         self.served.fill(False)
         self.unsettled.fill(0)
+
+    @counts("unsettled")
+    def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
+        """What a consumer has not settled is what it holds."""
+        return (self.status[e] == Status.ACQUIRED) & (self.holder[e] == who)
 
     # The words of the guards.
 

@@ -37,14 +37,14 @@ from brokerproof.models.language.refinement import (
     stutters,
 )
 from brokerproof.models.language.terms import integer
-from brokerproof.models.pointer_queue import Entry, PointerQueue, Status, Subscription
+from brokerproof.models.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.pointer_queue_progress import Channel, ProgressingQueue
 
 
-class RememberingQueue(PointerQueue):
+class RememberingQueue(ProgressingQueue):
     """The queue of pointers with all that the contract remembers of it."""
 
     queue: contract.Queue
-    connection: contract.Channel
     fifo: Bool
     level: Fixed[Entry, Int]
 
@@ -102,29 +102,67 @@ class RememberingQueue(PointerQueue):
 
     @invariant("what-a-browser-passed-is-excused")
     def passed_is_excused(self) -> Bool:
-        """First in first out, a browser passes only what it was shown or could not have."""
+        """A browser passes only what it was shown or could not have, or it goes back there."""
         return forall(
             Subscription,
             Entry,
             lambda who, e: implies(
-                self.fifo
-                & self.is_browsing(who)
+                self.is_browsing(who)
                 & (e != self.head)
                 & (self.status[e] != Status.ABSENT)
                 & self.at_or_before(e, self.last_seen[who]),
-                self.excused[who, e],
+                self.excused[who, e]
+                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
+            ),
+        )
+
+    @invariant("what-is-acquired-is-held")
+    def acquired_is_held(self) -> Bool:
+        """What is acquired is held by whom it was given to, and nobody holds anything else."""
+        return forall(
+            Entry,
+            lambda e: implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e]),
+        )
+
+    @invariant("what-is-absent-is-unknown")
+    def absent_is_unknown(self) -> Bool:
+        """What has not arrived no browser has met."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.status[e] == Status.ABSENT, ~self.excused[who, e] & ~self.behind[who, e]
             ),
         )
 
     @invariant("what-is-behind-was-passed")
     def behind_was_passed(self) -> Bool:
-        """First in first out, what is certainly behind a browser's place is behind its pointer."""
+        """What is certainly behind a browser's place it has passed, and goes back to no more.
+
+        What is done with never comes back, so it makes no difference on which side that is.
+        """
         return forall(
             Subscription,
             Entry,
             lambda who, e: implies(
-                self.fifo & self.is_browsing(who) & self.behind[who, e],
-                self.at_or_before(e, self.last_seen[who]),
+                self.is_browsing(who) & self.behind[who, e] & (self.status[e] != Status.DEQUEUED),
+                self.at_or_before(e, self.last_seen[who])
+                & ~(self.rewound[who] & self.at_or_before(self.released[who], e)),
+            ),
+        )
+
+    @invariant("a-browser-taken-back-may-repeat")
+    def taken_back_may_repeat(self) -> Bool:
+        """From the arrival on to which a browser goes back, what it has not come to may repeat."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who)
+                & self.rewound[who]
+                & self.at_or_before(self.released[who], e)
+                & self.before(self.last_seen[who], e),
+                self.may_repeat[who, e],
             ),
         )
 
@@ -170,12 +208,21 @@ def browses(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness
     return does("browse", who, entry, has_returned(queue, entry))
 
 
+def gets(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """So does the answer to a get."""
+    return does("get", who, entry, has_returned(queue, entry))
+
+
 POINTER_QUEUE_REFINES_CONTRACT = Refinement(
     name="pointer-queue refines contract",
-    concrete=PointerQueue,
+    concrete=ProgressingQueue,
     abstract=Contract,
     remembering=RememberingQueue,
-    families={contract.Entry: Entry, contract.Consumer: Subscription},
+    families={
+        contract.Entry: Entry,
+        contract.Consumer: Subscription,
+        contract.Channel: Channel,
+    },
     history=(
         "holder",
         "origin",
@@ -193,7 +240,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
         "meddled": lambda _queue, _entry: FALSE,
         "home": lambda queue, _entry: queue.queue,
-        "channel": lambda queue, _who: queue.connection,
+        "channel": lambda queue, who: queue.channel[who],
         "fifo": lambda queue, _queue: queue.fifo,
         "mode": mode,
         "wants": lambda _queue, _who, _entry: TRUE,
@@ -211,24 +258,23 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "pass_over": lambda _queue, _who, _entry: stutters(),
         "acknowledge": lambda _queue, _who, entry: does("acknowledge", entry),
         "release": lambda _queue, _who, entry: does("release", entry),
+        "come_to_rest": lambda _queue: does("quiesce"),
+        "get": gets,
+        "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "close_channel": lambda _queue, which, _first: does("close_channel", which),
+        "close_idle_channel": lambda _queue, which: does("close_channel", which),
     },
     assumptions={
         "insert": Assumption(
-            "in a first in, first out queue every arrival is last",
+            "that in a first in, first out queue every arrival is last",
             lambda queue, _entry: ~queue.fifo,
         ),
         "subscribe": Assumption(
-            "a browser that subscribes again is another one: nothing is behind it yet",
+            "that a browser that subscribes again is another one: nothing is behind it yet",
             lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),
         ),
     },
     left_out=(
-        LeftOut(
-            "browser-never-rewound",
-            lambda queue, _who, _entry, _flag: ~queue.fifo,
-            "an arrival that is taken before a browser comes to it stays its place to go back to: "
-            "the browser sees what is behind, goes back, and sees again what was released since",
-        ),
         LeftOut(
             "browser-once-by-priority",
             lambda queue, _who, _entry, _flag: ~queue.fifo,

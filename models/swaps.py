@@ -72,6 +72,7 @@ SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("reject", "of another message", _another_entry),
     ("release", "of another message", _another_entry),
     ("settle_again", "of another message", _another_entry),
+    ("consume", "of another consumer", _another_consumer),
     ("cancel", "of another consumer that takes", _another_taker),
     ("close_channel", "of another channel without browsers", _without_browsers),
 )
@@ -81,7 +82,6 @@ NOT_SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("browse", "of the same message", _the_same_shown),
     ("browse", "of another message", _another_delivery),
     ("cancel", "of a browser", _a_browser),
-    ("consume", "of another consumer", _another_consumer),
     ("close_channel", "of another channel with browsers", _another_channel),
 )
 """What it is not swapped with; that this is so is shown, not only believed.

@@ -17,10 +17,12 @@ from brokerproof.models.language.model import (
     SetOf,
     action,
     axiom,
+    counts,
     exercises,
     initial,
     invariant,
     leads_to,
+    least,
     require,
 )
 from brokerproof.models.language.terms import (
@@ -53,6 +55,7 @@ __all__ = [
     "SetOf",
     "action",
     "axiom",
+    "counts",
     "exercises",
     "exists",
     "forall",
@@ -61,5 +64,6 @@ __all__ = [
     "invariant",
     "ite",
     "leads_to",
+    "least",
     "require",
 ]

@@ -1,26 +1,32 @@
-"""The attack: what would still be proved if a guard or an update were wrong.
+"""The attack: what would still be proved if a part of a model were wrong.
 
 Owns the judgement of each mutant (`mutants` makes them) and nothing about how it is printed. In
 this order: an invariant that the mutated action does not keep any more refutes the mutant, by a run
 from the beginning where a small scope has one (*reachable*), and else by a state and a step
-(*induction*); a mutant that does the same in every state where the invariants hold is no mutant
-(*equivalent*); one that the refinement of the model does not survive is refuted by that
-(*refinement*). What is left weakens a guard that is itself a promise, or changes what a guard that
-is a promise says of the next step (*requirement*): no invariant is needed for those, since the gate
+(*induction*), and so does a ghost counter that does not change by what is moved; a mutant that does
+the same in every state where the invariants hold is no mutant (*equivalent*). One that weakens a
+guard that is itself a promise is refuted by that promise (*requirement*); one that a refinement of
+or to the model does not survive, by that (*refinement*); one that changes what a guard that is a
+promise says of the next step, by that promise. No invariant is needed for promises, since the gate
 holds candidates against such guards one by one, and its planted faults hold the gate. All others
-are *survivors*: nothing that is stated of the model says that this part of it is right.
+are *survivors*: nothing that is stated of the model says that this part of it is right. Starts and
+axioms are judged in `attack_frame`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import z3
 
-from brokerproof.models.language.model import Action, ModelError, System
+from brokerproof.models.language.attack_frame import judged_frame
+from brokerproof.models.language.commutation import renamed
+from brokerproof.models.language.counting import called, moves_wrongly
+from brokerproof.models.language.fates import SIZES, Judged, Refuter
+from brokerproof.models.language.model import Action, System
 from brokerproof.models.language.mutants import Mutant, mutants
 from brokerproof.models.language.questions import (
     STEPS_FIRST,
@@ -29,34 +35,16 @@ from brokerproof.models.language.questions import (
     assumed,
     decided,
     made_different,
+    taken,
 )
 from brokerproof.models.language.reaching import reached
-from brokerproof.models.language.rewriting import substitute, subterms
+from brokerproof.models.language.rewriting import subterms
 from brokerproof.models.language.scope import families
-from brokerproof.models.language.terms import Bool, Symbol, Term, disjunction, fresh, negation
+from brokerproof.models.language.terms import Bool, Term, disjunction, negation
 from brokerproof.models.language.traces import Step
 from brokerproof.models.language.witness import Question
 
-Fate: TypeAlias = Literal[
-    "reachable", "induction", "equivalent", "refinement", "requirement", "survivor"
-]
-
-SIZES = (2, 3)
-"""How many elements of each family a refutation is searched for with."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A mutant's name, what became of it, by what, and the run or the step that shows it.
-
-    `by` names the invariants, the obligations or the requirements; for a survivor, the reason why
-    it is harmless, and nothing where none is known.
-    """
-
-    name: str
-    fate: Fate
-    by: tuple[str, ...] = ()
-    witness: tuple[Step, ...] = ()
+__all__ = ["Attack", "Judged", "attack"]
 
 
 @dataclass(frozen=True)
@@ -79,10 +67,6 @@ class Attack:
         return not self.unexplained and not self.idle
 
 
-Refuter: TypeAlias = Callable[[Action, Action], tuple[str, ...]]
-"""Says which obligations of a refinement fail when an action is replaced by another."""
-
-
 def attack(
     system: System,
     reasons: Mapping[str, str],
@@ -93,7 +77,13 @@ def attack(
     started = time.perf_counter()
     judged = []
     for mutant in mutants(system):
-        judged.append(_judged(system, mutant, reasons, refuter))
+        if isinstance(mutant, Mutant):
+            found = _judged(system, mutant, refuter)
+        else:
+            found = judged_frame(system, mutant, refuter)
+        if found.fate == "survivor" and mutant.name in reasons:
+            found = dataclasses.replace(found, by=(reasons[mutant.name],))
+        judged.append(found)
         if report:
             report(judged[-1])
     survivors = {each.name for each in judged if each.fate == "survivor"}
@@ -101,9 +91,7 @@ def attack(
     return Attack(system.name, tuple(judged), idle, time.perf_counter() - started)
 
 
-def _judged(
-    system: System, mutant: Mutant, reasons: Mapping[str, str], refuter: Refuter | None
-) -> Judged:
+def _judged(system: System, mutant: Mutant, refuter: Refuter | None) -> Judged:
     lost = _lost(system, mutant.action)
     if lost:
         run = reached(mutant.within(system))
@@ -112,23 +100,20 @@ def _judged(
         return Judged(mutant.name, "induction", *lost)
     if _is_equivalent(system, mutant):
         return Judged(mutant.name, "equivalent")
-    if refuter and (broken := refuter(mutant.original, mutant.action)):
-        return Judged(mutant.name, "refinement", broken)
     if mutant.guard:
         return Judged(mutant.name, "requirement", (mutant.guard,))
+    if refuter and (broken := refuter(mutant.within(system))):
+        return Judged(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
         return Judged(mutant.name, "requirement", labels)
-    reason = reasons.get(mutant.name)
-    return Judged(mutant.name, "survivor", (reason,) if reason else ())
+    return Judged(mutant.name, "survivor")
 
 
 def _lost(system: System, action: Action) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
     """Return an invariant that the action does not keep, with a state and the step."""
     concerned = [s for s in system.invariants if _symbols(s.term) & action.updates.keys()]
     broken = {s: negation(after(s.term, action.updates)) for s in concerned}
-    if not broken:
-        return None
-    premises = [*assumed(system), action.guard]
+    premises = [*assumed(system), *taken(action)]
     changed = Mutant("", system.action(action.name), action).within(system)
     for size in SIZES:
         question = Question(changed, dict.fromkeys(families(system), size), action)
@@ -140,6 +125,10 @@ def _lost(system: System, action: Action) -> tuple[tuple[str, ...], tuple[Step, 
         if found.outcome != "proved":
             witness = found.question.witness(statement) if found.question else ()
             return (statement.name,), witness
+    for ghost in system.ghosts:
+        found = decided(changed, [*premises, moves_wrongly(ghost, action)], action)
+        if found.outcome != "proved":
+            return (called(ghost),), found.question.shown() if found.question else ()
     return None
 
 
@@ -178,33 +167,17 @@ def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
     premises = [*assumed(system), one.guard, other.guard]
     found: set[str] = set()
     for following in system.actions:
-        for guard in following.guards:
+        for place, guard in enumerate(following.guards):
             if not guard.label or guard.label in found or not _symbols(guard.term) & changed:
                 continue
-            pair = _followed_by(one, following)
-            term = substitute(guard.term, pair.variables)
+            then = renamed(following, "then")
+            term = then.guards[place].term
             apart = _unlike(after(term, one.updates), after(term, other.updates))
-            question = Question(system, sizes, pair.action)
+            parameters = (*one.parameters, *then.parameters)
+            question = Question(system, sizes, Action(one.name, "", parameters, (), {}))
             if question.asked([*premises, apart], STEPS_FIRST)[0] == z3.sat:
                 found.add(guard.label)
                 yield guard.label
-
-
-@dataclass(frozen=True)
-class _Pair:
-    action: Action
-    variables: dict[Term, Term]
-
-
-def _followed_by(first: Action, then: Action) -> _Pair:
-    """Return an action that owns the variables of both, and the second one's new variables."""
-    later: dict[Term, Term] = {}
-    for parameter in then.parameters:
-        if isinstance(parameter, Symbol):
-            raise ModelError(f"{then.name} has a set parameter and labelled guards: not supported")
-        later[parameter] = fresh(type(parameter), f"then_{parameter!r}")
-    parameters = (*first.parameters, *later.values())
-    return _Pair(Action(first.name, "", parameters, (), {}), later)
 
 
 def _unlike(one: Bool, other: Bool) -> Bool:

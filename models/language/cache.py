@@ -75,6 +75,9 @@ def canonical(system: System) -> str:
     for kind, statements in (("invariant", system.invariants), ("axiom", system.axioms)):
         for statement in statements:
             lines.append(f"{kind} {statement.name} {writer.term(statement.term)}")
+    for ghost in system.ghosts:
+        places = [writer.term(place) for place in (*ghost.indices, ghost.element)]
+        lines.append(f"counts {ghost.symbol.name} {places} {writer.term(ghost.term)}")
     return "\n".join([*lines, *writer.lines])
 
 
@@ -122,4 +125,6 @@ class _Writer:
         yield f"action {action.name} {parameters}"
         for guard in action.guards:
             yield f"guard {guard.label} {self.term(guard.term)}"
+        for assumption in action.assumptions:
+            yield f"assumed {self.term(assumption.term)}"
         yield from self.functions("update", action.updates.items())

@@ -9,10 +9,11 @@ Families are unbounded; what is false is shown in a small state.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.model import Action, SetOf, System
 from brokerproof.models.language.plain import PlainReading
 from brokerproof.models.language.questions import (
     Outcome,
@@ -24,13 +25,13 @@ from brokerproof.models.language.questions import (
 from brokerproof.models.language.rewriting import Function, substitute
 from brokerproof.models.language.terms import (
     Bool,
-    ModelError,
     Symbol,
     Term,
     conjunction,
     disjunction,
     fresh,
     negation,
+    read,
 )
 from brokerproof.models.language.traces import Step
 from brokerproof.models.language.witness import Question
@@ -59,11 +60,11 @@ class Commutation:
 
 def commute(system: System, first: str, second: str, side: Callable[..., Bool]) -> Commutation:
     """Decide the lemma; `side` takes the arguments of both actions as terms."""
-    one, other = system.action(first), _renamed(system.action(second))
+    one, other = system.action(first), renamed(system.action(second), "other")
     both = Action(first, "", (*one.parameters, *other.parameters), (), {})
     premises = [
         *assumed(system),
-        side(*one.parameters, *other.parameters),
+        side(*map(_seen, both.parameters)),
         one.guard,
         other.guard,
     ]
@@ -80,18 +81,30 @@ def commute(system: System, first: str, second: str, side: Callable[..., Bool]) 
     return Commutation(first, second, hindered.outcome, unlike.outcome, witness, labels)
 
 
-def _renamed(action: Action) -> Action:
-    """Return the action with other variables, so that two of a kind can meet."""
-    new: dict[Term, Term] = {}
+def _seen(parameter: Term | Symbol) -> object:
+    return parameter if isinstance(parameter, Term) else SetOf(parameter)
+
+
+def renamed(action: Action, prefix: str) -> Action:
+    """Return the action with other parameters, so that two of a kind can meet."""
+    variables: dict[Term, Term] = {}
+    sets: dict[Symbol, Function] = {}
+    parameters: list[Term | Symbol] = []
     for parameter in action.parameters:
-        if isinstance(parameter, Symbol):
-            raise ModelError(f"{action.name} has a set parameter: it cannot be swapped yet")
-        new[parameter] = fresh(type(parameter), f"other_{parameter!r}")
-    guards = tuple(type(g)(g.label, substitute(g.term, new)) for g in action.guards)
+        if isinstance(parameter, Term):
+            variables[parameter] = fresh(type(parameter), f"{prefix}_{parameter!r}")
+            parameters.append(variables[parameter])
+        else:
+            renamed = dataclasses.replace(parameter, name=f"{prefix}_{parameter}")
+            places = tuple(fresh(sort, "e") for sort in parameter.domain)
+            sets[parameter] = Function(places, read(renamed, places))
+            parameters.append(renamed)
+    guards = tuple(type(g)(g.label, substitute(g.term, variables, sets)) for g in action.guards)
     updates = {
-        s: Function(f.parameters, substitute(f.body, new)) for s, f in action.updates.items()
+        s: Function(f.parameters, substitute(f.body, variables, sets))
+        for s, f in action.updates.items()
     }
-    return Action(action.name, action.doc, tuple(new.values()), guards, updates)
+    return Action(action.name, action.doc, tuple(parameters), guards, updates)
 
 
 def _composed(one: dict[Symbol, Function], other: dict[Symbol, Function]) -> dict[Symbol, Function]:

@@ -17,10 +17,19 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.rewriting import Function
+from brokerproof.models.language.systems import (
+    Action,
+    Assumed,
+    Ghost,
+    Guard,
+    LeadsTo,
+    Statement,
+    System,
+)
 from brokerproof.models.language.terms import (
     Bool,
     Family,
@@ -30,13 +39,25 @@ from brokerproof.models.language.terms import (
     Term,
     conjunction,
     equal,
+    exists,
+    forall,
     fresh,
+    implies,
     ite,
     lift,
     read,
 )
 
-__all__ = ["ModelError", "System", "trace"]
+__all__ = [
+    "Action",
+    "Ghost",
+    "Guard",
+    "LeadsTo",
+    "ModelError",
+    "Statement",
+    "System",
+    "trace",
+]
 
 I = TypeVar("I", bound=Term)  # noqa: E741 (index)
 J = TypeVar("J", bound=Term)
@@ -54,6 +75,7 @@ class _Trace:
         self.before = dict(self.now)
         self.guards: list[Guard] = []
         self.situations: list[Guard] = []
+        self.assumptions: list[Assumed] = []
 
     @property
     def touched(self) -> bool:
@@ -184,89 +206,7 @@ def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
     return _Update(symbol, Function(parameters, new))
 
 
-@dataclass(frozen=True)
-class Guard:
-    """One conjunct of an action's guard, and the promise that it is, if it is one."""
-
-    label: str
-    term: Bool
-
-
-@dataclass(frozen=True)
-class Action:
-    """A traced action: parameters, guards, and what each changed symbol becomes."""
-
-    name: str
-    doc: str
-    parameters: tuple[Term | Symbol, ...]
-    guards: tuple[Guard, ...]
-    updates: dict[Symbol, Function]
-    situations: tuple[Guard, ...] = ()
-
-    @property
-    def guard(self) -> Bool:
-        """The conjunction of all guards."""
-        return conjunction(guard.term for guard in self.guards)
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A named formula: an invariant or an axiom."""
-
-    name: str
-    doc: str
-    term: Bool
-
-
-@dataclass(frozen=True)
-class LeadsTo:
-    """A promise: where the premise holds, the conclusion does in the end, if `fair` is fair."""
-
-    name: str
-    doc: str
-    parameters: tuple[Term, ...]
-    premise: Bool
-    conclusion: Bool
-    fair: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class System:
-    """A traced model: what every reading starts from."""
-
-    name: str
-    doc: str
-    symbols: tuple[Symbol, ...]
-    initial: dict[Symbol, Function]
-    actions: tuple[Action, ...]
-    invariants: tuple[Statement, ...]
-    axioms: tuple[Statement, ...]
-    families: tuple[Sort, ...] = field(default=())
-    leads_to: tuple[LeadsTo, ...] = field(default=())
-
-    @property
-    def state(self) -> tuple[Symbol, ...]:
-        """The symbols that change."""
-        return tuple(symbol for symbol in self.symbols if not symbol.rigid)
-
-    @property
-    def rigid(self) -> tuple[Symbol, ...]:
-        """The symbols that do not."""
-        return tuple(symbol for symbol in self.symbols if symbol.rigid)
-
-    def action(self, name: str) -> Action:
-        """Return the action of that name; raises `KeyError`."""
-        return next(action for action in self.actions if action.name == name)
-
-    def symbol(self, name: str) -> Symbol:
-        """Return the symbol of that name; raises `KeyError`."""
-        for symbol in self.symbols:
-            if symbol.name == name:
-                return symbol
-        raise KeyError(name)
-
-
-Role: TypeAlias = Literal["action", "invariant", "axiom", "initial", "leads_to"]
+Role: TypeAlias = Literal["action", "invariant", "axiom", "initial", "leads_to", "counts"]
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
@@ -311,6 +251,15 @@ def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Met
     return mark
 
 
+def counts(symbol: str) -> Callable[[Method], Method]:
+    """Mark a method that says which elements a counter of the state counts: a ghost counter.
+
+    Its last parameter is the element, those before are the counter's indices. First-order logic
+    cannot count: see `counting` for what is proved of it and what is checked in scopes.
+    """
+    return _role("counts", symbol)
+
+
 def require(condition: Bool | bool, label: str = "") -> None:
     """Let the action be possible only where the condition holds.
 
@@ -333,6 +282,39 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
     if trace.touched:
         raise ModelError("exercises comes before the first assignment: it reads the old state")
     trace.situations.append(Guard(label, lift(situation, Bool)))
+
+
+def least(order: Order[I], *sorts_and_members: object) -> None:
+    """Let proofs of this action know that a set which is not empty has a first element.
+
+    `least(self.before, lambda e: ...)` is about one set, `least(self.before, Sort, lambda x, e:
+    ...)` about one for each x. In a finite family this is so and changes nothing about the action;
+    first-order logic does not know it, so the proof lists it as an assumption.
+    """
+    trace = _tracing()
+    if trace.touched:
+        raise ModelError("least comes before the first assignment: it reads the old state")
+    *sorts, function = sorts_and_members
+    symbol = getattr(order, "_symbol", None)
+    if not isinstance(symbol, Symbol) or not symbol.is_order or not callable(function):
+        raise ModelError("least takes an order of the model, sorts, and a function of elements")
+    members, family = cast("Callable[..., Bool]", function), symbol.domain[0]
+
+    def has_a_first(*chosen: Term) -> Bool:
+        def is_first(e: Term) -> Bool:
+            return members(*chosen, e) & forall(
+                family, lambda f: implies(members(*chosen, f), ~cast("Bool", read(symbol, (f, e))))
+            )
+
+        anything = exists(family, lambda e: members(*chosen, e))
+        return implies(anything, exists(family, is_first))
+
+    term = forall(*sorts, has_a_first) if sorts else has_a_first()
+    places = [fresh(cast("Sort", sort), cast("Sort", sort).__name__.lower()) for sort in sorts]
+    shown = members(*places, fresh(family, "e"))
+    each = "".join(f"for each {place}, " for place in places)
+    text = f"least: {each}if there is an e such that {shown}, one is first in {symbol}"
+    trace.assumptions.append(Assumed(text, term))
 
 
 class Model:
@@ -382,7 +364,8 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
 
 
 @contextmanager
-def _run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
+def run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
+    """Let the text of a model be run on these symbols; what it does is in the value."""
     _current.append(_Trace(symbols))
     try:
         yield _current[-1]
@@ -418,7 +401,7 @@ def _trace_anew(model: type[Model]) -> System:
     starts = roles.get("initial", [])
     if len(starts) != 1:
         raise ModelError(f"{model.__name__} needs exactly one @initial method, has {len(starts)}")
-    with _run(model.symbols_) as start:
+    with run(model.symbols_) as start:
         starts[0][1](instance)
     symbols = tuple(model.symbols_.values())
     for symbol in symbols:
@@ -434,6 +417,7 @@ def _trace_anew(model: type[Model]) -> System:
         invariants=tuple(_stated(model, instance, *n) for n in roles.get("invariant", [])),
         axioms=tuple(_stated(model, instance, *named) for named in roles.get("axiom", [])),
         leads_to=tuple(_leading(model, instance, *n) for n in roles.get("leads_to", [])),
+        ghosts=tuple(_counting(model, instance, *n) for n in roles.get("counts", [])),
         families=tuple(sorted((s for s in families if issubclass(s, Family)), key=str)),
     )
 
@@ -462,25 +446,26 @@ def _action(
             symbol, seen = _declared(parameter, annotation)
             parameters.append(symbol)
             arguments.append(seen)
-    with _run(model.symbols_) as run:
+    with run(model.symbols_) as traced:
         method(instance, *arguments)
-    updates = {s: run.now[s] for s, old in run.before.items() if run.now[s] is not old}
+    updates = {s: traced.now[s] for s, old in traced.before.items() if traced.now[s] is not old}
     return Action(
         name=name,
         doc=inspect.getdoc(method) or "",
         parameters=tuple(parameters),
-        guards=tuple(run.guards),
+        guards=tuple(traced.guards),
         updates=updates,
-        situations=tuple(run.situations),
+        situations=tuple(traced.situations),
+        assumptions=tuple(traced.assumptions),
     )
 
 
 def _stated(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> Statement:
-    with _run(model.symbols_) as run:
+    with run(model.symbols_) as traced:
         term = lift(method(instance), Bool)
-    if run.touched or run.guards:
+    if traced.touched or traced.guards:
         raise ModelError(
             f"{model.__name__}: {name} states something, so it must not change anything"
         )
@@ -493,8 +478,22 @@ def _leading(
     hints = typing.get_type_hints(method)
     hints.pop("return", None)
     parameters = tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
-    with _run(model.symbols_):
+    with run(model.symbols_):
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
     terms = lift(premise, Bool), lift(conclusion, Bool)
     fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
     return LeadsTo(name, inspect.getdoc(method) or "", parameters, *terms, fair)
+
+
+def _counting(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> Ghost:
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    *indices, element = (fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    symbol = model.symbols_.get(name)
+    if symbol is None or symbol.rigid or symbol.domain != tuple(map(type, indices)):
+        raise ModelError(f"{model.__name__}: {name} is no counter of the state with these indices")
+    with run(model.symbols_):
+        term = lift(method(instance, *indices, element), Bool)
+    return Ghost(symbol, inspect.getdoc(method) or "", tuple(indices), element, term)

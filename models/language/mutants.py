@@ -1,9 +1,9 @@
-"""Mutants: a system with one guard or one update of one action dropped, weakened or twisted.
+"""Mutants: a system with one guard, update, initial value or axiom dropped, weakened or twisted.
 
 Owns which mutants there are and what they are called. Refuses to judge them: that is the attack's
 business. A guard is only ever weakened, since an action that is possible less often breaks no
-invariant; which way a change of a part goes follows from the negations above it. An update is
-neither weak nor strong, so any part of it is changed.
+invariant; which way a change of a part goes follows from the negations above it. An update and an
+initial value are neither weak nor strong, so any part is changed; an axiom is dropped.
 
 Invariant: names are unique within a system and depend on the model's text alone, since the reasons
 for survivors are kept by name.
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from brokerproof.models.language.model import Action, Guard, System
+from brokerproof.models.language.model import Action, Guard, Statement, System
 from brokerproof.models.language.rewriting import Function, rebuild
 from brokerproof.models.language.terms import (
     FALSE,
@@ -36,6 +36,7 @@ from brokerproof.models.language.terms import (
     is_constant,
     less,
     negation,
+    read,
     show,
 )
 
@@ -64,16 +65,64 @@ class Mutant:
         return dataclasses.replace(system, actions=actions)
 
 
-def mutants(system: System) -> Iterator[Mutant]:
-    """Yield every mutant of every action; those that are the same terms are left out."""
+@dataclass(frozen=True)
+class OtherStart:
+    """A symbol that starts as something else, or as anything."""
+
+    name: str
+    symbol: Symbol
+    function: Function
+
+    def within(self, system: System) -> System:
+        """Return the system that starts so."""
+        return dataclasses.replace(system, initial=system.initial | {self.symbol: self.function})
+
+
+@dataclass(frozen=True)
+class WithoutAxiom:
+    """An axiom that is not assumed."""
+
+    name: str
+    axiom: Statement
+
+    def within(self, system: System) -> System:
+        """Return the system that does not assume it."""
+        axioms = tuple(axiom for axiom in system.axioms if axiom is not self.axiom)
+        return dataclasses.replace(system, axioms=axioms)
+
+
+AnyMutant: TypeAlias = Mutant | OtherStart | WithoutAxiom
+
+
+def mutants(system: System) -> Iterator[AnyMutant]:
+    """Yield every mutant of a system; those that are the same terms are left out."""
     taken: Counter[str] = Counter()
+    for mutant in _named(system):
+        taken[mutant.name] += 1
+        if taken[mutant.name] > 1:
+            name = f"{mutant.name} ({taken[mutant.name]})"
+            mutant = dataclasses.replace(mutant, name=name)  # noqa: PLW2901
+        yield mutant
+
+
+def _named(system: System) -> Iterator[AnyMutant]:
     for action in system.actions:
-        for mutant in (*_of_guards(action), *_of_updates(action)):
-            taken[mutant.name] += 1
-            if taken[mutant.name] > 1:
-                name = f"{mutant.name} ({taken[mutant.name]})"
-                mutant = dataclasses.replace(mutant, name=name)  # noqa: PLW2901
-            yield mutant
+        yield from _of_guards(action)
+        yield from _of_updates(action)
+    for symbol, function in system.initial.items():
+        yield from _of_a_start(symbol, function)
+    for axiom in system.axioms:
+        yield WithoutAxiom(f"axiom {axiom.name}: dropped", axiom)
+
+
+def _of_a_start(symbol: Symbol, function: Function) -> Iterator[OtherStart]:
+    if not _is_the_old(symbol, function, function.body):
+        anything = Function(function.parameters, read(symbol, function.parameters))
+        yield OtherStart(f"initially: {symbol}: anything", symbol, anything)
+    for change, term in variants(function.body, "any"):
+        if term is not function.body:
+            other = Function(function.parameters, term)
+            yield OtherStart(f"initially: {symbol}: {change}", symbol, other)
 
 
 def _of_guards(action: Action) -> Iterator[Mutant]:

@@ -15,72 +15,45 @@ How Z3 is asked is the business of `questions`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 import z3
 
+from brokerproof.models.language.conditions import Condition, InvariantProof
+from brokerproof.models.language.counting import prove_counter
 from brokerproof.models.language.model import Action, Statement, System
 from brokerproof.models.language.questions import (
     SIZE_MAX,
     STEPS_FIRST,
     STEPS_MAX,
-    Outcome,
     after,
     asked,
     assumed,
     decided,
     small_sizes,
+    taken,
 )
 from brokerproof.models.language.reaching import reached
 from brokerproof.models.language.rewriting import subterms
+from brokerproof.models.language.systems import Assumed
 from brokerproof.models.language.terms import Bool, Symbol, Term, negation
 from brokerproof.models.language.traces import Step
 from brokerproof.models.language.witness import Question
 
+__all__ = [
+    "Condition",
+    "InvariantProof",
+    "Proof",
+    "Satisfied",
+    "can_fire",
+    "initial_state_exists",
+    "prove",
+    "prove_invariant",
+]
+
 Firing: TypeAlias = Literal["fires", "never", "unknown"]
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One condition of an invariant: that `action` keeps it, or that it holds initially (None).
-
-    `witness` shows a refutation: the state before and the step, or the initial state. `run` is a
-    shortest run from the beginning to where the invariant fails, if a quick search finds one;
-    without it, the witness is no more than a counterexample to induction. `reason` says why nothing
-    is known.
-    """
-
-    action: str | None
-    outcome: Outcome
-    seconds: float
-    witness: tuple[Step, ...] = ()
-    reason: str = ""
-    run: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True)
-class InvariantProof:
-    """An invariant, with its conditions and what was assumed beyond the model's axioms."""
-
-    name: str
-    conditions: tuple[Condition, ...]
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def outcome(self) -> Outcome:
-        """Refuted where a condition is, else unknown where one is, else proved."""
-        outcomes = {condition.outcome for condition in self.conditions}
-        for outcome in ("refuted", "unknown"):
-            if outcome in outcomes:
-                return cast("Outcome", outcome)
-        return "proved"
-
-    @property
-    def seconds(self) -> float:
-        """How long the conditions took together."""
-        return sum(condition.seconds for condition in self.conditions)
 
 
 @dataclass(frozen=True)
@@ -95,31 +68,35 @@ class Satisfied:
 
 @dataclass(frozen=True)
 class Proof:
-    """All that the prover says of a system; `firing` is by action."""
+    """All that the prover says of a system; `firing` is by action, `counters` are the ghosts."""
 
     system: str
     start: Satisfied
     invariants: tuple[InvariantProof, ...]
     firing: dict[str, Satisfied]
+    counters: tuple[InvariantProof, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether all is proved, and neither by contradiction nor for want of possible actions."""
         possible = all(s.outcome == "fires" for s in (self.start, *self.firing.values()))
-        return possible and all(proof.outcome == "proved" for proof in self.invariants)
+        stated = (*self.invariants, *self.counters)
+        return possible and all(proof.outcome == "proved" for proof in stated)
 
 
 def prove(system: System, *, report: Callable[[InvariantProof], None] | None = None) -> Proof:
     """Ask everything about a system; `report` is called with each invariant as it is decided."""
-    proofs = []
-    for statement in system.invariants:
-        proofs.append(prove_invariant(system, statement))
+
+    def reported(proof: InvariantProof) -> InvariantProof:
         if report:
-            report(proofs[-1])
+            report(proof)
+        return proof
+
     return Proof(
         system=system.name,
+        invariants=tuple(reported(prove_invariant(system, each)) for each in system.invariants),
+        counters=tuple(reported(prove_counter(system, ghost)) for ghost in system.ghosts),
         start=initial_state_exists(system),
-        invariants=tuple(proofs),
         firing={action.name: can_fire(system, action) for action in system.actions},
     )
 
@@ -128,7 +105,19 @@ def prove_invariant(system: System, statement: Statement) -> InvariantProof:
     """Return whether an invariant holds initially and is kept by each action."""
     conditions = [_initiation(system, statement)]
     conditions += [_induction(system, statement, action) for action in system.actions]
-    return InvariantProof(statement.name, tuple(conditions))
+    read = _symbols(statement.term)
+    assumptions = [
+        *(ghost.assumption for ghost in system.ghosts if ghost.symbol in read),
+        *(a.text for a in _supposed(system, read)),
+    ]
+    return InvariantProof(statement.name, tuple(conditions), tuple(dict.fromkeys(assumptions)))
+
+
+def _supposed(system: System, read: set[Symbol]) -> Iterator[Assumed]:
+    """Yield what the actions that change one of the symbols are assumed to be taken under."""
+    for action in system.actions:
+        if action.updates.keys() & read:
+            yield from action.assumptions
 
 
 def can_fire(system: System, action: Action) -> Satisfied:
@@ -157,7 +146,7 @@ def _initiation(system: System, statement: Statement) -> Condition:
 def _induction(system: System, statement: Statement, action: Action) -> Condition:
     if not action.updates.keys() & _symbols(statement.term):
         return Condition(action.name, "proved", 0.0)
-    premises = [*assumed(system), action.guard]
+    premises = [*assumed(system), *taken(action)]
     broken = negation(after(statement.term, action.updates))
     return _decided(system, [*premises, broken], statement, action)
 

@@ -107,6 +107,11 @@ def assumed(system: System) -> list[Bool]:
     return [statement.term for statement in (*system.axioms, *system.invariants)]
 
 
+def taken(action: Action) -> list[Bool]:
+    """Return what holds where the action is taken, and what is assumed there."""
+    return [action.guard, *(assumption.term for assumption in action.assumptions)]
+
+
 def after(term: Bool, updates: Mapping[Symbol, Function]) -> Bool:
     """Return what the term says of the state after the updates."""
     return substitute(term, {}, dict(updates))

@@ -19,11 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from brokerproof.models.language.model import Model
+from brokerproof.models.language.model import Model, SetOf
 from brokerproof.models.language.questions import Outcome
+from brokerproof.models.language.rewriting import Function
 from brokerproof.models.language.terms import Bool, Sort, Term, show
 from brokerproof.models.language.traces import Step
+
+Argument: TypeAlias = Term | SetOf[Any] | Function | Callable[..., Bool]
+"""An element, or a set: as a parameter, as a function of its elements, or as a traced one."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +36,29 @@ class Witness:
     """The abstract action that a concrete step is, and its arguments; unnamed, a stutter."""
 
     action: str
-    arguments: tuple[Term, ...]
+    arguments: tuple[Argument, ...]
 
     def __str__(self) -> str:
         """Return the witness in one line."""
-        return (
-            f"{self.action}({', '.join(map(show, self.arguments))})" if self.action else "a stutter"
-        )
+        if not self.action:
+            return "a stutter"
+        return f"{self.action}({', '.join(map(_shown, self.arguments))})"
 
 
-def does(action: str, *arguments: Term) -> Witness:
-    """Return the witness: the abstract action of that name with these arguments."""
+def _shown(argument: Argument) -> str:
+    if isinstance(argument, Term):
+        return show(argument)
+    if isinstance(argument, Function):
+        return f"{{{', '.join(map(show, argument.parameters))}: {show(argument.body)}}}"
+    return "a set"
+
+
+def does(action: str, *arguments: Argument) -> Witness:
+    """Return the witness: the abstract action of that name with these arguments.
+
+    A set is given as a set parameter of the concrete action, or as a function that says of an
+    element whether it is in the set.
+    """
     return Witness(action, arguments)
 
 
@@ -103,7 +120,8 @@ class Answer:
 class RefinementProof:
     """All answers; an action is "" where the answer is about the start and the rigid things.
 
-    `witnesses` are in words by action, `left_out` in pairs of label and reason.
+    `witnesses` are in words by action, `left_out` in pairs of label and reason, and `never` are the
+    abstract steps that no concrete one is.
     """
 
     name: str
@@ -112,6 +130,7 @@ class RefinementProof:
     assumptions: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
     seconds: float = field(compare=False)
+    never: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:

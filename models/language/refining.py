@@ -10,7 +10,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, TypeAlias, cast
 
 import z3
 
@@ -24,12 +24,12 @@ from brokerproof.models.language.model import (
     ModelError,
     Order,
     Relation,
+    SetOf,
     System,
-    _run,
+    run,
     trace,
 )
-from brokerproof.models.language.plain import PlainReading
-from brokerproof.models.language.prover import prove_invariant
+from brokerproof.models.language.prover import Firing, can_fire, prove_invariant
 from brokerproof.models.language.questions import (
     STEPS_FIRST,
     Outcome,
@@ -37,9 +37,11 @@ from brokerproof.models.language.questions import (
     asked,
     assumed,
     decided,
+    taken,
 )
 from brokerproof.models.language.refinement import (
     Answer,
+    Argument,
     Refinement,
     RefinementProof,
     Witness,
@@ -60,8 +62,14 @@ from brokerproof.models.language.terms import (
     quantify,
     read,
 )
-from brokerproof.models.language.traces import Step
 from brokerproof.models.language.witness import Question
+
+Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
+"""What abstract variables, and the symbols of abstract set parameters, stand for."""
+
+FIRING: dict[Firing, Outcome] = {"fires": "proved", "never": "refuted", "unknown": "unknown"}
+"""What it says of an action's obligations that it can happen, since guards that exclude each other
+prove everything."""
 
 SIZES = (2, 3)
 """How many elements of each family the quick search for a broken obligation tries."""
@@ -79,7 +87,8 @@ def prove_refinement(
         name=refinement.name,
         answers=tuple(answers),
         witnesses={action: str(witness) for action, witness in bound.witnesses.items()},
-        assumptions=tuple(each.text for each in refinement.assumptions.values()),
+        assumptions=bound.assumptions,
+        never=bound.never,
         left_out=tuple((each.label, each.reason) for each in refinement.left_out),
         seconds=time.perf_counter() - started,
     )
@@ -98,14 +107,14 @@ class _Obligation:
 class Bound:
     """A refinement with both models traced and the abstract terms read as concrete ones."""
 
-    def __init__(self, refinement: Refinement) -> None:
+    def __init__(self, refinement: Refinement, abstract: System | None = None) -> None:
         self.refinement = refinement
-        self.abstract = trace(refinement.abstract)
+        self.abstract = abstract or trace(refinement.abstract)
         self.raw = trace(refinement.remembering)
         self._model = _instance(refinement.remembering)
         self._definitions = {s: self._definition(s) for s in self.abstract.symbols}
         self.witnesses = {a.name: self._witness(a) for a in self.raw.actions}
-        self.system = self._remembering(self.raw.actions)
+        self.system = self._remembering(self.raw)
 
     @property
     def concrete(self) -> System:
@@ -123,67 +132,89 @@ class Bound:
             families=alone.families,
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the refinement assumes of its steps, and what they assume themselves."""
+        own = [assumed.text for action in self.system.actions for assumed in action.assumptions]
+        return (*(each.text for each in self.refinement.assumptions.values()), *own)
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The abstract steps that no concrete step is."""
+        taken = {witness.action for witness in self.witnesses.values()}
+        return tuple(a.name for a in self.abstract.actions if a.name not in taken)
+
     def answers(self, action: str) -> Iterator[Answer]:
         """Decide the obligations of an action or, for "", those of the start and the history."""
         if action:
             step = self.system.action(action)
+            possible = can_fire(self.system, step)
+            yield Answer("it can happen", action, FIRING[possible.outcome], possible.reason)
             yield from (self._answer(step, each) for each in self._obligations(step))
             return
-        yield from self._about_the_start()
+        axioms = [statement.term for statement in self.system.axioms]
+        for each in self._about_the_start(self.system):
+            yield Answer(each.name, "", decided(self.system, [*axioms, each.broken]).outcome)
         for statement in self.system.invariants:
             proof = prove_invariant(self.system, statement)
             bad = next((c for c in proof.conditions if c.outcome != "proved"), None)
             where = f"by {bad.action or 'the start'}" if bad else ""
             yield Answer(statement.name, "", proof.outcome, where, bad.witness if bad else ())
 
-    def broken_by(self, original: Action, changed: Action) -> tuple[str, ...]:
-        """Return what is not proved any more where a concrete action is replaced by another."""
-        actions = tuple(
-            changed if action.name == original.name else action for action in self.raw.actions
+    def broken_by(self, changed: System) -> tuple[str, ...]:
+        """Return what is not proved any more where the concrete model is replaced by another."""
+        dropped = {a.name for a in self.concrete.axioms} - {a.name for a in changed.axioms}
+        raw = dataclasses.replace(
+            self.raw,
+            actions=changed.actions,
+            initial=self.raw.initial | changed.initial,
+            axioms=tuple(a for a in self.raw.axioms if a.name not in dropped),
         )
-        system = self._remembering(actions)
-        action = system.action(changed.name)
-        obligations = [
-            *((each.name, each.unless & each.broken) for each in self._obligations(action)),
-            *(
-                (statement.name, negation(after(statement.term, action.updates)))
-                for statement in system.invariants
-            ),
-        ]
-        premises = [*assumed(system), action.guard]
-        for size in SIZES:
-            question = Question(system, dict.fromkeys(families(system), size), action)
-            if (
-                question.asked([*premises, disjunction(b for _, b in obligations)], STEPS_FIRST)[0]
-                != z3.sat
-            ):
-                continue
-            return tuple(
-                name
-                for name, broken in obligations
-                if Question(system, dict.fromkeys(families(system), size), action).asked(
-                    [*premises, broken], STEPS_FIRST
-                )[0]
-                == z3.sat
-            )
-        return tuple(
-            name
-            for name, broken in obligations
-            if asked(system, [*premises, broken], STEPS_FIRST)[0] != z3.unsat
-        )
+        system = self._remembering(raw)
+        starts = bool(dropped) or changed.initial != self.concrete.initial
+        others = [a.name for a in raw.actions if dropped or self.raw.action(a.name) is not a]
+        return self._broken(system, others, starts=starts)
 
-    def _about_the_start(self) -> Iterator[Answer]:
-        axioms = [statement.term for statement in self.system.axioms]
+    def broken_above(self, changed: System) -> tuple[str, ...]:
+        """Return what is not proved any more where the abstract model is replaced by another."""
+        above = Bound(self.refinement, changed)
+        others = [
+            name
+            for name, witness in self.witnesses.items()
+            if witness.action
+            and self.abstract.action(witness.action) is not changed.action(witness.action)
+        ]
+        starts = changed.initial != self.abstract.initial
+        return above._broken(above.system, others, starts=starts)
+
+    def _broken(self, system: System, actions: list[str], *, starts: bool) -> tuple[str, ...]:
+        """Return what is not proved of the start, if asked for, and of some actions."""
+        broken: tuple[str, ...] = ()
+        if starts:
+            claims = [
+                *((each.name, each.broken) for each in self._about_the_start(system)),
+                *((s.name, negation(after(s.term, system.initial))) for s in system.invariants),
+            ]
+            broken += _refuted(system, None, [s.term for s in system.axioms], claims)
+        for action in map(system.action, actions):
+            claims = [
+                *((each.name, each.unless & each.broken) for each in self._obligations(action)),
+                *((s.name, negation(after(s.term, action.updates))) for s in system.invariants),
+            ]
+            broken += _refuted(system, action, [*assumed(system), *taken(action)], claims)
+        return tuple(dict.fromkeys(broken))
+
+    def _about_the_start(self, system: System) -> Iterator[_Obligation]:
         for statement in self.abstract.axioms:
             broken = negation(cast("Bool", self._translated(statement.term, {})))
-            yield _plainly(statement.name, decided(self.system, [*axioms, broken]).outcome)
+            yield _Obligation(statement.name, broken)
         for symbol, function in self.abstract.initial.items():
             if any(
                 part.op == "read" and part.payload is symbol for part in subterms(function.body)
             ):
                 continue  # It starts as anything.
-            broken = self._made_different(symbol, self.system.initial, function, {})
-            yield _plainly(f"{symbol} initially", decided(self.system, [*axioms, broken]).outcome)
+            broken = self._made_different(symbol, system.initial, function, {})
+            yield _Obligation(f"{symbol} initially", broken)
 
     def _obligations(self, action: Action) -> Iterator[_Obligation]:
         witness = self.witnesses[action.name]
@@ -194,7 +225,7 @@ class Bound:
                 )
             return
         does = self.abstract.action(witness.action)
-        variables = dict(zip(_parameters(does), witness.arguments, strict=True))
+        variables = self._bindings(does, witness)
         left_out = {each.label: each for each in self.refinement.left_out}
         for place, guard in enumerate(does.guards):
             broken = negation(cast("Bool", self._translated(guard.term, variables)))
@@ -211,7 +242,7 @@ class Bound:
             yield _Obligation(f"{symbol}", broken)
 
     def _answer(self, action: Action, obligation: _Obligation) -> Answer:
-        premises = [*assumed(self.system), action.guard]
+        premises = [*assumed(self.system), *taken(action)]
         found = decided(self.system, [*premises, obligation.unless, obligation.broken], action)
         if found.outcome == "proved" and obligation.reason:
             elsewhere = decided(self.system, [*premises, obligation.broken], action)
@@ -219,7 +250,7 @@ class Bound:
                 return Answer(
                     obligation.name, action.name, "refuted", "left out in vain: it is kept"
                 )
-        witness = _shown(self.system, found.question) if found.question else ()
+        witness = found.question.shown() if found.question and found.question.action else ()
         return Answer(obligation.name, action.name, found.outcome, found.reason, witness)
 
     def _made_different(
@@ -227,7 +258,7 @@ class Bound:
         symbol: Symbol,
         concrete: Mapping[Symbol, Function],
         abstract: Function | None,
-        variables: dict[Term, Term],
+        variables: Bindings,
     ) -> Bool:
         """Return that an abstract symbol, read afterwards, is not what its update makes of it."""
         definition = self._definitions[symbol]
@@ -240,9 +271,9 @@ class Bound:
             wanted = self._translated(abstract.body, inner)
         return quantify("exists", places, negation(equal(reached, wanted)))
 
-    def _remembering(self, actions: tuple[Action, ...]) -> System:
+    def _remembering(self, raw: System) -> System:
         """Return the system in which each action also changes the history, as its witness does."""
-        return dataclasses.replace(self.raw, actions=tuple(map(self._with_history, actions)))
+        return dataclasses.replace(raw, actions=tuple(map(self._with_history, raw.actions)))
 
     def _with_history(self, action: Action) -> Action:
         witness = self.witnesses[action.name]
@@ -251,7 +282,7 @@ class Bound:
             guards.append(Guard("", self._condition(assumption.term, action.parameters)))
         if witness.action:
             does = self.abstract.action(witness.action)
-            variables = dict(zip(_parameters(does), witness.arguments, strict=True))
+            variables = self._bindings(does, witness)
             for symbol, function in does.updates.items():
                 followed = self._history_of(symbol)
                 if followed is not None:
@@ -280,44 +311,69 @@ class Bound:
             raise ModelError(f"{self.refinement.name}: {symbol} is not defined") from None
 
     def _witness(self, action: Action) -> Witness:
+        """Return the witness of an action, its sets as functions of the concrete state."""
         give = self.refinement.witnesses.get(action.name)
         if give is None:
             raise ModelError(f"{self.refinement.name}: {action.name} has no witness")
-        with _run(self.refinement.remembering.symbols_):
-            return give(self._model, *action.parameters)
+        with run(self.refinement.remembering.symbols_):
+            given = give(self._model, *map(seen, action.parameters))
+            if not given.action:
+                return given
+            parameters = self.abstract.action(given.action).parameters
+            if len(parameters) != len(given.arguments):
+                wanted = f"{given.action} takes {len(parameters)} arguments"
+                raise ModelError(f"{self.refinement.name}: {action.name}: {wanted}")
+            pairs = zip(parameters, given.arguments, strict=True)
+            return Witness(given.action, tuple(self._argument(*pair) for pair in pairs))
+
+    def _argument(self, parameter: Term | Symbol, given: Argument) -> Term | Function:
+        if isinstance(parameter, Term):
+            return lift(given, self._sort(type(parameter)))
+        places = tuple(fresh(self._sort(sort), "e") for sort in parameter.domain)
+        member = given.__getitem__ if isinstance(given, SetOf) else given
+        if not callable(member):
+            raise ModelError(f"{parameter} is a set: give a set or a function of its elements")
+        return Function(places, lift(member(*places), Bool))
+
+    def _bindings(self, does: Action, witness: Witness) -> Bindings:
+        """Return what the parameters of an abstract action stand for."""
+        return cast("Bindings", dict(zip(does.parameters, witness.arguments, strict=True)))
 
     def _condition(self, function: Callable[..., Bool], arguments: tuple[object, ...]) -> Bool:
-        return cast("Bool", self._traced(function, arguments, Bool))
+        return cast("Bool", self._traced(function, tuple(map(seen, arguments)), Bool))
 
     def _traced(
         self, function: Callable[..., Term], arguments: tuple[object, ...], sort: Sort
     ) -> Term:
-        with _run(self.refinement.remembering.symbols_):
+        with run(self.refinement.remembering.symbols_):
             return lift(function(self._model, *arguments), sort)
 
     def _sort(self, sort: Sort) -> Sort:
         return self.refinement.families.get(sort, sort)
 
-    def _translated(self, term: Term, variables: dict[Term, Term]) -> Term:
+    def _translated(self, term: Term, variables: Bindings) -> Term:
         """Return an abstract term as one of the concrete state."""
         if term.op == "variable":
-            return variables[term]
+            return cast("Term", variables[term])
         if term.op in ("forall", "exists"):
             bound = cast("tuple[Term, ...]", term.payload)
-            renamed = {v: fresh(self._sort(type(v)), v.payload[0]) for v in bound}  # type: ignore[index]
-            body = cast("Bool", self._translated(term.args[0], variables | renamed))
-            return quantify(cast("Literal['forall']", term.op), tuple(renamed.values()), body)
+            places = tuple(fresh(self._sort(type(v)), v.payload[0]) for v in bound)  # type: ignore[index]
+            inner = variables | cast("Bindings", dict(zip(bound, places, strict=True)))
+            body = cast("Bool", self._translated(term.args[0], inner))
+            return quantify(cast("Literal['forall']", term.op), places, body)
         args = tuple(self._translated(arg, variables) for arg in term.args)
         if term.op == "read":
-            return self._definitions[cast("Symbol", term.payload)].at(*args)
+            symbol = cast("Symbol", term.payload)
+            given = variables.get(symbol) or self._definitions[symbol]
+            return cast("Function", given).at(*args)
         return rebuild(term, args)
 
 
-def _parameters(action: Action) -> tuple[Term, ...]:
-    terms = tuple(parameter for parameter in action.parameters if isinstance(parameter, Term))
-    if len(terms) != len(action.parameters):
-        raise ModelError(f"{action.name} has a set parameter: a witness cannot give it yet")
-    return terms
+def seen(argument: object) -> object:
+    """Return a parameter as the functions of a refinement see it: a set as one to be indexed."""
+    if isinstance(argument, Symbol):
+        return SetOf(argument)
+    return argument.at if isinstance(argument, Function) else argument
 
 
 def _instance(model: type[Model]) -> Model:
@@ -337,16 +393,24 @@ def _instance(model: type[Model]) -> Model:
     return instance
 
 
-def _plainly(name: str, outcome: Outcome) -> Answer:
-    return Answer(name, "", outcome)
+def _refuted(
+    system: System, action: Action | None, premises: list[Bool], claims: list[tuple[str, Bool]]
+) -> tuple[str, ...]:
+    """Return the names of the claims that are broken, in the smallest scope where one is.
 
+    A claim that no small scope breaks, and that is not proved either, is no longer kept.
+    """
+    for size in SIZES:
+        sizes = dict.fromkeys(families(system), size)
 
-def _shown(system: System, question: Question) -> tuple[Step, ...]:
-    """Return the state and the step that Z3 has found, the step confirmed to be possible."""
-    if question.action is None:
-        return ()
-    plain = PlainReading(system, question.scope)
-    name, state, arguments = question.action.name, question.state(), question.arguments()
-    assert plain.enabled(name, state, arguments), "Z3 and the plain reading disagree"
-    following = plain.step(name, state, arguments)
-    return (question.step("", (), state), question.step(name, arguments, following))
+        def is_possible(broken: Bool, sizes: dict[Sort, int] = sizes) -> bool:
+            question = Question(system, sizes, action)
+            return bool(question.asked([*premises, broken], STEPS_FIRST)[0] == z3.sat)
+
+        if is_possible(disjunction(broken for _, broken in claims)):
+            return tuple(name for name, broken in claims if is_possible(broken))
+    return tuple(
+        name
+        for name, broken in claims
+        if asked(system, [*premises, broken], STEPS_FIRST)[0] != z3.unsat
+    )

@@ -66,6 +66,9 @@ def _of_formulas(system: System) -> Iterator[Arrow]:
         for guard in action.guards:
             what = f"{guard.label or 'the guard'} of {action.name} alternates"
             yield from _alternations(guard.term, what, positive=True, above=())
+        for assumption in action.assumptions:
+            what = f"the least element that {action.name} assumes alternates"
+            yield from _alternations(assumption.term, what, positive=True, above=())
 
 
 def _alternations(

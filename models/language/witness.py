@@ -115,6 +115,17 @@ class Question:
         assert names, "Z3 and the plain reading disagree"
         return tuple(names), steps
 
+    def shown(self) -> tuple[Step, ...]:
+        """Return the state that Z3 has found and the step from there, or the first state alone."""
+        plain = PlainReading(self.system, self.scope)
+        state = self.state()
+        if self.action is None:
+            return (self.step("", (), plain.initial_state(state)),)
+        name, arguments = self.action.name, self.arguments()
+        assert plain.enabled(name, state, arguments), "Z3 and the plain reading disagree"
+        following = plain.step(name, state, arguments)
+        return (self.step("", (), state), self.step(name, arguments, following))
+
     def state(self) -> State:
         """Return the state that Z3 has found."""
         return tuple(self._value(cell) for cell in self._cells)

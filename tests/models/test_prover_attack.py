@@ -29,7 +29,7 @@ from brokerproof.models.language.cache import Cache, canonical
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.mutants import mutants
 from brokerproof.models.language.scope import Scope
-from brokerproof.models.pointer_queue import PointerQueue
+from brokerproof.models.pointer_queue_progress import ProgressingQueue
 from tests.faults.catalogue import faults
 
 
@@ -118,7 +118,7 @@ def test_reasons_make_it_complete_and_idle_ones_are_told() -> None:
 
 
 def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
-    for name, model in (("contract", Contract), ("pointer-queue", PointerQueue)):
+    for name, model in (("contract", Contract), ("pointer-queue", ProgressingQueue)):
         names = [mutant.name for mutant in mutants(trace(model))]
         assert len(set(names)) == len(names)
         assert set(survivors.SURVIVORS[name]) <= set(names)

@@ -6,12 +6,14 @@ import dataclasses
 
 import pytest
 
+from brokerproof.checks.proof_lines import refinement_lines
 from brokerproof.models import contract, swaps
 from brokerproof.models.contract import Contract
-from brokerproof.models.language import FALSE, Bool, ite
+from brokerproof.models.language import FALSE, Bool, action, forall, ite, require
 from brokerproof.models.language.commutation import commute
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.refinement import (
+    Assumption,
     LeftOut,
     Refinement,
     RefinementProof,
@@ -21,6 +23,7 @@ from brokerproof.models.language.refinement import (
 )
 from brokerproof.models.language.refining import prove_refinement
 from brokerproof.models.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.pointer_queue_progress import Channel
 from brokerproof.models.pointer_queue_refines_contract import (
     POINTER_QUEUE_REFINES_CONTRACT as GOOD,
 )
@@ -38,11 +41,13 @@ def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], Refinem
 def test_the_pointer_queue_refines_the_contract() -> None:
     proof = prove_refinement(GOOD)
     assert proof.complete
-    assert [label for label, _ in proof.left_out] == [
-        "browser-never-rewound",
-        "browser-once-by-priority",
-    ]
-    assert len(proof.assumptions) == 2
+    assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
+    assert [text.partition(":")[0] for text in proof.assumptions[2:]] == ["least", "least"]
+    assert len(proof.assumptions) == 4
+    assert proof.never == ("reject", "settle_again", "rest", "census")
+    lines = list(refinement_lines(proof))
+    assert "    never taken: reject, settle_again, rest, census" in lines
+    assert f"    assuming {proof.assumptions[-1]}" in lines
 
 
 def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
@@ -98,6 +103,104 @@ def test_without_the_assumption_about_arrivals_browsers_are_in_disorder() -> Non
     }
     found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "")
     assert ("", "nothing-overtakes-first-in-first-out") in found
+
+
+class Unforgiving(Contract):
+    """A contract in which an arrival leaves behind what was behind a browser's place."""
+
+    @action
+    def publish(self, entry: contract.Entry) -> None:
+        """Let what is from the arrival on be repeated, and stay behind all the same."""
+        require(self.status[entry] == contract.Status.ABSENT)
+        self.status[entry] = contract.Status.AVAILABLE
+        self.may_repeat = self.may_repeat.map(
+            lambda c, f, old: (
+                old
+                | (
+                    ((f == entry) | self.before(entry, f))
+                    & ~self.fifo[self.home[f]]
+                    & self.consuming[c]
+                )
+            )
+        )
+
+
+def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> None:
+    found = refuted(dataclasses.replace(GOOD, abstract=Unforgiving), "")
+    assert set(found) == {("", "what-is-behind-was-passed")}
+    [lost] = [a for a in next(iter(found.values())).answers if a.outcome != "proved"]
+    assert [step.action for step in lost.witness] == ["", "insert"]
+
+
+class Hasty(RememberingQueue):
+    """A queue that says it is at rest, or that there is nothing, whenever it likes."""
+
+    @action
+    def come_to_rest(self) -> None:
+        """Say so at any time."""
+
+    @action
+    def find_nothing(self, who: Subscription) -> None:
+        """Say so although there may be a candidate."""
+        require(self.active[who] & ~self.browser[who])
+
+
+class WithoutLeast(RememberingQueue):
+    """A queue that may have something ahead and yet no first thing ahead."""
+
+    @action
+    def find_nothing(self, who: Subscription) -> None:
+        """There is no candidate."""
+        require(self.active[who] & ~self.browser[who])
+        require(forall(Entry, lambda e: ~self.candidate(who, e)))
+
+
+class Abandoning(RememberingQueue):
+    """A queue that takes nobody back to what a closed channel held."""
+
+    @action
+    def close_channel(self, which: Channel, first: Entry) -> None:
+        """Release everything, and leave the pointers where they are."""
+        require(self.goes_back(which, first))
+        self.status = self.status.map(
+            lambda e, old: ite(self.goes_back(which, e), Status.AVAILABLE, old)
+        )
+        self._leave(which)
+
+
+def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
+    hasty = dataclasses.replace(GOOD, remembering=Hasty)
+    found = refuted(hasty, "come_to_rest", "find_nothing")
+    assert set(found) == {
+        ("come_to_rest", "quiescence"),
+        ("come_to_rest", "browser-sees-all"),
+        ("find_nothing", "get-finds"),
+    }
+    answers = next(iter(found.values())).answers
+    assert {a.outcome for a in answers if (a.action, a.name) in found} == {"refuted"}
+
+
+def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("brokerproof.models.language.questions.STEPS_MAX", 3_000_000)
+    found = refuted(dataclasses.replace(GOOD, remembering=WithoutLeast), "find_nothing")
+    assert set(found) == {("find_nothing", "get-finds")}
+    [answer] = [a for p in found.values() for a in p.answers if a.outcome != "proved"]
+    assert not answer.witness
+    assert answer.reason.startswith("no refutation with up to 5 elements")
+
+
+def test_a_closed_channel_takes_back_whoever_passed_what_it_held() -> None:
+    found = refuted(dataclasses.replace(GOOD, remembering=Abandoning), "")
+    assert ("", "pointer-passes-nothing-of-interest") in found
+
+
+def test_a_step_that_its_assumption_excludes_is_told() -> None:
+    never = Assumption("that nobody subscribes", lambda queue, who: queue.active[who])
+    assumptions = {**GOOD.assumptions, "subscribe": never}
+    found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "subscribe")
+    assert set(found) == {("subscribe", "it can happen")}
 
 
 @pytest.mark.parametrize(("second", "where", "side"), swaps.SWAPPED)
