@@ -23,7 +23,7 @@ from brokerproof.models.language.scope import Cell, Scope
 from brokerproof.models.language.terms import FALSE, Bool, Int, ModelError, Term, is_constant
 
 SIGNS: Mapping[str, str] = MappingProxyType(
-    {"and": "&", "or": "|", "not": "!", "equal": "==", "less": "<", "add": "+"}
+    {"and": "&", "or": "|", "not": "!", "equal": "==", "less": "<", "add": "+", "subtract": "-"}
 )
 """How operators are printed."""
 
@@ -184,7 +184,7 @@ class CText:
                 return self._lattice(term, sign)
             case "not":
                 return f"{sign}{self._text(term.args[0])}"
-            case "equal" | "less" | "add":
+            case "equal" | "less" | "add" | "subtract":
                 return f" {sign} ".join(map(self._text, term.args))
             case "ite":
                 test, then, other = map(self._text, term.args)

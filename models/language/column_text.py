@@ -34,7 +34,7 @@ WORDS_MAX = 4
 """A scope with larger states has more of them than anybody can visit."""
 
 SIGNS: Mapping[str, str] = MappingProxyType(
-    {"and": "&", "or": "|", "not": "~", "equal": "==", "less": "<", "add": "+"}
+    {"and": "&", "or": "|", "not": "~", "equal": "==", "less": "<", "add": "+", "subtract": "-"}
 )
 """How operators are printed."""
 
@@ -217,7 +217,7 @@ class ColumnText:
                 text = self._cell(term)
             case "not":
                 text = f"{sign}{args[0]}"
-            case "and" | "or" | "equal" | "less" | "add":
+            case "and" | "or" | "equal" | "less" | "add" | "subtract":
                 text = f"{args[0]} {sign} {args[1]}"
             case "ite":
                 text = f"np.where({', '.join(args)})"

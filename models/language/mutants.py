@@ -196,7 +196,7 @@ def _here(term: Term, direction: Direction) -> Iterator[Variant]:
             test, then, otherwise = term.args
             yield Variant(f"{show(then)} always, not only if {short(test)}", then)
             yield Variant(f"{show(otherwise)} even if {short(test)}", otherwise)
-        case "add":
+        case "add" | "subtract":
             yield Variant(f"{show(term)} without {show(term.args[1])}", term.args[0])
         case "constant" if direction == "any":
             for other in _other_values(term):

@@ -25,7 +25,7 @@ DomainText: TypeAlias = Callable[[Sort], str]
 """From a sort to the text of what a quantifier over it iterates."""
 
 
-_SIGNS = {"and": "and", "or": "or", "less": "<", "add": "+"}
+_SIGNS = {"and": "and", "or": "or", "less": "<", "add": "+", "subtract": "-"}
 
 
 class PythonText:
@@ -80,7 +80,7 @@ class PythonText:
                 # The sides are in the order of their making; the text is not to depend on it.
                 sides = sorted((arg.op == "constant", self._text(arg)) for arg in term.args)
                 text = f"({sides[0][1]} == {sides[1][1]})"
-            case "and" | "or" | "less" | "add":
+            case "and" | "or" | "less" | "add" | "subtract":
                 text = f"({f' {_SIGNS[term.op]} '.join(self._texts(term))})"
         return text
 

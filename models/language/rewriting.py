@@ -26,6 +26,7 @@ from brokerproof.models.language.terms import (
     negation,
     quantify,
     read,
+    subtract,
 )
 
 T = TypeVar("T", bound=Term)
@@ -100,6 +101,8 @@ def rebuild(old: Term, args: tuple[Term, ...]) -> Term:
             return less(cast("Int", args[0]), cast("Int", args[1]))
         case "add":
             return add(cast("Int", args[0]), cast("Int", args[1]))
+        case "subtract":
+            return subtract(cast("Int", args[0]), cast("Int", args[1]))
         case "read":
             return read(cast("Symbol", old.payload), args)
         case _:

@@ -29,6 +29,7 @@ Op: TypeAlias = Literal[
     "equal",
     "less",
     "add",
+    "subtract",
     "forall",  # payload: the bound variables; args: the body
     "exists",
 ]
@@ -102,8 +103,8 @@ class Int(Term):
 
     __radd__ = __add__
 
-    def __sub__(self, other: int) -> Int:
-        return add(self, integer(-other))
+    def __sub__(self, other: Int | int) -> Int:
+        return subtract(self, lift(other, Int))
 
     def __lt__(self, other: Int | int) -> Bool:
         return less(self, lift(other, Int))
@@ -329,6 +330,13 @@ def add(left: Int, right: Int) -> Int:
     return _intern(Int, "add", (left, right))
 
 
+def subtract(left: Int, right: Int) -> Int:
+    """Return the difference."""
+    if is_constant(right):
+        return add(left, integer(-cast("int", right.payload)))
+    return integer(0) if left is right else _intern(Int, "subtract", (left, right))
+
+
 def read(symbol: Symbol, indices: tuple[Term, ...]) -> Term:
     """Return the value of a symbol at the given indices."""
     if len(indices) != len(symbol.domain):
@@ -383,6 +391,16 @@ def free_variables(term: Term) -> frozenset[Term]:
     return term._free  # noqa: SLF001
 
 
+_SHOWN = {
+    "and": " & ",
+    "or": " | ",
+    "equal": " = ",
+    "less": " < ",
+    "add": " + ",
+    "subtract": " - ",
+}
+
+
 def show(term: Term) -> str:
     """Return the term as a person would write it."""
     match term.op:
@@ -409,5 +427,4 @@ def show(term: Term) -> str:
             test, then, otherwise = map(show, term.args)
             return f"({then} if {test} else {otherwise})"
         case _:
-            sign = {"and": " & ", "or": " | ", "equal": " = ", "less": " < ", "add": " + "}
-            return f"({sign[term.op].join(map(show, term.args))})"
+            return f"({_SHOWN[term.op].join(map(show, term.args))})"

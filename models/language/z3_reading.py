@@ -105,6 +105,8 @@ class Z3Reading:
                 return args[0] < args[1]
             case "add":
                 return args[0] + args[1]
+            case "subtract":
+                return args[0] - args[1]
             case "forall" | "exists":
                 bound = [self.variable(v) for v in cast("tuple[Term, ...]", term.payload)]
                 return (z3.ForAll if term.op == "forall" else z3.Exists)(bound, args[0])

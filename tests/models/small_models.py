@@ -177,3 +177,31 @@ class Shelves(Model):
             exists(Place, lambda p: self.shut[p]),
             exists(Item, Item, lambda i, j: (i != j) & (self.at[i] == self.at[j])),
         )
+
+
+class Scales(Model):
+    """Items are weighed against each other: what one has more is what the other has less."""
+
+    weight: Fixed[Item, Int]
+    more: Map[Item, Int]
+
+    @initial
+    def level(self) -> None:
+        """Nothing is on the scales."""
+        self.more.fill(0)
+
+    @action
+    def weigh(self, item: Item, against: Item) -> None:
+        """Say how much more the item weighs, unless it is the lighter one."""
+        require(self.weight[item] - self.weight[against] >= 0)
+        self.more[item] = self.weight[item] - self.weight[against]
+
+    @invariant("no-more-than-its-weight")
+    def no_more(self) -> Bool:
+        """What an item has more than another is no more than all of it."""
+        return forall(
+            Item,
+            lambda i: implies(
+                forall(Item, lambda j: self.weight[j] >= 0), self.weight[i] - self.more[i] >= 0
+            ),
+        )

@@ -15,7 +15,7 @@ from brokerproof.models.language.model import ModelError, System, trace
 from brokerproof.models.language.plain import PlainReading
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.pointer_queue import Entry, PointerQueue, Subscription
-from tests.models.small_models import Counters, Item, Place, Shelves, Unlimited
+from tests.models.small_models import Counters, Item, Place, Scales, Shelves, Unlimited
 from tests.models.test_explorer import Hopeful, naive
 
 POINTERS = trace(PointerQueue)
@@ -40,6 +40,9 @@ def _compiler() -> None:
         pytest.param(COUNTERS, Scope({Item: 2}, range(4)), id="counters"),
         pytest.param(COUNTERS, Scope({Item: 2}, range(-1, 3)), id="counters-negative"),
         pytest.param(COUNTERS, Scope({Item: 2}, range(300), {"limit": (2, 3)}), id="many-bits"),
+        pytest.param(
+            trace(Scales), Scope({Item: 3}, range(-2, 4), {"weight": (-1, 0, 2)}), id="scales"
+        ),
         pytest.param(SHELVES, Scope({Item: 2, Place: 2}, range(1)), id="shelves"),
         pytest.param(
             SHELVES, Scope({Item: 2, Place: 3}, range(1), {"careful": 1, "hub": 0}), id="shelves-3"

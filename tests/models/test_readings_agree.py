@@ -30,7 +30,7 @@ from brokerproof.models.language.terms import (
 )
 from brokerproof.models.language.z3_reading import Z3Reading, order_laws
 from brokerproof.models.pointer_queue import Entry, PointerQueue, Subscription
-from tests.models.small_models import Counters, Item, Place, Shelves, Unlimited
+from tests.models.small_models import Counters, Item, Place, Scales, Shelves, Unlimited
 
 POINTERS = trace(PointerQueue)
 COUNTERS = trace(Counters)
@@ -44,6 +44,9 @@ SCOPES = [
     pytest.param(COUNTERS, Scope({Item: 3}, range(-1, 2)), id="counters-3-negative"),
     pytest.param(
         COUNTERS, Scope({Item: 2}, range(300), {"limit": (2, 3)}), id="counters-of-many-bits"
+    ),
+    pytest.param(
+        trace(Scales), Scope({Item: 3}, range(-2, 4), {"weight": (-1, 0, 2)}), id="scales-3"
     ),
     pytest.param(SHELVES, Scope({Item: 2, Place: 2}, range(1)), id="shelves-2-2"),
     pytest.param(SHELVES, Scope({Item: 1, Place: 3}, range(1), {"hub": 1}), id="shelves-1-3"),
