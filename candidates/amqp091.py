@@ -49,6 +49,7 @@ from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Error, E
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -56,6 +57,7 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Inspect,
     Operation,
@@ -210,7 +212,7 @@ class Amqp091Candidate:
                 return self._drain()
             case SetCredit():
                 return unsupported("AMQP 0-9-1 cannot change a consumer's window")
-            case Crash() | Restart() | Inspect():
+            case Crash() | Restart() | Inspect() | Flush() | Advance():
                 return unsupported(f"no {name_of(operation)} over AMQP 0-9-1")
             case Reset():
                 raise AssertionError("a reset is carried out elsewhere")
@@ -251,6 +253,8 @@ class Amqp091Candidate:
         message = operation.message
         if queue is None:
             return _no_queue(operation)
+        if operation.not_before_s is not None or operation.expires_s is not None:
+            return unsupported("no clock that could be moved")
         if (error := claims.unsendable(message)) is not None:
             return error
         sent = amqp.Message(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from brokerproof.spec.answers import Error
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority
+from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority
 
 if TYPE_CHECKING:
     from brokerproof.spec.operations import Consume, Declare
@@ -47,6 +47,8 @@ def unclaimed_queue(operation: Declare) -> Error | None:
     if operation.durable or operation.auto_delete:
         return unsupported("only queues that are neither durable nor auto-delete")
     order = operation.order
+    if not isinstance(order, Fifo | Priority):
+        return unsupported("only queues that are first in first out, or by priority")
     if isinstance(order, Priority) and not 1 <= order.levels <= LEVELS_MAX:
         return unsupported(f"only 1 to {LEVELS_MAX} levels")
     return None
@@ -66,6 +68,8 @@ def unclaimed_consumer(operation: Consume) -> Error | None:
         "selectors": operation.selector is not None,
         "consumer priorities": operation.priority != 0,
         "auto-close": operation.auto_close,
+        "consumers of several queues": bool(operation.queues),
+        "exclusive consumers": operation.exclusive,
     }
     return next((unsupported(f"no {option}") for option, asked in options.items() if asked), None)
 

@@ -31,6 +31,10 @@ NAME_CHARACTERS_MAX = 1024
 _FOREIGN = (Exception, SystemExit)
 
 
+_LOADED: dict[str, tuple[tuple[int, int], ModuleType]] = {}
+"""The files that were loaded, with when they were written: a candidate is made for every run."""
+
+
 def load_python_object(target: str) -> Candidate:
     """Return the candidate that `target` names.
 
@@ -87,6 +91,9 @@ def _load_file(target: str, path: Path) -> ModuleType:
     # Registered under a name of its own, so that a file called queue.py does not replace the
     # library's module, and so that pickle finds the classes of a candidate again.
     whole = str(path.resolve())
+    written = path.stat().st_mtime_ns, path.stat().st_size
+    if whole in _LOADED and _LOADED[whole][0] == written:
+        return _LOADED[whole][1]
     name = f"candidate_file_{path.stem}_{zlib.crc32(whole.encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, whole)
     assert spec is not None
@@ -103,6 +110,7 @@ def _load_file(target: str, path: Path) -> ModuleType:
     except _FOREIGN as error:
         del sys.modules[name]
         raise _failed_import(target, str(path), error) from error
+    _LOADED[whole] = written, module
     return module
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from brokerproof.checks import watchdog
-from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
+from brokerproof.spec.answers import Accepted, Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
 from brokerproof.spec.operations import Operation, Reset, name_of
 
@@ -43,7 +43,7 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
     if not isinstance(answer, Answer):
         return Misbehaviour(f"{name_of(operation)} returned {type(answer).__name__}, not an Answer")
     for event in answer.events:
-        if not isinstance(event, Delivered | ConsumerClosed | QueueDeleted):
+        if not isinstance(event, Delivered | ConsumerClosed | QueueDeleted | Accepted):
             return Misbehaviour(f"{name_of(operation)} told {type(event).__name__}, not an event")
     return answer
 

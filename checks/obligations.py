@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from brokerproof.checks.book import Book
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import PRIORITIES, Fifo
+from brokerproof.spec.messages import PRIORITIES, Priority
 from brokerproof.spec.operations import (
     Acknowledge,
     Cancel,
@@ -50,10 +50,9 @@ def must_succeed(operation: Operation, book: Book) -> bool:
 
 def _declares_what_is_claimed(declare: Declare, claims: Capabilities) -> bool:
     order = declare.order
-    if isinstance(order, Fifo):
-        kind = "fifo" in claims.orders
-    else:
-        kind = "priority" in claims.orders and 1 <= order.levels <= claims.priority_levels
+    kind = order.__struct_config__.tag in claims.orders
+    if isinstance(order, Priority):
+        kind = kind and 1 <= order.levels <= claims.priority_levels
     durable = claims.durable or not declare.durable
     return kind and durable and (claims.auto_delete or not declare.auto_delete)
 
@@ -65,5 +64,7 @@ def _consumes_what_is_claimed(consume: Consume, claims: Capabilities) -> bool:
         (consume.selector is not None, claims.selectors),
         (consume.priority != 0, claims.consumer_priority),
         (consume.auto_close, claims.auto_close),
+        (bool(consume.queues), claims.multi_queue),
+        (consume.exclusive, claims.exclusive),
     )
     return consume.mode in claims.modes and all(claimed for asked, claimed in wanted if asked)

@@ -20,7 +20,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from brokerproof.checks.attribution import TOLD_TOO_LATE, least
-from brokerproof.models.language.pointwise import Blame, Frame, Pointwise, World, merged, sort_key
+from brokerproof.models.language.pointwise import (
+    Blame,
+    Frame,
+    Pointwise,
+    TooManyCases,
+    World,
+    merged,
+    sort_key,
+)
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
@@ -32,10 +40,6 @@ Cases: TypeAlias = frozenset[Case]
 
 CASES_MAX = 256
 """More possible worlds than this are not followed: the rest of the run is inconclusive."""
-
-
-class TooManyCases(Exception):
-    """The observations leave more possibilities open than are followed."""
 
 
 @dataclass(frozen=True)

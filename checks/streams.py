@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from brokerproof.checks.attribution import TOLD_TOO_LATE, least
-from brokerproof.checks.possibilities import Cases, Failure, Rules, Step, TooManyCases
-from brokerproof.models.language.pointwise import Blame, Frame
+from brokerproof.checks.possibilities import Cases, Failure, Rules, Step
+from brokerproof.models.language.pointwise import Blame, Frame, TooManyCases
 
 ORDERS_MAX = 20_000
 """More partial orders than this are not tried: the run is not judged."""

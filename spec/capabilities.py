@@ -9,7 +9,7 @@ import msgspec
 from brokerproof.spec.messages import PriorityMapping
 from brokerproof.spec.operations import ConsumeMode
 
-OrderKind: TypeAlias = Literal["fifo", "priority"]
+OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]
 CreditKind: TypeAlias = Literal["messages", "bytes"]
 ReleasePosition: TypeAlias = Literal["original", "head", "tail"]
 Oversize: TypeAlias = Literal["never", "when_idle"]
@@ -35,6 +35,12 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     oversize: Oversize = "never"
     event_order: EventOrder = "total"
     inspect: bool = False
+    multi_queue: bool = False
+    exclusive: bool = False
+    flush: bool = False
+    clock: bool = False
+    parks: bool = False
+    overlap: bool = False
 
     def __post_init__(self) -> None:
         """Refuse claims that contradict each other, so that no check has to choose between them."""

@@ -33,7 +33,27 @@ class Priority(msgspec.Struct, frozen=True, tag_field="kind", tag="priority"):
     levels: int
 
 
-Order: TypeAlias = Fifo | Priority
+class Sorted(msgspec.Struct, frozen=True, tag_field="kind", tag="sorted"):
+    """By the value of the property `key`, the smallest first; of equals, the first in first out.
+
+    Values of a queue are all strings or all numbers; a message without the property is `refused`.
+    """
+
+    key: str
+
+
+class LastValue(msgspec.Struct, frozen=True, tag_field="kind", tag="last_value"):
+    """First in, first out, but of available messages with equal `key` only the last one stays.
+
+    An arrival drops an available message with the same value of the property, and stands at the
+    tail. What is acquired stays; released, it is dropped if a later one of its value has arrived.
+    A message without the property replaces nothing and is replaced by nothing.
+    """
+
+    key: str
+
+
+Order: TypeAlias = Fifo | Priority | Sorted | LastValue
 PriorityMapping: TypeAlias = Literal["amqp", "clamp"]
 
 
@@ -54,9 +74,6 @@ class Credit(msgspec.Struct, frozen=True):
     bytes: int | None = None
 
 
-UNLIMITED = Credit()
-
-
 def level_of(priority: int, order: Order, mapping: PriorityMapping = "amqp") -> int:
     """Return the level, 0 the lowest, that a message of `priority` has in a queue of `order`.
 
@@ -67,7 +84,7 @@ def level_of(priority: int, order: Order, mapping: PriorityMapping = "amqp") -> 
     >>> [level_of(p, Priority(3)) for p in PRIORITIES]
     [0, 0, 0, 0, 1, 2, 2, 2, 2, 2]
     """
-    if isinstance(order, Fifo):
+    if not isinstance(order, Priority):
         return 0
     top = order.levels - 1
     if mapping == "clamp":

@@ -32,14 +32,24 @@ class Declare(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="de
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="publish"):
-    """Hand over a message; `ok` means that the broker has taken responsibility for it."""
+    """Hand over a message; `ok` means that the broker has taken responsibility for it.
+
+    It is not given to anybody before `not_before_s` seconds, nor from `expires_s` seconds on, of
+    the candidate's own clock, which only `advance` moves.
+    """
 
     queue: str
     message: Message
+    not_before_s: int | None = None
+    expires_s: int | None = None
 
 
 class Consume(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="consume"):
-    """Subscribe; a consumer of mode `browse` neither acquires nor consumes."""
+    """Subscribe; a consumer of mode `browse` neither acquires nor consumes.
+
+    A consumer of several queues names them all in `queues`, the first in `queue` too; for one queue
+    the list is empty. While an `exclusive` consumer is there, its queue takes no other.
+    """
 
     channel: str
     queue: str
@@ -49,6 +59,8 @@ class Consume(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="co
     selector: Selector | None = None
     priority: int = 0
     auto_close: bool = False
+    queues: tuple[str, ...] = ()
+    exclusive: bool = False
 
 
 class SetCredit(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="credit"):
@@ -122,6 +134,18 @@ class Drain(msgspec.Struct, frozen=True, tag_field="op", tag="drain"):
     """Work until nothing more can happen, tell all of it, then answer."""
 
 
+class Flush(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="flush"):
+    """Deliver to one consumer until its credit or the queue ends, then answer."""
+
+    consumer: str
+
+
+class Advance(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="advance"):
+    """Move the candidate's clock."""
+
+    seconds: int
+
+
 class Inspect(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="inspect"):
     """Ask for the optional grey-box view of one queue."""
 
@@ -146,6 +170,8 @@ Operation: TypeAlias = (
     | Crash
     | Restart
     | Drain
+    | Flush
+    | Advance
     | Inspect
 )
 
@@ -158,4 +184,8 @@ def name_of(operation: Operation) -> str:
 def fields_of(operation: Operation) -> dict[str, object]:
     """Return the operation's fields as plain values, without its name."""
     plain = msgspec.to_builtins(operation)
-    return {key: value for key, value in plain.items() if key != "op"}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in plain.items()
+        if key != "op"
+    }

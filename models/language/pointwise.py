@@ -5,7 +5,8 @@ keeps, for each element of one family (the focus: entries), the *set* of local s
 have, and everything else exactly. That is exact as long as a model keeps to one rule, which the
 compilation here enforces: a formula looks at the local state of the element that an action is
 about, and at each other element alone. A guard then restricts each element's set by itself, an
-update maps each by itself, and nothing is lost.
+update maps each by itself, and nothing is lost. A guard that relates several elements (*wide*) is
+asked of certain worlds only: one that is not certain is split into those that it stands for.
 
 What is outside the focus (counters, who subscribes) is exact within a world; where it too is
 uncertain there are several worlds, and `merged` folds those that differ in one element's
@@ -17,6 +18,8 @@ The family sizes are open: elements come as the observer meets them. Their rigid
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -36,6 +39,13 @@ Arguments: TypeAlias = tuple[int, ...]
 Taken: TypeAlias = list[tuple[World, frozenset[str]]]
 
 _NOTHING: frozenset[str] = frozenset()
+
+SPLIT_MAX = 1024
+"""A world that stands for more than so many certain ones is not split."""
+
+
+class TooManyCases(Exception):
+    """The observations leave more possibilities open than are followed."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +220,8 @@ def _take_slowly(
 ) -> tuple[Taken, list[Blame]]:
     """Take an action one guard and one possibility at a time: exact, and it knows the reasons."""
     rest, entries = world
+    if code.wide and frozenset in map(type, entries):
+        return _take_in_each(code, frame, world, at, arguments, tolerated)
     results: Taken = []
     blames: list[Blame] = []
     cases: Iterable[Local | None] = (None,) if at is None else _set_of(entries[at])
@@ -220,6 +232,28 @@ def _take_slowly(
             results.append((after, frozenset(blame)))
         else:
             blames.append({k: v for k, v in blame.items() if k not in tolerated})
+    return results, blames
+
+
+def _take_in_each(
+    code: Compiled,
+    frame: Frame,
+    world: World,
+    at: int | None,
+    arguments: Arguments,
+    tolerated: frozenset[str],
+) -> tuple[Taken, list[Blame]]:
+    """Take an action in each certain world that one stands for."""
+    rest, entries = world
+    possible = [sorted(_set_of(each)) for each in entries]
+    if math.prod(map(len, possible)) > SPLIT_MAX:
+        raise TooManyCases(f"a guard relates what more than {SPLIT_MAX} possible worlds differ in")
+    results: Taken = []
+    blames: list[Blame] = []
+    for certain in itertools.product(*possible):
+        taken, to_blame = _take_slowly(code, frame, (rest, certain), at, arguments, tolerated)
+        results += taken
+        blames += to_blame
     return results, blames
 
 
@@ -237,6 +271,12 @@ def _restrict(
     blame: Blame = {
         label: () for label, holds in code.own if not holds(rows, sizes, rest, own, *arguments)
     }
+    if code.wide:
+        blame |= {
+            label: ()
+            for label, holds in code.wide
+            if not holds(rows, sizes, rest, entries, *arguments)
+        }
     possible = [_set_of(each) for each in entries]
     if at is not None and own is not None:
         possible[at] = frozenset((own,))

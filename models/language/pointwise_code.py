@@ -1,7 +1,8 @@
 """A system compiled for the pointwise reading: each action as a few Python functions.
 
 Owns the printing: which symbol is read where, and the check that makes the reading exact (a formula
-looks at the element that the action is about and at each other one alone). There are two forms of
+looks at the element that the action is about and at each other one alone). A guard that does not
+keep to it is *wide*: it can be asked only where everything is certain. There are two forms of
 the same guards and updates. Where everything is certain, `lawful` and `after` do it all in one call
 each. Where it is not, or where the reason for a refusal is wanted, guards and updates come one by
 one, for one possibility of one element at a time.
@@ -45,6 +46,7 @@ class Compiled:
     focus_at: int | None
     own: tuple[tuple[str, Callable[..., bool]], ...]
     each: tuple[tuple[str, Callable[..., bool]], ...]
+    wide: tuple[tuple[str, Callable[..., bool]], ...]
     situations: tuple[tuple[str, Callable[..., bool]], ...]
     rest: Callable[..., Rest] | None
     mine: Callable[..., Local] | None
@@ -59,9 +61,14 @@ class _Texts:
 
     own: list[tuple[str, str]]
     each: list[tuple[str, str]]
+    wide: list[tuple[str, str]]
     rest: str | None
     mine: str | None
     others: str | None
+
+
+class _RelatesTwo(ModelError):
+    """A formula looks at two elements besides the one that the action is about."""
 
 
 class Compiler:
@@ -98,8 +105,8 @@ class Compiler:
         place = self.local.index(symbol)
         state = {"own": "L", "f": "M"}.get(indices[-1])
         if state is None:
-            raise ModelError(
-                f"{symbol} is read at {indices[-1]}: a formula may look at the element that the "
+            raise _RelatesTwo(
+                f"{symbol} is read at {indices[-1]}: an update may look at the element that the "
                 f"action is about and at one other {self.focus.__name__}, never at two others"
             )
         return (
@@ -138,18 +145,15 @@ class Compiler:
         chosen = PythonText(self._read_chosen, self._domain)
         in_one = ["F", "S", "N", "L", *arguments]
         of_another = ["F", "S", "N", "L", "f", "M", *arguments]
+        of_all = ["F", "S", "N", "E", *arguments]
         return Compiled(
             name=action.name,
             focus_at=focus_at,
             own=tuple((label, _function(in_one, text)) for label, text in texts.own),
             each=tuple((label, _function(of_another, text)) for label, text in texts.each),
+            wide=tuple((label, _function(of_all, text)) for label, text in texts.wide),
             situations=tuple(
-                (
-                    each.label,
-                    _function(
-                        ["F", "S", "N", "E", *arguments], chosen.expression(each.term, names)
-                    ),
-                )
+                (each.label, _function(of_all, chosen.expression(each.term, names)))
                 for each in action.situations
             ),
             rest=None if texts.rest is None else _function(in_one, texts.rest),
@@ -161,18 +165,25 @@ class Compiler:
 
     def _guards(
         self, action: Action, names: dict[Term, str]
-    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Return label and text of the guards on the action itself, and of those on others."""
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str]]]:
+        """Return label and text of the guards: on the action itself, on each other, and wide."""
         own: list[tuple[str, str]] = []
         each: list[tuple[str, str]] = []
+        wide: list[tuple[str, str]] = []
         one = PythonText(self._read, self._domain)
+        chosen = PythonText(self._read_chosen, self._domain)
         for guard in action.guards:
-            for label, variable, body in _conjuncts(guard, self.focus):
-                if variable is None:
-                    own.append((label, one.expression(body, names)))
-                else:
-                    each.append((label, one.expression(body, names | {variable: "f"})))
-        return own, each
+            try:
+                conjuncts = [
+                    (label, v, one.expression(body, names | ({v: "f"} if v is not None else {})))
+                    for label, v, body in _conjuncts(guard, self.focus)
+                ]
+            except _RelatesTwo:
+                wide.append((guard.label, chosen.expression(guard.term, names)))
+                continue
+            own += [(label, text) for label, variable, text in conjuncts if variable is None]
+            each += [(label, text) for label, variable, text in conjuncts if variable is not None]
+        return own, each, wide
 
     def _rest_update(self, action: Action, names: dict[Term, str]) -> str | None:
         if not any(symbol in action.updates for symbol in self.elsewhere):
@@ -253,7 +264,7 @@ def _conjuncts(guard: Guard, focus: Sort) -> Iterable[tuple[str, Term | None, Bo
             others = tuple(variable for variable in bound if variable is not focused[0])
             yield guard.label, focused[0], quantify("forall", others, inner)
         else:
-            raise ModelError(f"{guard.label or term!r}: it relates two of {focus.__name__}")
+            raise _RelatesTwo(f"{guard.label or term!r}: it relates two of {focus.__name__}")
 
 
 def _apart(function: Function, other: Term, about: Term | None) -> Function:
@@ -283,6 +294,7 @@ def _lawful(texts: _Texts, arguments: list[str]) -> Callable[..., bool]:
     if texts.each:
         lines.append("    for f, M in enumerate(E):")
         lines += [f"        if not {text}: return False" for _, text in texts.each]
+    lines += [f"    if not {text}: return False" for _, text in texts.wide]
     lines.append("    return True")
     names: dict[str, Any] = {}
     exec("\n".join(lines), {}, names)  # noqa: S102 (text printed from our own terms)

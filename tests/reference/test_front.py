@@ -6,15 +6,17 @@ import pytest
 
 from brokerproof.reference import DOCUMENTED_SYSTEMS, make
 from brokerproof.spec.candidate import Fingerprinted, Forkable
-from brokerproof.spec.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     Consume,
     Crash,
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Inspect,
     Operation,
@@ -41,6 +43,7 @@ REFUSED: list[Operation] = [
     SetCredit(consumer="c0", messages=-1),
     SetCredit(messages=1),
     Cancel(consumer="unknown"),
+    Inspect(queue="unknown"),
     Get(channel="ch0", queue="unknown"),
     Acknowledge(delivery="d9"),
     Release(delivery="d9"),
@@ -61,7 +64,12 @@ UNSUPPORTED: list[Operation] = [
     SetCredit(consumer="c0", messages=1, bytes=10),
     Crash(),
     Restart(),
-    Inspect(queue="q"),
+    Flush(consumer="c0"),
+    Advance(seconds=1),
+    Declare(queue="other", order=Sorted("key")),
+    Consume(channel="ch0", queue="q", consumer="c9", exclusive=True),
+    Consume(channel="ch0", queue="q", consumer="c9", queues=("q", "q1")),
+    Publish(queue="q", message=Message(id="z"), expires_s=1),
 ]
 
 

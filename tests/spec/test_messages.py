@@ -29,6 +29,7 @@ from brokerproof.spec.messages import (
 )
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -36,6 +37,7 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Inspect,
     Operation,
@@ -136,14 +138,15 @@ OPERATIONS: list[tuple[Operation, str]] = [
         Publish(queue="q", message=Message(id="m0", persistent=True, properties={"colour": "red"})),
         (
             '{"op":"publish","queue":"q","message":{"id":"m0","priority":4,"size":1,"persistent":true,'
-            '"properties":{"colour":"red"}}}'
+            '"properties":{"colour":"red"}},"not_before_s":null,"expires_s":null}'
         ),
     ),
     (
         Consume(channel="ch0", queue="q", consumer="c0", credit=Credit(2)),
         (
             '{"op":"consume","channel":"ch0","queue":"q","consumer":"c0","mode":"acknowledge",'
-            '"credit":{"messages":2,"bytes":null},"selector":null,"priority":0,"auto_close":false}'
+            '"credit":{"messages":2,"bytes":null},"selector":null,"priority":0,"auto_close":false,'
+            '"queues":[],"exclusive":false}'
         ),
     ),
     (
@@ -164,6 +167,8 @@ OPERATIONS: list[tuple[Operation, str]] = [
     (Crash(), '{"op":"crash"}'),
     (Restart(), '{"op":"restart"}'),
     (Drain(), '{"op":"drain"}'),
+    (Flush(consumer="c0"), '{"op":"flush","consumer":"c0"}'),
+    (Advance(seconds=3), '{"op":"advance","seconds":3}'),
     (Inspect(queue="q"), '{"op":"inspect","queue":"q"}'),
 ]
 
@@ -235,7 +240,7 @@ def test_only_two_errors_say_that_nothing_happened(code: str) -> None:
             '{"op":"publish","queue":"q","message":{"id":"m0","properties":{"a":[1]}}}',
             "$.message.properties[...]",
         ),
-        (Operation, '{"op":"declare","queue":"q","order":{"kind":"sorted"}}', "$.order.kind"),
+        (Operation, '{"op":"declare","queue":"q","order":{"kind":"lifo"}}', "$.order.kind"),
         (Operation, '{"op":"declare","queue":"q","order":{"kind":"priority"}}', "$.order"),
         (Operation, '{"op":"get","channel":"ch0","queue":"q","mode":"browse"}', "$.mode"),
         (
