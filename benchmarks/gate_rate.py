@@ -14,6 +14,7 @@ import time
 from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.product import search
 from brokerproof.checks.scopes import Scope, scopes_for
+from brokerproof.checks.searches import Search
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.spec.operations import Declare, Drain, Publish
 
@@ -43,7 +44,8 @@ def main() -> None:
         sys.exit(f"{address}: {copier}")
     for scope in scopes_for(subject.hello.capabilities):
         start = time.perf_counter()
-        found = search(scope, subject.fresh(), copier, operations, lambda: "")
+        found = Search(scope, "product")
+        search(found, subject.fresh(), copier, operations, lambda: "")
         seconds = time.perf_counter() - start
         bare = bare_seconds(subject, copier, scope, found.operations)
         rate = found.operations / seconds

@@ -13,8 +13,8 @@ from typing import Literal
 
 from brokerproof.checks.attribution import LATE_OR_GONE
 from brokerproof.checks.book import CONTRACT, Book
+from brokerproof.checks.breaches import Breach
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.oracle import Breach
 from brokerproof.checks.possibilities import ordered
 from brokerproof.models.contract import Consumer
 from brokerproof.spec.answers import Answer, Delivered

@@ -13,14 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from brokerproof.checks.attribution import KINDS
+from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.findings import Run, play
 from brokerproof.checks.moves import Move
-from brokerproof.checks.oracle import Oracle, Unfollowable
+from brokerproof.checks.oracle import Oracle
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.operations import Drain
 
 Fresh = Callable[[], tuple[Candidate, Oracle]]
 """Returns a candidate just reset and an oracle for it."""
+
+TRIES = 10
+"""How often what a nondeterministic candidate broke is tried again."""
 
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 
@@ -41,6 +45,14 @@ def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
             return shortest_form(again, fresh), ""
         behind = other
     return None, behind
+
+
+def seen_again(run: Run, fresh: Fresh) -> tuple[int, int]:
+    """Return how often the same moves broke the same promise again, and of how many tries."""
+    requirement = requirement_of(run)
+    again = [fails(run.moves, fresh, requirement) for _ in range(TRIES)]
+    times = sum(each is not None and requirement_of(each) == requirement for each in again)
+    return times, TRIES
 
 
 def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> str | None:

@@ -17,10 +17,23 @@ import msgspec
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run
 from brokerproof.checks.moves import Move, text_of, visible
-from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event
+from brokerproof.spec.answers import (
+    Accepted,
+    Answer,
+    ConsumerClosed,
+    Delivered,
+    Event,
+    QueueDeleted,
+)
 from brokerproof.spec.requirements import catalogue
 
-Grade: TypeAlias = Literal["product", "not certified"]
+Grade: TypeAlias = Literal["product", "sequences", "not certified"]
+
+
+_GRADES: dict[Grade, str] = {
+    "product": "product search",
+    "sequences": "every sequence of operations",
+}
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +49,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
             return f"not certified as shortest: {self.reason}"
         return (
             f"no trace of fewer than {self.operations} operations breaks this requirement by "
-            f'itself in the scope "{self.scope}" ({self.grade} search)'
+            f'itself in the scope "{self.scope}" ({_GRADES[self.grade]})'
         )
 
 
@@ -48,7 +61,11 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace that breaks a requirement, and what was expected and seen at its last step."""
+    """A trace that breaks a requirement, and what was expected and seen at its last step.
+
+    `again` says how often it was seen again and in how many tries, for a candidate that answers
+    differently to the same operations.
+    """
 
     format: Literal["brokerproof-counterexample/1"]
     candidate: str
@@ -60,6 +77,7 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     certificate: Certificate
     also: tuple[str, ...] = ()
     seed: int | None = None
+    again: tuple[int, int] | None = None
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -77,7 +95,11 @@ class UnreadableCounterexample(Exception):
 
 
 def counterexample_of(
-    address: str, run: Run, certificate: Certificate, seed: int | None = None
+    address: str,
+    run: Run,
+    certificate: Certificate,
+    seed: int | None = None,
+    again: tuple[int, int] | None = None,
 ) -> Counterexample:
     """Return the counterexample that a failing run is."""
     assert run.broken is not None
@@ -93,6 +115,7 @@ def counterexample_of(
         certificate=certificate,
         also=run.broken.also,
         seed=seed,
+        again=again,
     )
 
 
@@ -119,8 +142,10 @@ def event_text(event: Event) -> str:
             return f"{message}{again} → {consumer or 'the get'}"
         case ConsumerClosed(consumer=consumer):
             return f"{consumer} closed"
-        case _:
-            return f"{event.queue} deleted"
+        case Accepted(message=message):
+            return f"{message} accepted"
+        case QueueDeleted(queue=queue):
+            return f"{queue} deleted"
 
 
 def text_of_counterexample(found: Counterexample) -> str:
@@ -139,6 +164,8 @@ def text_of_counterexample(found: Counterexample) -> str:
         f"      seen      {visible(found.seen)}",
         f"  {found.certificate}",
     ]
+    if found.again is not None:
+        lines.append(f"  seen again in {found.again[0]} of {found.again[1]} further tries")
     return "\n".join(lines)
 
 

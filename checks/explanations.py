@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brokerproof.checks.book import CONTRACT, Book
-from brokerproof.checks.oracle import Breach, Moment
+from brokerproof.checks.breaches import Breach, Moment
 from brokerproof.checks.possibilities import ordered
 from brokerproof.models.language.pointwise import World
 
@@ -18,7 +18,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     """Return what the contract allowed at that moment, and what happened instead."""
     moment = breach.moment
     if moment is None:
-        return "what the requirement says", breach.reason
+        return breach.expected or "what the requirement says", breach.reason
     if breach.lost:
         return f"{breach.witnesses[0]} to be there for somebody", breach.reason
     book, (name, arguments) = moment.book, moment.step

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from brokerproof.checks.breaches import Breach
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.moves import Move, operation_of
-from brokerproof.checks.oracle import RULES, Breach, Oracle
+from brokerproof.checks.moves import Move, Settle, operation_of
+from brokerproof.checks.oracle import RULES, Oracle
+from brokerproof.checks.step_conformance import REQUIREMENT, Departure
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.operations import Operation
@@ -49,7 +51,24 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     if isinstance(answer, Misbehaviour):
         instead = Answer(error=Error("internal", answer.what))
         return Told(move, operation, instead), [Breach("protocol", answer.what, hangs=answer.hangs)]
-    return Told(move, operation, answer), oracle.observe(operation, answer)
+    breaches = oracle.observe(operation, answer)
+    told = Told(move, operation, answer)
+    if oracle.watch is not None and all(map(goes_on, breaches)):
+        breaches += _looked_inside(candidate, oracle, told)
+    return told, breaches
+
+
+def _looked_inside(candidate: Candidate, oracle: Oracle, told: Told) -> list[Breach]:
+    """Return the breach, if any, that a look at the candidate's queues shows."""
+    assert oracle.watch is not None
+    settles = isinstance(told.move, Settle) and not told.move.again
+    settled = told.move.message if isinstance(told.move, Settle) and settles else ""
+    try:
+        moved = oracle.watch.look(candidate, told.operation, told.answer, settled, oracle.book)
+    except Departure as departure:
+        return [Breach(REQUIREMENT, str(departure), expected=departure.expected)]
+    oracle.exercised[REQUIREMENT] += moved
+    return []
 
 
 def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
@@ -72,4 +91,4 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
 
 def goes_on(breach: Breach) -> bool:
     """Whether the oracle can follow the broker beyond the breach."""
-    return breach.requirement in RULES.tolerated
+    return breach.requirement in RULES.tolerated or breach.requirement == REQUIREMENT

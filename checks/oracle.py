@@ -13,25 +13,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from brokerproof.checks.attribution import least
 from brokerproof.checks.book import CONTRACT, MODES, Book, Held
+from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.obligations import must_succeed
 from brokerproof.checks.possibilities import (
     Failure,
     Row,
     Rules,
     Step,
-    TooManyCases,
     Window,
     ordered,
 )
+from brokerproof.checks.step_conformance import Watch
 from brokerproof.checks.streams import Streams, judged
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
-from brokerproof.models.language.pointwise import World
-from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event, QueueDeleted
+from brokerproof.models.language.pointwise import TooManyCases, World
+from brokerproof.spec.answers import (
+    Accepted,
+    Answer,
+    ConsumerClosed,
+    Delivered,
+    Event,
+    QueueDeleted,
+)
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.operations import (
     Acknowledge,
@@ -69,42 +76,19 @@ ID_CHARACTERS_MAX = 1024
 _FOLLOWED_IF_UNCERTAIN = (Publish, Consume, Cancel, Acknowledge, Release, Reject, CloseChannel)
 
 
-@dataclass(frozen=True)
-class Breach:
-    """A promise seen broken.
-
-    `witnesses` are all messages concerned, `overdue` those of them that were available and not
-    given, `also` the other promises that the same moment speaks against; `lost` says that a census
-    did not find the message, `hangs` that the candidate did not come back.
-    """
-
-    requirement: str
-    reason: str
-    witnesses: tuple[str, ...] = ()
-    overdue: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    lost: bool = False
-    hangs: bool = False
-    moment: Moment | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What was known when a guard was found false, and the action that it belongs to."""
-
-    book: Book
-    window: Window
-    step: Step
-
-
-class Unfollowable(Exception):
-    """What happened cannot be followed any further; the run is not judged beyond this point."""
-
-
 class Oracle:
     """What a broker may be in, given all that it was told and has said since its reset."""
 
-    __slots__ = ("book", "departed", "exercised", "outcomes", "streams", "unplaced", "window")
+    __slots__ = (
+        "book",
+        "departed",
+        "exercised",
+        "outcomes",
+        "streams",
+        "unplaced",
+        "watch",
+        "window",
+    )
 
     def __init__(self, claims: Capabilities) -> None:
         """Start right after a reset."""
@@ -115,12 +99,14 @@ class Oracle:
         self.unplaced: tuple[str, ...] = ()
         self.departed: tuple[tuple[str, Moment], ...] = ()
         self.streams = Streams() if claims.event_order == "per_consumer" else None
+        self.watch = Watch() if claims.inspect else None
 
     def fork(self) -> Oracle:
         """Return an independent copy, with its exercise and outcomes counted from zero."""
         other = object.__new__(Oracle)
         other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
         other.streams, other.departed = self.streams, self.departed
+        other.watch = self.watch and self.watch.fork()
         other.exercised, other.outcomes = Counter(), Counter()
         return other
 
@@ -296,7 +282,7 @@ class Oracle:
 
     def _event(self, event: Event) -> None:
         match event:
-            case ConsumerClosed() | QueueDeleted():
+            case ConsumerClosed() | QueueDeleted() | Accepted():
                 self._break("protocol", "an event that nothing claimed could have caused")
             case Delivered(consumer=None):
                 self._break("protocol", "a delivery without a consumer outside of a get")

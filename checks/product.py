@@ -8,22 +8,15 @@ sampled: what ends early says so.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from brokerproof.checks.census import named_by_census
+from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.conversation import CannotCopy, Copier
-from brokerproof.checks.findings import Run, Told, goes_on, step
-from brokerproof.checks.oracle import Breach, Oracle, Unfollowable
-from brokerproof.checks.scopes import Scope
+from brokerproof.checks.findings import Told, step
+from brokerproof.checks.oracle import Oracle
+from brokerproof.checks.searches import Search, may_go_on
 from brokerproof.spec.candidate import Candidate
-
-HANGS = "a candidate that hangs"
-"""Why a stage ends with the first operation that does not come back: each costs its limit."""
-
-KEPT_PER_REQUIREMENT = 40
-"""How many traces of one requirement are kept: the first may be another fault's (`charges.py`)."""
 
 
 @dataclass
@@ -46,35 +39,18 @@ class Node:
         return tuple(reversed(steps))
 
 
-@dataclass
-class Search:
-    """What a search of one scope found, and how far it got."""
-
-    scope: Scope
-    pairs: int = 0
-    operations: int = 0
-    depth: int = 0
-    complete: bool = False
-    stopped_by: str = ""
-    exercised: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    broken: dict[str, list[Run]] = field(default_factory=dict)
-    unfollowed: int = 0
-
-
 def search(
-    scope: Scope,
+    found: Search,
     start: tuple[Candidate, Oracle],
     copier: Copier,
     operations_max: int,
     interrupted: Callable[[], str],
     progress: Callable[[Search], None] = lambda _: None,
-) -> Search:
+) -> None:
     """Search a scope from a candidate just reset; stops at `operations_max` or when interrupted.
 
     `interrupted` returns a reason to stop, or nothing.
     """
-    found = Search(scope)
     level = [Node(None, None, 0, start)]
     seen: set[Hashable] = {(copier.fingerprint(start[0]), start[1].key())}
     while level:
@@ -85,7 +61,7 @@ def search(
             except CannotCopy as error:
                 found.stopped_by = str(error)
                 found.pairs = len(seen)
-                return found
+                return
             node.pair = None
             found.stopped_by = (
                 found.stopped_by
@@ -94,12 +70,11 @@ def search(
             )
             if found.stopped_by:
                 found.pairs = len(seen)
-                return found
+                return
         found.pairs, found.depth = len(seen), found.depth + 1
         progress(found)
         level = following
     found.complete = not found.unfollowed
-    return found
 
 
 def _expand(
@@ -116,26 +91,14 @@ def _expand(
         except Unfollowable:
             found.unfollowed += 1
             continue
-        found.exercised.update(our.exercised)
-        found.outcomes.update(our.outcomes)
+        found.count(our)
         if told is None:
             continue
         child = Node(node, told, node.depth + 1, (their, our))
-        if any(breach.hangs for breach in breaches):
-            found.stopped_by = HANGS
-        for breach in breaches:
-            _file(child, told, breach, their, found)
-        if found.stopped_by:
-            return
-        if all(map(goes_on, breaches)):
+        if not breaches or may_go_on(child.steps(), breaches, their, found):
             key = (copier.fingerprint(their), our.key())
             if key not in seen:
                 seen.add(key)
                 following.append(child)
-
-
-def _file(node: Node, told: Told, breach: Breach, candidate: Candidate, found: Search) -> None:
-    named = breach if goes_on(breach) else named_by_census(candidate, told.answer, breach)
-    traces = found.broken.setdefault(named.requirement, [])
-    if len(traces) < KEPT_PER_REQUIREMENT:
-        traces.append(Run(node.steps(), named))
+        if found.stopped_by:
+            return

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.counterexamples import Counterexample, answer_text
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, play
 from brokerproof.checks.moves import text_of, visible
-from brokerproof.checks.oracle import Unfollowable
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.operations import Drain
 

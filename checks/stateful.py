@@ -21,13 +21,13 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from brokerproof.checks.book import Book
+from brokerproof.checks.breaches import Breach, Unfollowable
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.findings import Run, Told, goes_on, step
 from brokerproof.checks.moves import Move, Settle, SettlementName
-from brokerproof.checks.oracle import Breach, Unfollowable
-from brokerproof.checks.product import HANGS
 from brokerproof.checks.scopes import Kind, kinds_for
+from brokerproof.checks.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.operations import (
@@ -91,6 +91,8 @@ class Sampling:
     exercised: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
     largest: int = 0
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: int = 0
     broken: dict[str, Run] = field(default_factory=dict)
 
 
@@ -104,13 +106,13 @@ class _Interrupted(BaseException):
 
 def sample(
     subject: Subject,
+    found: Sampling,
     seed: int,
     examples: int,
     interrupted: Callable[[], str],
     progress: Callable[[Sampling], None] = lambda _: None,
-) -> Sampling:
+) -> None:
     """Draw examples until so many were judged; a promise found broken is left out from then on."""
-    found = Sampling()
     while found.examples < examples and len(found.broken) < ROUNDS_MAX:
         known = frozenset(found.broken)
         machine = _machine(subject, found, known, interrupted, progress)
@@ -130,7 +132,6 @@ def sample(
             continue
         break
     found.stopped_by = found.stopped_by or interrupted()
-    return found
 
 
 def _settings(examples: int, *, shrinks: bool) -> settings:
@@ -213,6 +214,9 @@ class _Example:
             if hasattr(self, "oracle"):
                 self.found.exercised.update(self.oracle.exercised)
                 self.found.outcomes.update(self.oracle.outcomes)
+                if self.oracle.watch is not None:
+                    self.found.taken.update(self.oracle.watch.taken)
+                    self.found.given_up += self.oracle.watch.given_up
                 self.found.largest = max(self.found.largest, len(self.oracle.book.messages))
 
 

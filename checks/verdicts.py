@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Protocol
 
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.spec.capabilities import Capabilities
@@ -36,6 +37,15 @@ class Verdict:
     counterexample: Counterexample | None = None
 
 
+class Seen(Protocol):
+    """What every stage counts."""
+
+    exercised: Counter[str]
+    outcomes: Counter[tuple[str, bool]]
+    taken: Counter[tuple[str, str]]
+    given_up: int
+
+
 @dataclass
 class Evidence:
     """What the stages have seen, before anything is said of it."""
@@ -45,6 +55,15 @@ class Evidence:
     broken: dict[str, Counterexample] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
     cut_short: str = ""
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: int = 0
+
+    def add(self, seen: Seen) -> None:
+        """Take over what a stage has counted."""
+        self.exercised.update(seen.exercised)
+        self.outcomes.update(seen.outcomes)
+        self.taken.update(seen.taken)
+        self.given_up += seen.given_up
 
     def never_carried_out(self) -> list[str]:
         """Return the operations that had to succeed and were never answered `ok`."""

@@ -56,7 +56,7 @@ class Contract(ContractInvariants):
 
         def walked_once_more(c: Consumer, f: Entry) -> Bool:
             here = self.home[f] == self.home[entry]
-            from_there_on = here & ((f == entry) | self.before(entry, f))
+            from_there_on = here & ((f == entry) | self.precedes(entry, f))
             return from_there_on & ~self.fifo[self.home[f]] & self.consuming[c]
 
         self.may_repeat = self.may_repeat.map(lambda c, f, old: old | walked_once_more(c, f))
@@ -82,14 +82,14 @@ class Contract(ContractInvariants):
         """A delivery is settled: the message is done with."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
-        self._gives_back_credit(self.holder[entry])
+        self._gives_back_credit(entry)
 
     @action
     def reject(self, entry: Entry) -> None:
         """A delivery is settled: the message is discarded."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
-        self._gives_back_credit(self.holder[entry])
+        self._gives_back_credit(entry)
 
     @action
     def release(self, entry: Entry) -> None:
@@ -100,7 +100,7 @@ class Contract(ContractInvariants):
         self.came_back = self.came_back.map(
             lambda c, f, old: old | ((f == entry) & self.behind[c, f])
         )
-        self._gives_back_credit(self.holder[entry])
+        self._gives_back_credit(entry)
 
     @action
     def settle_again(self, entry: Entry) -> None:
@@ -126,7 +126,8 @@ class Contract(ContractInvariants):
         self.consuming = self.consuming.map(lambda c, old: old & (self.channel[c] != which))
         self.status = self.status.map(lambda e, old: ite(goes_back(e), Status.AVAILABLE, old))
 
-    def _gives_back_credit(self, who: Consumer) -> None:
+    def _gives_back_credit(self, entry: Entry) -> None:
+        who = self.holder[entry]
         self.unsettled = self.unsettled.map(lambda c, old: ite(c == who, old - 1, old))
 
     # What the broker does, and what it says.
@@ -138,7 +139,7 @@ class Contract(ContractInvariants):
         require(self.consuming[who], "only-to-subscribers")
         self._requires_a_true_account(who, entry, redelivered)
         self._requires_the_first(who, entry)
-        require(self.has_room(who), "credit-not-exceeded")
+        self._requires_room(who, entry)
         exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
         self._takes(who, entry)
         self.served[who] = True
@@ -171,9 +172,9 @@ class Contract(ContractInvariants):
         """
         require(self.mode[who] == Mode.BROWSE)
         require(self.consuming[who], "only-to-subscribers")
-        require(self.wants[who, entry], "right-queue")
+        require(self.concerns(who, entry), "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(~self.taken(entry), "browser-sees-available")
+        require(~self.is_with_somebody(entry), "browser-sees-available")
         in_order = self.fifo[self.home[entry]]
         again = self.behind[who, entry] & ~self.may_repeat[who, entry]
         came_back = self.came_back[who, entry]
@@ -189,7 +190,7 @@ class Contract(ContractInvariants):
                 lambda f: (
                     ~(
                         self.there_for(who, f)
-                        & self.before(f, entry)
+                        & self.precedes(f, entry)
                         & ~self.excused[who, f]
                         & in_order
                     )
@@ -197,8 +198,8 @@ class Contract(ContractInvariants):
             ),
             "browser-in-order",
         )
-        require(self.has_room(who), "credit-not-exceeded")
-        require(redelivered == self.has_returned(entry), "redelivered-flag")
+        self._requires_room(who, entry)
+        require(self.is_told_as(entry, redelivered), "redelivered-flag")
         exercises("redelivered-flag", self.has_returned(entry))
         exercises("browser-sees-all")
         exercises(
@@ -211,20 +212,25 @@ class Contract(ContractInvariants):
 
         def left_behind(c: Consumer, f: Entry) -> Bool:
             shown_for_good = (f == entry) & ~self.may_repeat[c, f]
-            return (c == who) & (shown_for_good | (self.before(f, entry) & self.excused[c, f]))
+            return (c == who) & (shown_for_good | (self.precedes(f, entry) & self.excused[c, f]))
 
         self.behind = self.behind.map(lambda c, f, old: old | left_behind(c, f))
         self.excused[who, entry] = True
-        self.may_repeat[who, entry] = False
+        # An arrival may be shown while it is offered, and only then the place is taken back to it.
+        self.may_repeat[who, entry] = self.may_repeat[who, entry] & ~self.shown[who, entry]
         self.shown[who, entry] = True
         self.served[who] = True
 
     @action
     def quiesce(self) -> None:
         """The broker says that nothing more will happen until a client does something."""
+        self._requires_rest(self.there_for)
+
+    def _requires_rest(self, is_next: Callable[[Consumer, Entry], Bool]) -> None:
+        """Name what is owed: `is_next` says what a consumer comes to without waiting."""
 
         def owed(c: Consumer, f: Entry) -> Bool:
-            return self.takes(c) & self.has_room(c) & self.there_for(c, f)
+            return self.takes(c) & self.must_take(c, f) & is_next(c, f)
 
         require(
             forall(Consumer, Entry, lambda c, f: ~(owed(c, f) & self.works_within_a_window(c))),
@@ -238,7 +244,9 @@ class Contract(ContractInvariants):
             forall(
                 Consumer,
                 Entry,
-                lambda c, f: ~(self.looks(c) & self.there_for(c, f) & ~self.excused[c, f]),
+                lambda c, f: (
+                    ~(self.looks(c) & self.must_take(c, f) & is_next(c, f) & ~self.excused[c, f])
+                ),
             ),
             "browser-sees-all",
         )
@@ -247,7 +255,7 @@ class Contract(ContractInvariants):
 
     def _exercises_takers_at_rest(self) -> None:
         def was_given(c: Consumer, f: Entry) -> Bool:
-            return self.takes(c) & self.has_room(c) & self.wants[c, f] & self.taken(f)
+            return self.takes(c) & self.has_room(c, f) & self.wants[c, f] & self.taken(f)
 
         def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
             exercises(label, exists(Consumer, Entry, situation))
@@ -257,7 +265,7 @@ class Contract(ContractInvariants):
         at_rest("nothing-twice", was_given)
         at_rest(
             "credit-not-exceeded",
-            lambda c, f: self.consuming[c] & ~self.has_room(c) & self.there_for(c, f),
+            lambda c, f: self.consuming[c] & ~self.has_messages_left(c) & self.there_for(c, f),
         )
         at_rest(
             "only-to-subscribers",
@@ -270,7 +278,8 @@ class Contract(ContractInvariants):
 
     def _exercises_browsers_at_rest(self) -> None:
         def would_see_again(c: Consumer, f: Entry) -> Bool:
-            return self.looks(c) & self.there_for(c, f) & self.shown[c, f]
+            seen = self.there_for(c, f) & self.shown[c, f]
+            return self.looks(c) & self.has_room(c, f) & seen
 
         def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
             exercises(label, exists(Consumer, Entry, situation))
@@ -292,7 +301,7 @@ class Contract(ContractInvariants):
                 lambda c, f: (
                     ~(
                         self.consuming[c]
-                        & self.has_room(c)
+                        & self.has_room(c, f)
                         & self.there_for(c, f)
                         & ((self.mode[c] != Mode.BROWSE) | self.may_be_shown(c, f))
                     )
@@ -307,33 +316,43 @@ class Contract(ContractInvariants):
         What is available now is not late: it is gone, and its history says under which promise.
         """
 
-        def browsed(f: Entry) -> Bool:
-            return exists(Consumer, lambda c: self.shown[c, f])
+        def is_there(f: Entry) -> Bool:
+            return self.there_for(who, f)
 
-        def none_is_left(label: str, history: Callable[[Entry], Bool]) -> None:
-            require(forall(Entry, lambda f: ~(self.there_for(who, f) & history(f))), label)
+        remains: Callable[[Entry], Bool] = is_there
+        for label, has_happened in self.histories():
+            self._requires_none(label, remains, has_happened)
+            remains = self._without(remains, has_happened)
+        require(forall(Entry, lambda f: ~remains(f)), "nothing-lost")
 
-        none_is_left("settled-once", lambda f: self.meddled[f])
-        none_is_left(
-            "close-releases", lambda f: ~self.meddled[f] & (self.origin[f] == Origin.CLOSED)
+    def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
+        """Return the promises that name a message that is gone, by what has happened to it."""
+        return (
+            ("settled-once", lambda f: self.meddled[f]),
+            ("close-releases", lambda f: self.origin[f] == Origin.CLOSED),
+            ("browser-takes-nothing", lambda f: exists(Consumer, lambda c: self.shown[c, f])),
         )
-        none_is_left(
-            "browser-takes-nothing",
-            lambda f: ~self.meddled[f] & (self.origin[f] != Origin.CLOSED) & browsed(f),
-        )
-        none_is_left(
-            "nothing-lost",
-            lambda f: ~self.meddled[f] & (self.origin[f] != Origin.CLOSED) & ~browsed(f),
-        )
+
+    @staticmethod
+    def _requires_none(
+        label: str, remaining: Callable[[Entry], Bool], has_happened: Callable[[Entry], Bool]
+    ) -> None:
+        require(forall(Entry, lambda f: ~(remaining(f) & has_happened(f))), label)
+
+    @staticmethod
+    def _without(
+        remaining: Callable[[Entry], Bool], has_happened: Callable[[Entry], Bool]
+    ) -> Callable[[Entry], Bool]:
+        return lambda f: remaining(f) & ~has_happened(f)
 
     # The guards that several actions share.
 
     def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        require(self.wants[who, entry], "right-queue")
+        require(self.concerns(who, entry), "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(~(self.taken(entry) & ~self.meddled[entry]), "nothing-twice")
-        require(~(self.taken(entry) & self.meddled[entry]), "settled-once")
-        require(redelivered == self.has_returned(entry), "redelivered-flag")
+        require(~(self.is_with_somebody(entry) & ~self.meddled[entry]), "nothing-twice")
+        require(~(self.is_with_somebody(entry) & self.meddled[entry]), "settled-once")
+        require(self.is_told_as(entry, redelivered), "redelivered-flag")
         exercises("nothing-invented")
         exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
         exercises("redelivered-flag", self.has_returned(entry))
@@ -343,7 +362,7 @@ class Contract(ContractInvariants):
         """Name each way of overtaking: what came back, what is more urgent, what is just older."""
 
         def overtaken(f: Entry) -> Bool:
-            return self.there_for(who, f) & self.before(f, entry)
+            return self.there_for(who, f) & self.precedes(f, entry)
 
         def is_placed(f: Entry) -> Bool:
             return self.returns_to_place | ~(self.has_returned(f) | self.has_returned(entry))
@@ -387,6 +406,9 @@ class Contract(ContractInvariants):
             "fifo-order",
             exists(Entry, lambda f: later(f) & (self.level[f] == self.level[entry])),
         )
+
+    def _requires_room(self, who: Consumer, entry: Entry) -> None:  # noqa: ARG002 (more windows look)
+        require(self.has_messages_left(who), "credit-not-exceeded")
 
     def _takes(self, who: Consumer, entry: Entry) -> None:
         keeps = self.mode[who] == Mode.ACKNOWLEDGE

@@ -149,11 +149,11 @@ class ContractWords(Model):
 
     def elsewhere_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, but not to this consumer."""
-        return (self.status[f] == Status.AVAILABLE) & ~self.wants[who, f]
+        return (self.status[f] == Status.AVAILABLE) & ~self.concerns(who, f)
 
     def later_for(self, who: Consumer, entry: Entry, f: Entry) -> Bool:
         """Whether f is there for the consumer too, and its turn is after the entry's."""
-        return self.there_for(who, f) & self.before(entry, f)
+        return self.there_for(who, f) & self.precedes(entry, f)
 
     def taken(self, f: Entry) -> Bool:
         """Whether the entry is with a consumer or done with."""
@@ -163,7 +163,31 @@ class ContractWords(Model):
         """Whether somebody had acquired the entry and it came back."""
         return self.origin[f] != Origin.PUBLISHED
 
-    def has_room(self, who: Consumer) -> Bool:
+    def concerns(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is in a queue that the consumer subscribed to."""
+        return self.wants[who, f]
+
+    def precedes(self, e: Entry, f: Entry) -> Bool:
+        """Whether the turn of e is before that of f."""
+        return self.before(e, f)
+
+    def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
+        """Whether the flag of a delivery may be that."""
+        return redelivered == self.has_returned(f)
+
+    def is_with_somebody(self, f: Entry) -> Bool:
+        """Whether the entry is with a consumer, or one has settled it."""
+        return self.taken(f)
+
+    def has_room(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (other windows look at it)
+        """Whether every window of the consumer lets the entry through."""
+        return self.has_messages_left(who)
+
+    def must_take(self, who: Consumer, f: Entry) -> Bool:
+        """Whether no rule leaves it open that the entry goes through the consumer's windows."""
+        return self.has_room(who, f)
+
+    def has_messages_left(self, who: Consumer) -> Bool:
         """Whether the window lets one more message through; only what is acknowledged fills it."""
         fills = self.mode[who] == Mode.ACKNOWLEDGE
         room = ite(fills, self.unsettled[who] < self.limit[who], self.limit[who] > 0)
@@ -179,8 +203,8 @@ class ContractWords(Model):
         return self.consuming[who] & (self.mode[who] != Mode.BROWSE)
 
     def looks(self, who: Consumer) -> Bool:
-        """Whether the consumer is a subscribed browser that is not paused."""
-        return self.consuming[who] & (self.mode[who] == Mode.BROWSE) & self.has_room(who)
+        """Whether the consumer is a subscribed browser."""
+        return self.consuming[who] & (self.mode[who] == Mode.BROWSE)
 
     def works_within_a_window(self, who: Consumer) -> Bool:
         """Whether the consumer has a window and has begun to use it."""

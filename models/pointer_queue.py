@@ -8,8 +8,10 @@ behind the last seen, and else the next entry after the last seen that is still 
 order is any strict total order in which entries may arrive anywhere, so one proof serves FIFO and
 priority queues alike.
 
-The steps are those of the document with one thread in the queue: an arrival or a return and the
-pass over the subscriptions that follows it are one step.
+The steps are those of the document with one thread in the queue: a return and the pass over the
+subscriptions that follows it are one step. An arrival that may be ahead of pointers is not: first
+it is offered straight through, and only if nobody has taken it the subscriptions look back. Until
+then nothing else is given to anybody.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from brokerproof.models.language import (
+    FALSE,
     Bool,
     Enumeration,
     Family,
@@ -69,6 +72,7 @@ class PointerQueue(Model):
     last_seen: Map[Subscription, Entry]
     rewound: Map[Subscription, Bool]
     released: Map[Subscription, Entry]
+    arriving: Map[Entry, Bool]
 
     @axiom("head-first")
     def head_first(self) -> Bool:
@@ -88,6 +92,15 @@ class PointerQueue(Model):
         self.last_seen.fill(self.head)
         self.rewound.fill(False)
         self.released.fill(self.head)
+        self.arriving.fill(False)
+
+    def only_arrival(self, entry: Entry) -> Bool:
+        """Whether nothing else is just arriving."""
+        return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
+
+    def nothing_arrives(self) -> Bool:
+        """Whether nothing is just arriving."""
+        return forall(Entry, lambda e: ~self.arriving[e])
 
     def in_list(self, e: Entry) -> Bool:
         """Whether the walk still finds the entry: an unlinked one is invisible."""
@@ -115,6 +128,7 @@ class PointerQueue(Model):
         """A subscription starts at the head of the list."""
         require(~self.active[who])
         require(forall(Entry, lambda e: ~self.holds[who, e]))
+        require(self.nothing_arrives())
         self.active[who] = True
         self.last_seen[who] = self.head
         self.rewound[who] = False
@@ -141,11 +155,25 @@ class PointerQueue(Model):
 
     @action
     def insert(self, entry: Entry) -> None:
-        """An entry arrives anywhere; every subscription, browser or not, is made to look at it."""
+        """An entry arrives anywhere, and is offered to those who have nothing before it."""
         require(self.status[entry] == Status.ABSENT)
+        require(self.nothing_arrives())
         self.status[entry] = Status.AVAILABLE
-        self.overtaken = self.overtaken.map(lambda who, old: old | self.browser[who])
-        self._rewind_to(entry, browsers=True)
+        self.arriving[entry] = True
+
+    @action
+    def look_back(self, entry: Entry) -> None:
+        """An arrival has been offered; if nobody took it, every subscription looks back at it.
+
+        Browsers too, and those that were just shown it.
+        """
+        require(self.arriving[entry])
+        self.arriving[entry] = False
+        still_there = self.status[entry] == Status.AVAILABLE
+        self.overtaken = self.overtaken.map(
+            lambda who, old: old | (still_there & self.browser[who])
+        )
+        self._rewind_to(entry, browsers=True, unless=~still_there)
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:
@@ -153,6 +181,7 @@ class PointerQueue(Model):
         require(self.active[who] & ~self.browser[who])
         require(self.candidate(who, entry))
         require(self.status[entry] == Status.AVAILABLE)
+        require(self.only_arrival(entry))
         self.status[entry] = Status.ACQUIRED
         self.holds[who, entry] = True
         self._move_to(who, entry)
@@ -163,6 +192,7 @@ class PointerQueue(Model):
         require(self.active[who] & self.browser[who])
         require(self.candidate(who, entry))
         require(self.status[entry] == Status.AVAILABLE)
+        require(self.only_arrival(entry))
         self.shown[who, entry] = True
         self._move_to(who, entry)
 
@@ -194,11 +224,11 @@ class PointerQueue(Model):
         self.rewound[who] = self.rewound[who] & (self.released[who] != entry)
         self.last_seen[who] = entry
 
-    def _rewind_to(self, entry: Entry, *, browsers: bool) -> None:
+    def _rewind_to(self, entry: Entry, *, browsers: bool, unless: Bool = FALSE) -> None:
         """Let `released` be the first of the entry and what it was: where the loop ends."""
 
         def concerned(who: Subscription) -> Bool:
-            return self.active[who] & (~self.browser[who] | browsers)
+            return ~unless & self.active[who] & (~self.browser[who] | browsers)
 
         def earlier(who: Subscription) -> Bool:
             return ~self.rewound[who] | self.before(entry, self.released[who])
@@ -238,6 +268,17 @@ class PointerQueue(Model):
             lambda who, other, e: implies(self.holds[who, e] & self.holds[other, e], who == other),
         )
 
+    def is_for_all(self, e: Entry) -> Bool:
+        """Whether the entry is available, and all know that it has arrived."""
+        return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e]
+
+    @invariant("one-arrives-at-a-time")
+    def one_arrives(self) -> Bool:
+        """No two entries are just arriving."""
+        return forall(
+            Entry, Entry, lambda e, f: implies(self.arriving[e] & self.arriving[f], e == f)
+        )
+
     @invariant("pointer-passes-nothing-of-interest")
     def passes_nothing(self) -> Bool:
         """What is available is ahead of each acquiring pointer, or of where it goes back to."""
@@ -245,7 +286,7 @@ class PointerQueue(Model):
             Subscription,
             Entry,
             lambda who, e: implies(
-                self.active[who] & ~self.browser[who] & (self.status[e] == Status.AVAILABLE),
+                self.active[who] & ~self.browser[who] & self.is_for_all(e),
                 self.before(self.last_seen[who], e)
                 | (self.rewound[who] & self.at_or_before(self.released[who], e)),
             ),
@@ -260,7 +301,7 @@ class PointerQueue(Model):
             Entry,
             lambda who, e, f: implies(
                 self.active[who] & ~self.browser[who] & self.candidate(who, e),
-                ~((self.status[f] == Status.AVAILABLE) & self.before(f, e)),
+                ~(self.is_for_all(f) & self.before(f, e)),
             ),
         )
 

@@ -47,6 +47,7 @@ class ProgressingQueue(PointerQueue):
     def come_to_rest(self) -> None:
         """The runner has come to an end: no subscription has a candidate."""
         least(self.before, Subscription, self.is_ahead)
+        require(self.nothing_arrives())
         require(
             forall(Subscription, Entry, lambda who, e: ~(self.active[who] & self.candidate(who, e)))
         )
@@ -60,6 +61,7 @@ class ProgressingQueue(PointerQueue):
     def find_nothing(self, who: Subscription) -> None:
         """The subscription of a get has no candidate: the answer is that there is nothing."""
         least(self.before, lambda e: self.is_ahead(who, e))
+        require(self.nothing_arrives())
         require(self.active[who] & ~self.browser[who])
         require(forall(Entry, lambda e: ~self.candidate(who, e)))
 

@@ -112,6 +112,7 @@ class RememberingQueue(ProgressingQueue):
                 & (self.status[e] != Status.ABSENT)
                 & self.at_or_before(e, self.last_seen[who]),
                 self.excused[who, e]
+                | self.arriving[e]
                 | (self.rewound[who] & self.at_or_before(self.released[who], e)),
             ),
         )
@@ -131,7 +132,8 @@ class RememberingQueue(ProgressingQueue):
             Subscription,
             Entry,
             lambda who, e: implies(
-                self.status[e] == Status.ABSENT, ~self.excused[who, e] & ~self.behind[who, e]
+                self.status[e] == Status.ABSENT,
+                ~self.excused[who, e] & ~self.behind[who, e] & ~self.ever_shown[who, e],
             ),
         )
 
@@ -166,6 +168,45 @@ class RememberingQueue(ProgressingQueue):
             ),
         )
 
+    @invariant("an-arrival-is-behind-nobody")
+    def arrival_is_behind_nobody(self) -> Bool:
+        """While an arrival is offered, nothing from it on is behind a browser, and may repeat."""
+        return forall(
+            Subscription,
+            Entry,
+            Entry,
+            lambda who, e, f: implies(
+                self.is_browsing(who) & self.arriving[e] & self.at_or_before(e, f),
+                ~self.behind[who, f]
+                & (self.may_repeat[who, f] | ((e == f) & self.ever_shown[who, e])),
+            ),
+        )
+
+    @invariant("an-arrival-is-shown-twice-at-most")
+    def arrival_is_shown_twice(self) -> Bool:
+        """A browser is shown an arrival again only if it still goes back to something dispensed.
+
+        Where it was about to go back to has gone in the meantime: the search first steps back
+        there, and then finds the arrival anew.
+        """
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who) & self.arriving[e],
+                implies(self.rewound[who], self.released[who] != e)
+                & implies(
+                    self.ever_shown[who, e] & self.rewound[who],
+                    self.at_or_before(self.released[who], self.last_seen[who])
+                    | self.at_or_before(e, self.last_seen[who]),
+                )
+                & implies(
+                    ~self.may_repeat[who, e],
+                    ~self.rewound[who] & self.at_or_before(e, self.last_seen[who]),
+                ),
+            ),
+        )
+
     @invariant("nothing-overtakes-first-in-first-out")
     def nothing_overtakes(self) -> Bool:
         """Arrivals are last, so no browser is taken back."""
@@ -174,7 +215,7 @@ class RememberingQueue(ProgressingQueue):
             forall(
                 Subscription,
                 Entry,
-                lambda who, e: ~self.overtaken[who] & ~self.may_repeat[who, e],
+                lambda who, e: ~self.overtaken[who] & ~self.may_repeat[who, e] & ~self.arriving[e],
             ),
         )
 
@@ -253,6 +294,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "unsubscribe": lambda _queue, who: does("cancel", who),
         "append": lambda _queue, entry: does("publish", entry),
         "insert": lambda _queue, entry: does("publish", entry),
+        "look_back": lambda _queue, _entry: stutters(),
         "deliver": delivers,
         "browse": browses,
         "pass_over": lambda _queue, _who, _entry: stutters(),

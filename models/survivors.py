@@ -22,8 +22,6 @@ _POINTER_QUEUE = {
         "close_channel: released: without ~rewound[s]",
     ),
     "Where the pointer of one that has left stands makes no difference: it will start anew.": (
-        "insert: rewound: without rewound[s]",
-        "insert: released: without active[s]",
         "pass_over: guard 1: dropped",
         "release: rewound: without active[s]",
         "release: released: without active[s]",
@@ -31,6 +29,14 @@ _POINTER_QUEUE = {
         "close_channel: rewound: without ~(which = channel[s])",
         "close_channel: released: without active[s]",
         "close_channel: released: without ~(which = channel[s])",
+        "look_back: rewound: without active[s]",
+        "look_back: released: without active[s]",
+    ),
+    "What is available and not ahead of the pointer is just arriving, and then it is the first.": (
+        "deliver: guard 2: without (last_seen[who] before entry)",
+        "deliver: guard 2: (last_seen[who] before entry) or equal",
+        "get: guard 2: without (last_seen[who] before entry)",
+        "get: guard 2: (last_seen[who] before entry) or equal",
     ),
     "What is skipped is acquired: the pointer would have passed over it in a step of its own.": (
         "deliver: guard 2: without (ACQUIRED = status[g])",
@@ -42,7 +48,8 @@ _POINTER_QUEUE = {
     ),
     "Read by an invariant alone, which says less then; the contract's own memory says it too.": (
         "subscribe: overtaken: stays as it was",
-        "insert: overtaken: without overtaken[s]",
+        "look_back: overtaken: without (AVAILABLE = status[entry])",
+        "look_back: overtaken: without browser[s]",
         "browse: shown: stays as it was",
         "browse: shown: without shown[s, e]",
     ),

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, assert_never
 
+import msgspec
+
 from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
 from brokerproof.reference.subscriptions import CONSUME_MODES, GET_MODES, Subscription
@@ -21,9 +24,10 @@ from brokerproof.reference.systems import (
 )
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error
 from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Order, Priority
+from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Fifo, Order, Priority
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -31,6 +35,7 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Inspect,
     Operation,
@@ -63,8 +68,9 @@ CLAIMS = Capabilities(
     browse=True,
     release_position="original",
     event_order="total",
+    inspect=True,
 )
-"""What is asked of this broker."""
+"""What is asked of this broker; `inspect` shows the released form of pointers only."""
 
 
 def _refused(message: str) -> Error:
@@ -96,10 +102,14 @@ class Broker:
         name = f"reference:{settings.system}"
         if settings != Settings(settings.system):
             name += f"?pointer={settings.pointer}&runner={settings.runner}"
-        return Hello(name=name, version="1", capabilities=CLAIMS)
+        shows = settings.pointer == "released"
+        claims = CLAIMS if shows else msgspec.structs.replace(CLAIMS, inspect=False)
+        return Hello(name=name, version="1", capabilities=claims)
 
     def handle(self, operation: Operation) -> Answer:
         """Carry out one operation, let the jobs run that may, and tell what has happened."""
+        if isinstance(operation, Inspect):
+            return self._inspect(operation)
         error = self._carry_out(operation)
         if self.executor.jobs and (self.settings.runner == "eager" or isinstance(operation, Drain)):
             at_rest = self._run_jobs()
@@ -147,6 +157,7 @@ class Broker:
         return queues, tuple([job.name() for job in self.executor.jobs])
 
     def _carry_out(self, operation: Operation) -> Error | None:
+        assert not isinstance(operation, Inspect), "it shows and does nothing"
         match operation:
             case Publish():
                 return self._publish(operation)
@@ -174,10 +185,19 @@ class Broker:
             case Reset():
                 self._reset()
                 return None
-            case Crash() | Restart() | Inspect():
+            case Crash() | Restart() | Flush() | Advance():
                 return _unsupported(name_of(operation))
             case _:
                 assert_never(operation)
+
+    def _inspect(self, operation: Inspect) -> Answer:
+        """Show a queue; nothing moves, not even the jobs."""
+        queue = self.queues.get(operation.queue)
+        if self.settings.pointer != "released":
+            return Answer(error=_unsupported("a view of inclusive pointers"))
+        if queue is None:
+            return Answer(error=_refused(f"no queue {operation.queue!r}"))
+        return Answer(inspection=view_of(queue))
 
     def _run_jobs(self) -> bool:
         """Run jobs until none is left, and say whether that came about.
@@ -207,6 +227,8 @@ class Broker:
         if operation.auto_delete:
             return _unsupported("queues that delete themselves")
         order = operation.order
+        if not isinstance(order, Fifo | Priority):
+            return _unsupported("other orders than fifo and priority")
         if isinstance(order, Priority) and not 1 <= order.levels <= LEVELS_MAX:
             return _unsupported(f"{order.levels} levels; there can be 1 to {LEVELS_MAX}")
         existing = self.queues.get(operation.queue)
@@ -222,6 +244,8 @@ class Broker:
         if queue is None:
             return _refused(f"no queue {operation.queue!r}")
         message = operation.message
+        if operation.not_before_s is not None or operation.expires_s is not None:
+            return _unsupported("a clock")
         if message.priority not in PRIORITIES:
             return _refused(f"priority {message.priority} is not one of 0 to 9")
         if not 0 <= message.size <= NUMBER_MAX:
@@ -238,6 +262,8 @@ class Broker:
             return _unsupported("consumers that close themselves")
         if operation.priority != 0:
             return _unsupported("consumer priority")
+        if operation.queues or operation.exclusive:
+            return _unsupported("consumers of several queues, or of one for themselves")
         queue = self.queues.get(operation.queue)
         if queue is None:
             return _refused(f"no queue {operation.queue!r}")

@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from brokerproof.spec.inspections import Inspection
+
 DefiniteCode: TypeAlias = Literal["unsupported", "refused"]
 IndefiniteCode: TypeAlias = Literal["timeout", "crashed", "internal"]
 ErrorCode: TypeAlias = DefiniteCode | IndefiniteCode
@@ -44,7 +46,13 @@ class QueueDeleted(
     queue: str
 
 
-Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="accepted"):
+    """A parked publish was taken after all; from now on the message is in its queue."""
+
+    message: str
+
+
+Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted | Accepted
 
 
 class Error(msgspec.Struct, frozen=True):
@@ -60,10 +68,16 @@ class Error(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The answer to one operation: the events told with it, and an error if it failed."""
+    """The answer to one operation: the events told with it, and an error if it failed.
+
+    `inspection` answers `inspect`, and nothing else; `parked` says that a publish waits for room
+    and that an `Accepted` will tell when the broker has taken it.
+    """
 
     events: tuple[Event, ...] = ()
     error: Error | None = None
+    inspection: Inspection | None = None
+    parked: bool = False
 
     @property
     def ok(self) -> bool:

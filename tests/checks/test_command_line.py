@@ -404,7 +404,7 @@ def patience() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("patience")
-@pytest.mark.parametrize(("operations", "stages"), [(5, []), (120, ["product"])])
+@pytest.mark.parametrize(("operations", "stages"), [(5, ["product"]), (120, ["product"] * 2)])
 def test_ctrl_c_shows_what_was_found_so_far(
     operations: int, stages: list[str], folder: Path
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.stateful import sample
+from brokerproof.checks.stateful import Sampling, sample
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.candidate import Fingerprinted, Forkable
@@ -47,7 +47,8 @@ def subject_of(address: str) -> Subject:
 @pytest.mark.parametrize("seed", range(SEEDS))
 @each_sound_broker
 def test_no_seed_raises_an_alarm(address: str, seed: int) -> None:
-    found = sample(subject_of(address), seed, EXAMPLES, lambda: "")
+    found = Sampling()
+    sample(subject_of(address), found, seed, EXAMPLES, lambda: "")
     assert found.examples >= EXAMPLES
     assert set(found.broken) <= MAY_BE_BROKEN[address], found.broken
 

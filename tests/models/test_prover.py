@@ -28,7 +28,7 @@ def test_the_pointer_queue_is_proved_for_any_size() -> None:
     reported: list[str] = []
     proof = prove(trace(PointerQueue), report=lambda p: reported.append(p.name))
     assert {i.name: i.outcome for i in proof.invariants} == dict.fromkeys(reported, "proved")
-    assert len(reported) == 7
+    assert len(reported) == 8
     assert {a: s.outcome for a, s in proof.firing.items()} == dict.fromkeys(proof.firing, "fires")
     assert proof.start.outcome == "fires"
     assert proof.complete

@@ -1,0 +1,74 @@
+"""What a queue looks like inside: the grey-box view of its list and its pointers.
+
+Owns the reading of the documents' structures as the view that `spec` describes. Like `snapshots` it
+runs between operations only, so cells are read directly. Refuses to say which views are lawful.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.entries import AVAILABLE
+from brokerproof.reference.pointers import ReleasedPointer
+from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
+
+if TYPE_CHECKING:
+    from brokerproof.reference.entries import QueueEntry
+    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.subscriptions import Subscription
+
+
+def view_of(queue: Queue) -> PointerQueueView:
+    """Return the view of a queue whose pointers are of the released form."""
+    subscriptions = list(queue.subscriptions.iterator())
+    listed = list(queue.entries.iterator())
+    for entry in listed:
+        holder = entry.state.value.holder
+        if holder is not None and holder not in subscriptions:
+            subscriptions.append(holder)
+    parked = {
+        place
+        for each in subscriptions
+        for place in _places(each)
+        if place is not None and place.message is not None
+    }
+    entries = sorted({*listed, *parked}, key=lambda e: (-e.sub_list.level, e.id))
+    number = {entry: at for at, entry in enumerate(entries, start=1)}
+    return PointerQueueView(
+        order=queue.order,
+        entries=tuple(_entry_view(entry, subscriptions) for entry in entries),
+        subscriptions=tuple(_subscription_view(each, number) for each in subscriptions),
+    )
+
+
+def _places(subscription: Subscription) -> tuple[QueueEntry | None, QueueEntry | None]:
+    pointer = subscription.pointer
+    assert isinstance(pointer, ReleasedPointer), "only this form is claimed to be shown"
+    return pointer.last_seen.value, pointer.released.value
+
+
+def _entry_view(entry: QueueEntry, subscriptions: list[Subscription]) -> EntryView:
+    assert entry.message is not None, "a dummy head is no entry of the view"
+    level, state = entry.sub_list.level, entry.state.value
+    if state is AVAILABLE:
+        return EntryView(entry.message.id, level, "available")
+    if state.dispensed:
+        return EntryView(entry.message.id, level, "dequeued")
+    assert state.holder is not None, "the queue itself holds nothing between operations"
+    return EntryView(entry.message.id, level, "acquired", subscriptions.index(state.holder))
+
+
+def _subscription_view(
+    subscription: Subscription, number: dict[QueueEntry, int]
+) -> SubscriptionView:
+    last_seen, released = _places(subscription)
+    return SubscriptionView(
+        consumer=subscription.consumer,
+        channel=subscription.channel,
+        browses=not subscription.mode.acquires,
+        settles_when_sent=subscription.mode.settled_when_sent,
+        active=not subscription.is_closed(),
+        # The dummy heads are one: nothing is ever between them.
+        last_seen=0 if last_seen is None else number.get(last_seen, 0),
+        released=None if released is None else number[released],
+    )
