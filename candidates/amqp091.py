@@ -28,7 +28,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import secrets
-from dataclasses import dataclass, field
+import time
 from typing import assert_never
 
 import amqp
@@ -40,12 +40,15 @@ from brokerproof.candidates.amqp091_connection import (
     CONNECT_DEADLINE_S,
     LOST,
     Address,
-    Connection,
     Deadline,
+    told_as_errors,
 )
+from brokerproof.candidates.amqp091_crashes import Crashes
+from brokerproof.candidates.amqp091_example import Actor, Example, Place, Queue
 from brokerproof.candidates.amqp091_pool import Pool
+from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Error, Event
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Error
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.operations import (
     Acknowledge,
@@ -72,88 +75,41 @@ from brokerproof.spec.operations import (
     name_of,
 )
 
-PRODUCT = "RabbitMQ"
 CHANNELS_MAX = 256
 
 OK = None
 """What a step returns when it was carried out."""
 
 
-@dataclass
-class _Queue:
-    """A queue that was declared: its name at the broker, and what was asked for."""
-
-    name: str
-    declared: Declare
-    consumers: set[str] = field(default_factory=set)
-
-
-@dataclass
-class _Actor:
-    """A channel of the protocol: an AMQP channel on a connection that nobody else uses."""
-
-    connection: Connection
-    channel: amqp.Channel
-    consumers: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a consumer or a delivery belongs; `tag` names it to the broker."""
-
-    channel: str
-    queue: str
-    tag: str | int
-
-
-class _Example:
-    """What is known between two resets, by the protocol's names."""
-
-    def __init__(self) -> None:
-        self.queues: dict[str, _Queue] = {}
-        self.names: dict[str, str] = {}
-        self.actors: dict[str, _Actor] = {}
-        self.consumers: dict[str, _Place] = {}
-        self.unsettled: dict[str, _Place] = {}
-        self.told: list[Event] = []
-        self.consumers_made = 0
-        self.deliveries_made = 0
-        self.fault: Error | None = None
-
-    def forget_consumer(self, name: str) -> None:
-        """Let a consumer be unknown from here on; its deliveries stay."""
-        place = self.consumers.pop(name, None)
-        if place is not None:
-            self.actors[place.channel].consumers.discard(name)
-            self.queues[place.queue].consumers.discard(name)
-
-
 class Amqp091Candidate:
     """The broker at `url`, such as ``amqp091://guest:guest@127.0.0.1:5672/``.
 
     Construction connects, and raises `CandidateUnavailable` when that fails or when the broker is
-    not RabbitMQ. Queues are transient and not exclusive, and bear names that no other program uses;
-    `reset` and `close` delete them. Close the candidate when done.
+    not RabbitMQ. Queues are not exclusive, and bear names that no other program uses; `reset` and
+    `close` delete them. Close the candidate when done.
+
+    Who has `power` over the broker can claim `durable`, and gives that power over to us.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, power: Power | None = None) -> None:
         address = Address.parse(url)
         self._deadline = Deadline()
         self._deadline.start(CONNECT_DEADLINE_S)
         self._pool = Pool(address, self._deadline)
         name, version = self._pool.control_connection.product
-        if name != PRODUCT:
+        if (why := claims.unfit(name, version, durable=power is not None)) is not None:
             self._pool.close()
-            raise CandidateUnavailable(
-                str(address),
-                what=f"{name} {version} has no known way to tell that nothing more will come",
-                remedy=f"point the gate at {PRODUCT}, or write a driver",
-            )
-        self._hello = Hello(name=name, version=version, capabilities=claims.CAPABILITIES)
+            raise CandidateUnavailable(str(address), what=why[0], remedy=why[1])
+        self._crashes = None if power is None else Crashes(power, self._pool, self._deadline)
+        self._hello = Hello(
+            name=name,
+            version=version,
+            capabilities=claims.capabilities(durable=power is not None),
+        )
         self._prefix = f"brokerproof.{secrets.token_hex(6)}"
         self._names_made = 0
         self._to_delete: list[str] = []
-        self._now = _Example()
+        self._now = Example()
 
     def hello(self) -> Hello:
         """Return the broker's own name and version, and what its classic queues promise."""
@@ -166,6 +122,8 @@ class Amqp091Candidate:
         now = self._now
         if now.fault is not None:
             return Answer(error=now.fault)
+        if now.is_down and not isinstance(operation, Restart):
+            return Answer(error=refused("the broker is down"))
         self._deadline.start(ANSWER_DEADLINE_S)
         try:
             error = self._carry_out(operation)
@@ -177,16 +135,29 @@ class Amqp091Candidate:
             # A channel that holds something has gone, and what it held has gone with it.
             error = now.fault = Error("internal", f"the broker closed a channel: {closed}")
         except LOST as lost:
-            error, now.fault = _lost(lost)
+            error, now.fault = told_as_errors(lost)
         events, now.told = tuple(now.told), []
         return Answer(events, error)
 
     def close(self) -> None:
-        """Delete our queues and close all connections; a broker that has gone is no error."""
-        self._deadline.start(ANSWER_DEADLINE_S)
-        with contextlib.suppress(amqp.AMQPError, OSError):
-            self._leave()
-        self._pool.close()
+        """Delete our queues and close all connections; a broker that has gone is no error.
+
+        A broker that is not ours and that we have killed is started again.
+        """
+        crashes = self._crashes
+        try:
+            with contextlib.suppress(amqp.AMQPError, OSError, CandidateUnavailable):
+                if self._now.is_down and crashes is not None and not crashes.power.is_ours:
+                    crashes.come_up()
+                    self._now = Example()
+                self._deadline.start(ANSWER_DEADLINE_S)
+                if not self._now.is_down:
+                    self._leave()
+            self._deadline.start(ANSWER_DEADLINE_S)
+            self._pool.close()
+        finally:
+            if crashes is not None:
+                crashes.power.close()
 
     def _carry_out(self, operation: Operation) -> Error | None:
         match operation:
@@ -212,7 +183,11 @@ class Amqp091Candidate:
                 return self._drain()
             case SetCredit():
                 return unsupported("AMQP 0-9-1 cannot change a consumer's window")
-            case Crash() | Restart() | Inspect() | Flush() | Advance():
+            case Crash():
+                return self._crash()
+            case Restart():
+                return self._restart()
+            case Inspect() | Flush() | Advance():
                 return unsupported(f"no {name_of(operation)} over AMQP 0-9-1")
             case Reset():
                 raise AssertionError("a reset is carried out elsewhere")
@@ -222,18 +197,22 @@ class Amqp091Candidate:
     # Without a channel: the control channel holds nothing, so an error that closes it is a refusal.
 
     def _declare(self, operation: Declare) -> Error | None:
-        if (error := claims.unclaimed_queue(operation)) is not None:
+        if (
+            error := claims.unclaimed_queue(operation, durable=self._crashes is not None)
+        ) is not None:
             return error
         arguments = claims.queue_arguments(operation.order)
         known = self._now.queues.get(operation.queue)
         if known is None:
-            known = _Queue(self._name_at_broker(operation.queue), operation)
+            known = Queue(self._name_at_broker(operation.queue), operation)
         elif known.declared != operation and arguments == claims.queue_arguments(
             known.declared.order
         ):
-            return refused("the queue exists with another order")
+            return refused("the queue exists with another order, or other options")
         try:
-            self._pool.control.queue_declare(known.name, auto_delete=False, arguments=arguments)
+            self._pool.control.queue_declare(
+                known.name, durable=operation.durable, auto_delete=False, arguments=arguments
+            )
         except amqp.ChannelError as closed:
             return refused(str(closed))
         self._now.queues[operation.queue] = known
@@ -265,6 +244,7 @@ class Amqp091Candidate:
             application_headers=dict(message.properties),
         )
         self._pool.returned.clear()
+        self._now.note_published(message.id)
         try:
             self._pool.control.basic_publish_confirm(sent, routing_key=queue.name, mandatory=True)
         except amqp.ChannelError as closed:
@@ -283,6 +263,7 @@ class Amqp091Candidate:
             self._pool.control.queue_purge(queue.name)
         except amqp.ChannelError as closed:
             return refused(str(closed))
+        self._now.note_settled(operation.queue)
         return OK
 
     def _delete(self, operation: Delete) -> Error | None:
@@ -311,12 +292,12 @@ class Amqp091Candidate:
 
     # With a channel.
 
-    def _actor(self, name: str) -> _Actor | None:
+    def _actor(self, name: str) -> Actor | None:
         """Return the channel `name`, made by its first use, or None when there are too many."""
         actor = self._now.actors.get(name)
         if actor is None and len(self._now.actors) < CHANNELS_MAX:
             connection = self._pool.take()
-            actor = self._now.actors[name] = _Actor(connection, connection.channel())
+            actor = self._now.actors[name] = Actor(connection, connection.channel())
         return actor
 
     def _consume(self, operation: Consume) -> Error | None:
@@ -334,7 +315,7 @@ class Amqp091Candidate:
         # A tag of ours, since the protocol's names may be longer than AMQP allows.
         tag = f"c{now.consumers_made}"
         # All is in place before the broker answers, since it may deliver in the same breath.
-        now.consumers[name] = _Place(operation.channel, operation.queue, tag)
+        now.consumers[name] = Place(operation.channel, operation.queue, tag)
         actor.consumers.add(name)
         queue.consumers.add(name)
         actor.channel.callbacks[tag] = take = functools.partial(self._delivered, operation)
@@ -386,6 +367,7 @@ class Amqp091Candidate:
             case _:
                 assert_never(operation)
         channel.queue_declare(self._now.queues[place.queue].name, passive=True)
+        self._now.note_settled(place.queue)
         return OK
 
     def _close_channel(self, operation: CloseChannel) -> Error | None:
@@ -413,6 +395,30 @@ class Amqp091Candidate:
                 actor.channel.basic_qos(0, 0, False)
         return OK
 
+    # Crash and restart.
+
+    def _crash(self) -> Error | None:
+        """Tell what was delivered until now (rule 2), then kill the broker."""
+        if self._crashes is None:
+            return unsupported("no way is known to crash the broker")
+        self._drain()
+        time.sleep(max(0.0, claims.SETTLED_S - self._now.settled_since_s()))
+        self._now.crash()
+        self._crashes.crash()
+        return OK
+
+    def _restart(self) -> Error | None:
+        if self._crashes is None:
+            return unsupported("no way is known to start the broker")
+        if not self._now.is_down:
+            return refused("the broker is up")
+        try:
+            self._crashes.come_up()
+        except CandidateUnavailable as unavailable:
+            return Error("timeout", str(unavailable))
+        self._now.is_down = False
+        return OK
+
     # What the broker tells.
 
     def _delivered(self, taker: Consume | Get, message: amqp.Message) -> None:
@@ -421,15 +427,18 @@ class Amqp091Candidate:
         delivery = f"d{now.deliveries_made}"
         about = message.delivery_info
         if taker.mode == "acknowledge":
-            place = _Place(taker.channel, taker.queue, about["delivery_tag"])
+            place = Place(taker.channel, taker.queue, about["delivery_tag"])
             now.unsettled[delivery] = place
+        else:
+            now.note_settled(taker.queue)
+        name = str(message.properties.get("message_id", ""))
         now.told.append(
             Delivered(
                 delivery=delivery,
                 consumer=taker.consumer if isinstance(taker, Consume) else None,
                 queue=taker.queue,
-                message=str(message.properties.get("message_id", "")),
-                redelivered=bool(about["redelivered"]),
+                message=name,
+                redelivered=now.is_redelivered(name, flag=bool(about["redelivered"])),
             )
         )
 
@@ -443,14 +452,16 @@ class Amqp091Candidate:
         # Half of the time is for leaving, the other half for connecting anew where that fails.
         self._deadline.start(ANSWER_DEADLINE_S / 2)
         left = False
-        if self._now.fault is None:
+        if self._now.fault is None and not self._now.is_down:
             with contextlib.suppress(amqp.AMQPError, OSError):
                 self._leave()
                 left = True
+        was_down = self._now.is_down
         error = None if left else self._begin_anew()
-        self._now = _Example()
+        self._now = Example()
         if error is not None:
             self._now.fault = refused("the broker cannot be reached; reset to try again")
+            self._now.is_down = was_down
         return Answer(error=error)
 
     def _leave(self) -> None:
@@ -468,7 +479,11 @@ class Amqp091Candidate:
     def _begin_anew(self) -> Error | None:
         self._deadline.start(ANSWER_DEADLINE_S / 2)
         try:
-            self._pool.renew()
+            if self._crashes is None:
+                self._pool.renew()
+            else:
+                self._crashes.come_up()
+                self._deadline.start(ANSWER_DEADLINE_S)
             self._delete_queues()
         except CandidateUnavailable as unavailable:
             return Error("crashed", str(unavailable))
@@ -479,16 +494,3 @@ class Amqp091Candidate:
 
 def _no_queue(operation: Publish | Purge | Delete | Consume | Get) -> Error:
     return refused(f"there is no queue {operation.queue}")
-
-
-def _lost(lost: Exception) -> tuple[Error, Error]:
-    """Return the error to answer, and the one for whatever is asked before the next reset.
-
-    A broker that names a reason for closing the connection is still there, and says that it is a
-    matter of this connection; one that hangs up, or is being shut down, has gone.
-    """
-    spoke = isinstance(lost, amqp.exceptions.ConnectionError)
-    if spoke and not isinstance(lost, amqp.ConnectionForced):
-        error = Error("internal", f"the connection was lost: {described(lost)}")
-        return error, error
-    return Error("crashed", described(lost)), refused("the broker went down; reset to go on")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from brokerproof.spec.answers import Error
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority
@@ -15,6 +17,7 @@ from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority
 if TYPE_CHECKING:
     from brokerproof.spec.operations import Consume, Declare
 
+PRODUCT = "RabbitMQ"
 LEVELS_MAX = 10
 PREFETCH_MAX = 2**16 - 1
 SHORT_BYTES_MAX = 255
@@ -30,7 +33,36 @@ CAPABILITIES = Capabilities(
     get=True,
     release_position="original",
     event_order="per_consumer",
+    purge=True,
+    delete=True,
 )
+
+
+DURABLE_VERSIONS = "3."
+"""Where an idle queue writes its settlements within `SETTLED_S`: classic queues of version 1."""
+
+SETTLED_S = 1.0
+"""After so long without traffic a settlement is on disk; RabbitMQ's own timer is 0.2 s."""
+
+
+def capabilities(*, durable: bool) -> Capabilities:
+    """Return the claims, `durable` where the broker can be crashed."""
+    return structs.replace(CAPABILITIES, durable=durable)
+
+
+def unfit(name: str, version: str, *, durable: bool) -> tuple[str, str] | None:
+    """Return why a broker cannot be judged, and what to do about it."""
+    if name != PRODUCT:
+        return (
+            f"{name} {version} has no known way to tell that nothing more will come",
+            f"point the gate at {PRODUCT}, or write a driver",
+        )
+    if durable and not version.startswith(DURABLE_VERSIONS):
+        return (
+            f"when {name} {version} has a settlement on disk is not known",
+            "leave out the commands that crash and restart it",
+        )
+    return None
 
 
 def queue_arguments(order: Order) -> dict[str, int]:
@@ -42,10 +74,12 @@ def queue_arguments(order: Order) -> dict[str, int]:
             return {}
 
 
-def unclaimed_queue(operation: Declare) -> Error | None:
+def unclaimed_queue(operation: Declare, *, durable: bool) -> Error | None:
     """Return the error for a queue that is not claimed."""
-    if operation.durable or operation.auto_delete:
-        return unsupported("only queues that are neither durable nor auto-delete")
+    if operation.auto_delete:
+        return unsupported("only queues that do not delete themselves")
+    if operation.durable and not durable:
+        return unsupported("no durable queues of a broker that cannot be crashed")
     order = operation.order
     if not isinstance(order, Fifo | Priority):
         return unsupported("only queues that are first in first out, or by priority")

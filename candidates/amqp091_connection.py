@@ -21,6 +21,7 @@ from typing import Self
 from urllib.parse import unquote, urlsplit
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.spec.answers import Error
 
 try:
     import amqp
@@ -214,3 +215,18 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "nobody listens there"
     return described(error)
+
+
+def told_as_errors(lost: Exception) -> tuple[Error, Error]:
+    """Return the error to answer, and the one for whatever is asked before the next reset.
+
+    A broker that names a reason for closing the connection is still there, and says that it is a
+    matter of this connection; one that hangs up, or is being shut down, has gone.
+    """
+    spoke = isinstance(lost, amqp.exceptions.ConnectionError)
+    if spoke and not isinstance(lost, amqp.ConnectionForced):
+        error = Error("internal", f"the connection was lost: {described(lost)}")
+        return error, error
+    return Error("crashed", described(lost)), Error(
+        "refused", "the broker went down; reset to go on"
+    )

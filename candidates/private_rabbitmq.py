@@ -59,9 +59,13 @@ class PrivateRabbitMQ:
     amqp091://guest:guest@127.0.0.1:23017/
     """
 
+    is_ours = True
+
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._environment: dict[str, str] = {}
+        self._owner: pwd.struct_passwd | None = None
         self._port = 0
 
     @property
@@ -119,6 +123,31 @@ class PrivateRabbitMQ:
             shutil.rmtree(self._folder)
             self._folder = None
 
+    def crash(self) -> None:
+        """Kill the server without warning; its port mapper and its folder stay.
+
+        What it wrote is kept: a process is killed, not the machine (`docs/durability.md`).
+        """
+        server = self._processes.pop()
+        _kill(server)
+
+    def restart(self) -> None:
+        """Start the server on what it left, and return when it takes AMQP connections.
+
+        Raises `CandidateUnavailable` as `start` does; the folder stays until `stop`.
+        """
+        assert self._folder is not None, "this server was never started"
+        while len(self._processes) > 1:  # a server that has not come up, or has ended by itself
+            _kill(self._processes.pop())
+        log = self._folder / "server.log"
+        with log.open("wb") as output:
+            self._spawn([str(SERVER)], output)
+        self._wait_until_ready(log)
+
+    def close(self) -> None:
+        """Stop, under the name by which others give back what they hold."""
+        self.stop()
+
     def wait(self) -> int:
         """Return the status of the server once it has ended."""
         return self._processes[-1].wait()
@@ -127,17 +156,19 @@ class PrivateRabbitMQ:
         folder = Path(tempfile.mkdtemp(prefix="brokerproof-rabbitmq-"))
         self._folder = folder
         self._port, distribution_port, epmd_port = _free_ports(3)
-        owner = _ordinary_user()
-        _furnish(folder, self._port, owner)
-        environment = _environment(folder, self._port, distribution_port, epmd_port)
+        self._owner = _ordinary_user()
+        _furnish(folder, self._port, self._owner)
+        self._environment = _environment(folder, self._port, distribution_port, epmd_port)
         log = folder / "server.log"
         with log.open("wb") as output:
-            for command in (
-                [epmd, "-address", "127.0.0.1", "-port", str(epmd_port)],
-                [str(SERVER)],
-            ):
-                self._processes.append(_spawn(command, environment, folder, output, owner))
+            self._spawn([epmd, "-address", "127.0.0.1", "-port", str(epmd_port)], output)
+            self._spawn([str(SERVER)], output)
         self._wait_until_ready(log)
+
+    def _spawn(self, command: list[str], output: IO[bytes]) -> None:
+        assert self._folder is not None
+        process = _spawn(command, self._environment, self._folder, output, self._owner)
+        self._processes.append(process)
 
     def _wait_until_ready(self, log: Path) -> None:
         address = Address.parse(self.url)
@@ -296,8 +327,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         try:
             process.wait(STOP_DEADLINE_S)
         except subprocess.TimeoutExpired:
+            _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child of ours with its process group, and reap it; one that has ended is no error."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait(KILL_DEADLINE_S)
+        process.wait(KILL_DEADLINE_S)
 
 
 def _end_leftovers(folder: Path) -> None:

@@ -1,8 +1,8 @@
-"""One question, one answer: how the gate talks to a candidate in this process.
+"""One question, one answer: how the gate talks to a candidate.
 
 Owns the rule that nothing a candidate does becomes a traceback of ours: what it raises and what it
-answers in the wrong form is returned as `Misbehaviour`, a finding. Also owns how a candidate is
-copied.
+answers in the wrong form is returned as `Misbehaviour`, a finding. What the gate itself does wrong
+towards a driver (`BrokerproofErrs`) is none, and passes. Also owns how a candidate is copied.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+from brokerproof.candidates.driver import DriverCandidate, DriverFault
 from brokerproof.checks import watchdog
 from brokerproof.spec.answers import Accepted, Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
@@ -30,7 +31,15 @@ class Misbehaviour:
 
 
 def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
-    """Hand over one operation and return the answer, or what came instead of one."""
+    """Hand over one operation and return the answer, or what came instead of one.
+
+    A driver keeps its own time limits and answers in form, or says in one line what was wrong.
+    """
+    if isinstance(candidate, DriverCandidate):
+        try:
+            return candidate.handle(operation)
+        except DriverFault as fault:
+            return Misbehaviour(str(fault), hangs=fault.hangs)
     try:
         with watchdog.asking(operation):
             answer = candidate.handle(operation)
@@ -88,14 +97,13 @@ def copier_of(candidate: Candidate) -> Copier | str:
     return copier
 
 
+# What a candidate can do was asked once; asking for each of many thousand copies takes its time.
 def _own_fork(candidate: Candidate) -> Candidate:
-    assert isinstance(candidate, Forkable)
-    return cast("Candidate", candidate.fork())
+    return cast("Candidate", cast("Forkable", candidate).fork())
 
 
 def _own_fingerprint(candidate: Candidate) -> Hashable:
-    assert isinstance(candidate, Fingerprinted)
-    return candidate.fingerprint()
+    return cast("Fingerprinted", candidate).fingerprint()
 
 
 def _guarded(function: Callable[[Candidate], T]) -> Callable[[Candidate], T]:

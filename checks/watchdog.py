@@ -5,7 +5,7 @@ than its limit (driver protocol 1, rule 45) the tick raises `Hangs` in the midst
 own code. Each finding costs its limit, so a stage ends with the first and nothing shrinks it.
 It is a timer of the whole process: it works in the main thread of systems that have one, and
 elsewhere operations have no limit. What swallows every exception, or hangs outside of Python, is
-beyond it.
+beyond it. Drivers are not its business: they are given their time by `candidates/driver.py`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,305 @@
+"""A candidate that is a program of its own, in any language, named ``exec:COMMAND``.
+
+Owns driver protocol 1 as its asking side: what is sent, what an answer must look like, and how what
+a driver does wrong is put into one line. Refuses to know whether an answer is right. A driver that
+has failed is started again by the next reset, so that a gate can go on, and shorten what it found.
+"""
+
+from __future__ import annotations
+
+import select
+import shlex
+import signal
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from brokerproof.candidates.driver_process import (
+    DriverProcess,
+    Ended,
+    Ending,
+    Limits,
+    NoAnswer,
+)
+from brokerproof.candidates.driver_self_check import BrokerproofErrs, SelfCheck
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.spec.answers import Answer
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.driver import AnswerShape, DriverAnswer, DriverHello
+from brokerproof.spec.operations import Drain, Operation, Reset, name_of
+
+FORM = "exec:"
+_HELLO = b'{"op":"hello","protocol":1}'
+_BOM = b"\xef\xbb\xbf"
+_LIMITS = Limits()
+
+
+class DriverFault(Exception):
+    """A driver broke the protocol; the message is one line that begins with the operation.
+
+    `hangs` where its time ran out.
+    """
+
+    def __init__(self, what: str, *, hangs: bool = False) -> None:
+        super().__init__(what)
+        self.hangs = hangs
+
+
+class DriverCandidate:
+    """A driver under the gate; making one starts it and hears its hello.
+
+    Raises `CandidateUnavailable`, later `DriverFault`, and `BrokerproofErrs` where it is our own
+    request that is wrong. All that a driver does wrong ends its process.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        limits: Limits = _LIMITS,
+        process_of: Callable[[Sequence[str]], DriverProcess] = DriverProcess,
+    ) -> None:
+        self._limits, self._process_of = limits, process_of
+        self._command = _command_of(address)
+        if not hasattr(select, "poll"):
+            raise CandidateUnavailable(
+                address,
+                what="drivers need pipes that can be polled, which this system does not have",
+                remedy="run the gate on Linux or macOS",
+            )
+        self._process: DriverProcess | None = None
+        self._fault = DriverFault("it was not started")
+        self._stubborn = False
+        self._next, self._check = 0, SelfCheck()
+        self._encode = msgspec.json.Encoder().encode
+        self._check_form = msgspec.json.Decoder(AnswerShape).decode
+        self._decode = msgspec.json.Decoder(DriverAnswer).decode
+        try:
+            self._hello = self._start()
+        except DriverFault as fault:
+            raise CandidateUnavailable(
+                address, what=str(fault), remedy="see docs/protocol.md, Lines and processes"
+            ) from fault
+        except OSError as error:
+            raise CandidateUnavailable(
+                address,
+                what=f"it cannot be started: {error.strerror or described(error)}",
+                remedy="check the program's name, and that it may be executed",
+            ) from error
+
+    def hello(self) -> Hello:
+        """Return what the driver said of itself when it was started."""
+        return self._hello
+
+    def handle(self, operation: Operation) -> Answer:
+        """Ask the driver; raises `DriverFault`."""
+        name = name_of(operation)
+        if self._process is None:
+            if not isinstance(operation, Reset):
+                raise DriverFault(str(self._fault), hangs=self._fault.hangs)
+            self._start_again()
+        is_drain = isinstance(operation, Drain)
+        limit_s = self._limits.drain_s if is_drain else self._limits.operation_s
+        try:
+            body = self._encode(operation)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise BrokerproofErrs(f"{name} cannot be written as JSON: {error}") from error
+        try:
+            return self._understood(name, self._ask(name, body, limit_s))
+        except (DriverFault, BrokerproofErrs):
+            raise
+        except BaseException:
+            self._abandon(name)
+            raise
+
+    def give_up(self, what: str) -> None:
+        """End the driver for something that it answered; the next reset starts it again."""
+        if self._process is not None:
+            self._fault = DriverFault(what)
+            self._end_process(deaf=True)
+
+    def close(self) -> None:
+        """End the driver."""
+        self.end()
+
+    def end(self) -> str:
+        """End the driver; return what was wrong with how it ended, or nothing (rule 44).
+
+        One that was ended before, because it had failed, is not asked again to end in order.
+        """
+        was_killed_before = self._stubborn
+        signals = " and ".join(self._end_process().signals)
+        if not signals:
+            return ""
+        if was_killed_before:
+            return "it was killed without being waited for, since it had to be killed before"
+        grace_s = self._limits.ending_s
+        return f"no end within {grace_s:g} s of the end of its input; it took {signals}"
+
+    # One request.
+
+    def _ask(self, name: str, body: bytes, limit_s: float) -> bytes:
+        """Send a request and return the line that answers it, known to be UTF-8."""
+        assert self._process is not None
+        line = b'{"id":%d,%b\n' % (self._next, body[1:])
+        self._check.before(line)
+        self._next += 1
+        try:
+            answered = self._process.exchange(line, limit_s)
+        except NoAnswer as error:
+            raise self._not_answered(name, error, limit_s) from error
+        if not answered.isascii():
+            if answered.startswith(_BOM):
+                raise self._failed(name, "its answer begins with a byte order mark")
+            try:
+                answered.decode()
+            except UnicodeDecodeError as error:
+                raise self._failed(name, f"its answer is not UTF-8: {error}") from error
+        if not answered.strip():
+            raise self._failed(name, "it answered with an empty line")
+        return answered
+
+    def _understood(self, name: str, line: bytes) -> Answer:
+        """Return what a line says that answers the last request."""
+        try:
+            self._check_form(line)
+            answer = self._decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._failed(name, f"its answer is not in form: {error}") from error
+        wrong = self._wrong_id(answer.id) or _contradiction(answer)
+        if wrong:
+            raise self._failed(name, wrong)
+        events = () if answer.events is msgspec.UNSET else answer.events
+        told = Answer(events, answer.error, parked=answer.parked)
+        self._check.after(told)
+        return told
+
+    def _wrong_id(self, answered: int) -> str:
+        asked = self._next - 1
+        if answered == asked:
+            return ""
+        if answered == asked - 1:
+            return f"request {answered} was answered twice"
+        return f"its answer has the id {answered}, the request has {asked}"
+
+    # What goes wrong.
+
+    def _not_answered(self, name: str, error: NoAnswer, limit_s: float) -> DriverFault:
+        if error.hangs:
+            return self._failed(name, f"no answer within {limit_s:g} s", hangs=True)
+        return self._failed(name, str(error), ended=isinstance(error, Ended))
+
+    def _failed(
+        self, name: str, what: str, *, hangs: bool = False, ended: bool = False
+    ) -> DriverFault:
+        """End the process and return the fault, with how it ended and what it said last."""
+        process = self._process
+        assert process is not None
+        # What it says while it is being ended is no reason, unless it was ending by itself.
+        last_words = process.last_words
+        ending = self._end_process(deaf=not ended)
+        if ended:
+            last_words = process.last_words
+            what = f"no answer, {what}" if ending.signals else f"no answer, the driver {ending}"
+        if last_words:
+            what += f"; it said last: {last_words}"
+        self._fault = DriverFault(f"{name}: {what}", hangs=hangs)
+        return self._fault
+
+    def _abandon(self, name: str) -> None:
+        """End the process in the midst of a request: its answer would be taken for the next one's.
+
+        This is Ctrl-C, most likely.
+        """
+        self._fault = DriverFault(f"{name}: interrupted")
+        self._end_process(deaf=True)
+
+    # Beginning and end.
+
+    def _start(self) -> Hello:
+        """Start the process and hear its hello; raises `DriverFault` and `OSError`."""
+        self._process = self._process_of(self._command)
+        self._next, self._check = 0, SelfCheck()
+        try:
+            return self._introduced(self._ask("hello", _HELLO, self._limits.hello_s))
+        except (DriverFault, BrokerproofErrs):
+            raise
+        except BaseException:
+            self._abandon("hello")
+            raise
+
+    def _introduced(self, line: bytes) -> Hello:
+        """Return what a line says that answers hello."""
+        try:
+            answer = msgspec.json.decode(line, type=DriverHello)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._failed("hello", f"its answer is not in form: {error}") from error
+        if wrong := self._wrong_id(answer.id):
+            raise self._failed("hello", wrong)
+        hello = _introduction(answer)
+        if isinstance(hello, str):
+            raise self._failed("hello", hello)
+        self._check.after()
+        return hello
+
+    def _start_again(self) -> None:
+        """Start the driver after it failed; it has to be the same again."""
+        try:
+            hello = self._start()
+        except OSError as error:
+            why = error.strerror or described(error)
+            self._fault = DriverFault(f"it cannot be started again: {why}")
+            raise self._fault from error
+        except DriverFault as fault:
+            self._fault = DriverFault(f"when it was started again, {fault}", hangs=fault.hangs)
+            raise self._fault from fault
+        if hello != self._hello:
+            raise self._failed("hello", "it introduced itself differently when started again")
+
+    def _end_process(self, *, deaf: bool = False) -> Ending:
+        """End the process, if there is one; who once had to be killed is not waited for again."""
+        process, self._process = self._process, None
+        if process is None:
+            return Ending(None)
+        ending = process.end(self._limits.ending_s, deaf=deaf, at_once=self._stubborn)
+        self._stubborn = self._stubborn or signal.SIGKILL.name in ending.signals
+        return ending
+
+
+def _command_of(address: str) -> list[str]:
+    remedy = f"write {FORM} and a command line, such as {FORM}'python driver.py'"
+    try:
+        command = shlex.split(address.removeprefix(FORM))
+    except ValueError as error:
+        raise CandidateUnavailable(address, what=f"{error}".lower(), remedy=remedy) from error
+    if not command:
+        raise CandidateUnavailable(address, what="this names no program", remedy=remedy)
+    return command
+
+
+def _introduction(answer: DriverHello) -> Hello | str:
+    """Return what an answer to hello says, or what is wrong with it."""
+    if not answer.ok or answer.error is not None:
+        reason = "no reason" if answer.error is None else answer.error.message or answer.error.code
+        return f"it was answered with an error: {reason}"
+    if answer.name is msgspec.UNSET:
+        return "its answer lacks the field `name`"
+    if answer.version is msgspec.UNSET:
+        return "its answer lacks the field `version`"
+    if answer.capabilities is msgspec.UNSET:
+        return "its answer lacks the field `capabilities`"
+    if answer.events:
+        return "its answer has events"
+    # What `inspect` shows has no form on the wire yet (rule 50).
+    claims = msgspec.structs.replace(answer.capabilities, inspect=False)
+    return Hello(name=answer.name, version=answer.version, capabilities=claims)
+
+
+def _contradiction(answer: DriverAnswer) -> str:
+    """Return what an answer says of itself that cannot be, or nothing."""
+    if answer.ok and answer.error is not None:
+        return "its answer is ok and has an error"
+    if not answer.ok and answer.error is None:
+        return "its answer is not ok and lacks the field `error`"
+    if answer.ok and answer.events is msgspec.UNSET:
+        return "its answer is ok and lacks the field `events`"
+    return ""
