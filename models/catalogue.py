@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brokerproof.models import contract, pointer_queue
+from brokerproof.models import contract, pointer_queue, whole_contract
 from brokerproof.models.language.model import Model
 from brokerproof.models.language.scope import Scope
 
@@ -28,6 +28,38 @@ CATALOGUE: dict[str, Listed] = {
                 contract.Entry: 2,
             },
             range(3),
+        ),
+    ),
+    "whole-contract": Listed(
+        whole_contract.WholeContract,
+        Scope(
+            {
+                contract.Queue: 1,
+                contract.Channel: 1,
+                contract.Consumer: 1,
+                contract.Entry: 1,
+            },
+            range(2),
+            {
+                "level": 0,
+                "fifo": 1,
+                "rank": 0,
+                "not_before": 0,
+                "expires": 1,
+                "horizon": 1,
+                "size": 1,
+                "to_head": 0,
+                "to_tail": 0,
+                "replaces": 0,
+                "ties": 1,
+                "returns_to_place": 1,
+                "when_idle": 0,
+                "exclusive": 0,
+                "is_sorted_by_key": 0,
+                "concerned": 1,
+                "subscribed": 1,
+                "wants": 1,
+            },
         ),
     ),
     "pointer-queue": Listed(

@@ -74,7 +74,7 @@ class Contract(ContractInvariants):
     @action
     def cancel(self, who: Consumer) -> None:
         """A client cancels a consumer; what it holds stays acquired."""
-        require(self.consuming[who])
+        require(self.can_be_cancelled(who))
         self.consuming[who] = False
 
     @action
@@ -365,7 +365,7 @@ class Contract(ContractInvariants):
             return self.there_for(who, f) & self.precedes(f, entry)
 
         def is_placed(f: Entry) -> Bool:
-            return self.returns_to_place | ~(self.has_returned(f) | self.has_returned(entry))
+            return self.knows_places() | ~(self.has_returned(f) | self.has_returned(entry))
 
         def came_back_to_its_place(f: Entry) -> Bool:
             return self.has_returned(f) & self.returns_to_place

@@ -167,6 +167,14 @@ class ContractWords(Model):
         """Whether the entry is in a queue that the consumer subscribed to."""
         return self.wants[who, f]
 
+    def can_be_cancelled(self, who: Consumer) -> Bool:
+        """Whether a client may cancel the consumer."""
+        return self.consuming[who]
+
+    def knows_places(self) -> Bool:
+        """Whether it is promised where a returned message goes."""
+        return self.returns_to_place
+
     def precedes(self, e: Entry, f: Entry) -> Bool:
         """Whether the turn of e is before that of f."""
         return self.before(e, f)

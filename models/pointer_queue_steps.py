@@ -32,6 +32,7 @@ from brokerproof.spec.operations import (
     Get,
     Operation,
     Publish,
+    Purge,
     Reject,
     Release,
 )
@@ -280,6 +281,10 @@ class _Watched:
                 yield Taken("unsubscribe", (self.names.index((consumer, "")),))
             case Get():
                 yield from self._of_a_get()
+            case Purge():
+                # The queue itself takes what it drops, as a subscription of its own would.
+                yield Taken("subscribe", (self.spare,))
+                yield Taken("unsubscribe", (self.spare,))
             case CloseChannel(channel=channel):
                 yield from self._of_a_closing(channel)
 

@@ -6,6 +6,7 @@ Z3 for the prover. Does not belong here: any particular model, and any word of t
 vocabulary.
 """
 
+from brokerproof.models.language.least import least
 from brokerproof.models.language.model import (
     Fixed,
     FixedRelation,
@@ -22,7 +23,6 @@ from brokerproof.models.language.model import (
     initial,
     invariant,
     leads_to,
-    least,
     require,
 )
 from brokerproof.models.language.terms import (

@@ -26,8 +26,9 @@ from brokerproof.models.language.attack_frame import judged_frame
 from brokerproof.models.language.commutation import renamed
 from brokerproof.models.language.counting import called, moves_wrongly
 from brokerproof.models.language.fates import SIZES, Judged, Refuter
-from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.model import Action, ModelError, System
 from brokerproof.models.language.mutants import Mutant, mutants
+from brokerproof.models.language.prover import initial_state_exists
 from brokerproof.models.language.questions import (
     STEPS_FIRST,
     after,
@@ -75,6 +76,8 @@ def attack(
 ) -> Attack:
     """Judge every mutant; `reasons` are why survivors are harmless, by name."""
     started = time.perf_counter()
+    if initial_state_exists(system).outcome == "never":
+        raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
     judged = []
     for mutant in mutants(system):
         if isinstance(mutant, Mutant):

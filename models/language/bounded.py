@@ -15,7 +15,7 @@ import z3
 
 from brokerproof.models.language.explorer import Violation
 from brokerproof.models.language.grounding import Grounder, instances
-from brokerproof.models.language.model import System
+from brokerproof.models.language.model import ModelError, System
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.questions import STEPS_MAX
 from brokerproof.models.language.scope import (
@@ -47,8 +47,10 @@ def check_bounded(system: System, sizes: dict[Sort, int], steps: int) -> Bounded
     """Search for a violation after 0, 1, ... steps, the fewest first."""
     scope = Scope(sizes, INTEGERS)
     scope.check(system)
-    unrolling = _Unrolling(system, scope)
     text = ", ".join(f"{family.__name__} {size}" for family, size in sizes.items())
+    unrolling = _Unrolling(system, scope)
+    if not unrolling.begins():
+        raise ModelError(f"{system.name} has no initial state with {text}: nothing was searched")
     for moment in range(steps + 1):
         answer, reason = unrolling.violated_at(moment)
         if answer == z3.sat:
@@ -57,6 +59,10 @@ def check_bounded(system: System, sizes: dict[Sort, int], steps: int) -> Bounded
             return Bounded(text, moment, unknown=reason)
         unrolling.step(moment)
     return Bounded(text, steps)
+
+
+_BEFORE = -1
+"""The moment before the first, whose values the initial functions read: anything."""
 
 
 class _Unrolling:
@@ -91,6 +97,7 @@ class _Unrolling:
         for statement in self.system.axioms:
             self._solver.add(self._moved(self._formula(self._grounder.ground(statement.term)), 0))
         for cell in self.cells:
+            self._bound(cell, _BEFORE)
             self._bound(cell, 0)
             function = self.system.initial.get(cell.symbol)
             if function is not None:
@@ -99,7 +106,11 @@ class _Unrolling:
                     for sort, index in zip(cell.symbol.domain, cell.indices, strict=True)
                 )
                 value = self._formula(self._grounder.ground(function.at(*places)))
-                self._solver.add(self._at(cell, 0) == self._moved(value, 0))
+                self._solver.add(self._at(cell, 0) == self._moved(value, _BEFORE))
+
+    def begins(self) -> bool:
+        """Whether there is any initial state at all."""
+        return bool(self._solver.check() != z3.unsat)
 
     def _bound(self, cell: Cell, moment: int) -> None:
         if issubclass(cell.symbol.range, Family):

@@ -39,14 +39,12 @@ from brokerproof.models.language.terms import (
     Term,
     conjunction,
     equal,
-    exists,
-    forall,
     fresh,
-    implies,
     ite,
     lift,
     read,
 )
+from brokerproof.models.language.well_formed import check_well_formed
 
 __all__ = [
     "Action",
@@ -85,7 +83,8 @@ class _Trace:
 _current: list[_Trace] = []
 
 
-def _tracing() -> _Trace:
+def tracing() -> _Trace:
+    """Return what the running method has done so far; raises `ModelError` outside of one."""
     if not _current:
         raise ModelError("this reads or changes a model's state outside of a model's own methods")
     return _current[-1]
@@ -101,7 +100,7 @@ class _View:
         lifted = _lifted(self._symbol, indices)
         if self._symbol.rigid:
             return read(self._symbol, lifted)
-        return _tracing().now[self._symbol].at(*lifted)
+        return tracing().now[self._symbol].at(*lifted)
 
 
 def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -109,7 +108,7 @@ def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _assigned(symbol: Symbol, indices: tuple[Term, ...], value: object) -> None:
-    now = _tracing().now
+    now = tracing().now
     old = now[symbol]
     lifted = _lifted(symbol, indices)
     hit = conjunction(equal(p, i) for p, i in zip(old.parameters, lifted, strict=True))
@@ -166,8 +165,8 @@ class Map(_View, Generic[I, V]):
 
     def fill(self, value: V | bool | int) -> None:
         """Let every index have `value` after the action."""
-        parameters = _tracing().now[self._symbol].parameters
-        _tracing().now[self._symbol] = Function(parameters, lift(value, self._symbol.range))
+        parameters = tracing().now[self._symbol].parameters
+        tracing().now[self._symbol] = Function(parameters, lift(value, self._symbol.range))
 
 
 class Relation(_View, Generic[I, J]):
@@ -187,8 +186,8 @@ class Relation(_View, Generic[I, J]):
 
     def fill(self, value: Bool | bool) -> None:
         """Relate all pairs after the action, or none."""
-        parameters = _tracing().now[self._symbol].parameters
-        _tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
+        parameters = tracing().now[self._symbol].parameters
+        tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class _Update:
 
 
 def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
-    old = _tracing().now[symbol]
+    old = tracing().now[symbol]
     parameters = tuple(
         fresh(type(p), cast("tuple[str, int]", p.payload)[0]) for p in old.parameters
     )
@@ -211,7 +210,12 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def _role(role: Role, name: str | None) -> Callable[[Method], Method]:
+    if callable(name):
+        raise ModelError(f'write @{role}("its-name") above {getattr(name, "__name__", name)}')
+
     def mark(method: Method) -> Method:
+        if not callable(method):
+            raise ModelError(f"write @{role} without a name, not @{role}({method!r})")
         method.__model_role__ = (role, name or method.__name__)  # type: ignore[attr-defined]
         return method
 
@@ -243,10 +247,11 @@ def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Met
 
     Only runs count that do not pass over, for ever, a `fair` action that stays possible.
     """
+    promise: Callable[[Method], Method] = _role("leads_to", name)
 
     def mark(method: Method) -> Method:
         method.__model_fair__ = fair  # type: ignore[attr-defined]
-        return _role("leads_to", name)(method)
+        return promise(method)
 
     return mark
 
@@ -266,7 +271,7 @@ def require(condition: Bool | bool, label: str = "") -> None:
     A label names the promise that the condition is: where an observed event finds the condition
     false, the requirement of that name is broken.
     """
-    trace = _tracing()
+    trace = tracing()
     if trace.touched:
         raise ModelError("require comes before the first assignment: guards read the old state")
     trace.guards.append(Guard(label, lift(condition, Bool)))
@@ -278,43 +283,10 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
     It changes nothing about the action: a reading that follows a broker counts such situations, so
     that a promise is only called kept where it was put to the test.
     """
-    trace = _tracing()
+    trace = tracing()
     if trace.touched:
         raise ModelError("exercises comes before the first assignment: it reads the old state")
     trace.situations.append(Guard(label, lift(situation, Bool)))
-
-
-def least(order: Order[I], *sorts_and_members: object) -> None:
-    """Let proofs of this action know that a set which is not empty has a first element.
-
-    `least(self.before, lambda e: ...)` is about one set, `least(self.before, Sort, lambda x, e:
-    ...)` about one for each x. In a finite family this is so and changes nothing about the action;
-    first-order logic does not know it, so the proof lists it as an assumption.
-    """
-    trace = _tracing()
-    if trace.touched:
-        raise ModelError("least comes before the first assignment: it reads the old state")
-    *sorts, function = sorts_and_members
-    symbol = getattr(order, "_symbol", None)
-    if not isinstance(symbol, Symbol) or not symbol.is_order or not callable(function):
-        raise ModelError("least takes an order of the model, sorts, and a function of elements")
-    members, family = cast("Callable[..., Bool]", function), symbol.domain[0]
-
-    def has_a_first(*chosen: Term) -> Bool:
-        def is_first(e: Term) -> Bool:
-            return members(*chosen, e) & forall(
-                family, lambda f: implies(members(*chosen, f), ~cast("Bool", read(symbol, (f, e))))
-            )
-
-        anything = exists(family, lambda e: members(*chosen, e))
-        return implies(anything, exists(family, is_first))
-
-    term = forall(*sorts, has_a_first) if sorts else has_a_first()
-    places = [fresh(cast("Sort", sort), cast("Sort", sort).__name__.lower()) for sort in sorts]
-    shown = members(*places, fresh(family, "e"))
-    each = "".join(f"for each {place}, " for place in places)
-    text = f"least: {each}if there is an e such that {shown}, one is first in {symbol}"
-    trace.assumptions.append(Assumed(text, term))
 
 
 class Model:
@@ -329,7 +301,7 @@ class Model:
             raise ModelError(f"{name} is not a map or relation of this model's state")
         if not isinstance(value, _Update) or value.symbol is not symbol:
             raise ModelError(f"assign self.{name} what self.{name}.map(...) returns")
-        _tracing().now[symbol] = value.function
+        tracing().now[symbol] = value.function
 
 
 _VIEWS: dict[object, tuple[type[_View], bool]] = {
@@ -403,12 +375,14 @@ def _trace_anew(model: type[Model]) -> System:
         raise ModelError(f"{model.__name__} needs exactly one @initial method, has {len(starts)}")
     with run(model.symbols_) as start:
         starts[0][1](instance)
+    if start.guards:
+        raise ModelError(f"{model.__name__}: @initial assigns; what may be required is an @axiom")
     symbols = tuple(model.symbols_.values())
     for symbol in symbols:
         if not symbol.rigid and start.now[symbol] is start.before[symbol]:
             raise ModelError(f"{model.__name__}: the initial state says nothing of {symbol}")
     families = {s for symbol in symbols for s in (*symbol.domain, symbol.range)}
-    return System(
+    system = System(
         name=model.__name__,
         doc=inspect.getdoc(model) or "",
         symbols=symbols,
@@ -420,6 +394,7 @@ def _trace_anew(model: type[Model]) -> System:
         ghosts=tuple(_counting(model, instance, *n) for n in roles.get("counts", [])),
         families=tuple(sorted((s for s in families if issubclass(s, Family)), key=str)),
     )
+    return check_well_formed(system)
 
 
 def _methods_in_order(model: type[Model]) -> list[str]:
@@ -465,11 +440,15 @@ def _stated(
 ) -> Statement:
     with run(model.symbols_) as traced:
         term = lift(method(instance), Bool)
+    _changes_nothing(model, name, traced)
+    return Statement(name, inspect.getdoc(method) or "", term)
+
+
+def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
     if traced.touched or traced.guards:
         raise ModelError(
             f"{model.__name__}: {name} states something, so it must not change anything"
         )
-    return Statement(name, inspect.getdoc(method) or "", term)
 
 
 def _leading(
@@ -478,8 +457,9 @@ def _leading(
     hints = typing.get_type_hints(method)
     hints.pop("return", None)
     parameters = tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
-    with run(model.symbols_):
+    with run(model.symbols_) as traced:
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
+    _changes_nothing(model, name, traced)
     terms = lift(premise, Bool), lift(conclusion, Bool)
     fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
     return LeadsTo(name, inspect.getdoc(method) or "", parameters, *terms, fair)

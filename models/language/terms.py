@@ -16,7 +16,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 Op: TypeAlias = Literal[
     "variable",  # payload: (name, serial number)
@@ -267,6 +267,8 @@ def implies(premise: Bool | bool, conclusion: Bool | bool) -> Bool:
 def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:
     """Return the term that is `then` where the condition holds and `otherwise` elsewhere."""
     test = lift(condition, Bool)
+    if not isinstance(then, Term):
+        then = _lifted_beside(then, otherwise)
     sort = type(then)
     other = lift(otherwise, sort)
     if test is TRUE or then is other:
@@ -282,6 +284,13 @@ def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:
                 cast("T", (test & yes) | (~test & no)) if yes is not TRUE else cast("T", test | no)
             )
     return _intern(sort, "ite", (test, then, other))
+
+
+def _lifted_beside(value: object, other: object) -> Any:
+    """Return a plain value as a term of the sort of what it stands beside, or else of its own."""
+    if isinstance(other, Term):
+        return lift(value, type(other))
+    return lift(value, Bool if isinstance(value, bool) else Int)
 
 
 def equal(left: Term, right: Term) -> Bool:

@@ -10,6 +10,7 @@ from brokerproof.models.language import (
     Map,
     Model,
     Order,
+    action,
     exists,
     forall,
     initial,
@@ -84,6 +85,11 @@ class TwoOrders(Model):
         """No flag is up."""
         self.flag.fill(False)
 
+    @action
+    def wave(self, item: Item) -> None:
+        """One flag goes up."""
+        self.flag[item] = True
+
 
 class ByNumber(Model):
     """Has an index without an end."""
@@ -94,6 +100,11 @@ class ByNumber(Model):
     def nothing(self) -> None:
         """Every slot is free."""
         self.slot.fill(False)
+
+    @action
+    def use(self, number: Int) -> None:
+        """One slot is used."""
+        self.slot[number] = True
 
 
 class AllIntegers(Counters):

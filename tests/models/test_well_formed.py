@@ -1,0 +1,193 @@
+"""Mistakes in a model's text that would otherwise be silent are errors, for every reading."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.language import (
+    Bool,
+    Family,
+    Int,
+    Map,
+    Model,
+    ModelError,
+    action,
+    axiom,
+    forall,
+    initial,
+    invariant,
+    ite,
+    leads_to,
+    require,
+)
+from brokerproof.models.language.bounded import check_bounded
+from brokerproof.models.language.model import trace
+from brokerproof.models.language.terms import FALSE, TRUE
+
+
+class Lamp(Family):
+    """What is on or off."""
+
+
+class Lamps(Model):
+    """Lamps that are switched; nothing is wrong with this text."""
+
+    on: Map[Lamp, Bool]
+
+    @initial
+    def off(self) -> None:
+        """All are off."""
+        self.on.fill(False)
+
+    @action
+    def switch(self, which: Lamp) -> None:
+        """One is switched."""
+        self.on[which] = ~self.on[which]
+
+
+class AboutState(Lamps):
+    """An axiom about what changes would prove anything."""
+
+    @axiom("never-on")
+    def never_on(self) -> Bool:
+        """No lamp is ever on."""
+        return forall(Lamp, lambda lamp: ~self.on[lamp])
+
+
+class Twice(Lamps):
+    """Two statements under one name."""
+
+    @invariant("same")
+    def one(self) -> Bool:
+        """Anything."""
+        return TRUE
+
+    @invariant("same")
+    def other(self) -> Bool:
+        """Anything else."""
+        return FALSE
+
+
+class Unfair(Lamps):
+    """Fair to an action that there is not."""
+
+    @leads_to("on-in-the-end", fair=("swich",))
+    def lights(self, which: Lamp) -> tuple[Bool, Bool]:
+        """A lamp goes on."""
+        return ~self.on[which], self.on[which]
+
+
+class Meddling(Lamps):
+    """A promise that changes something."""
+
+    @leads_to("on-in-the-end")
+    def lights(self, which: Lamp) -> tuple[Bool, Bool]:
+        """A lamp goes on."""
+        self.on[which] = True
+        return ~self.on[which], self.on[which]
+
+
+class Demanding(Lamps):
+    """A start that requires instead of assigning."""
+
+    @initial
+    def off(self) -> None:
+        """Nothing can be."""
+        require(FALSE)
+        self.on.fill(False)
+
+
+class Idle(Model):
+    """Nothing ever happens."""
+
+    on: Map[Lamp, Bool]
+
+    @initial
+    def off(self) -> None:
+        """All are off."""
+        self.on.fill(False)
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        (AboutState, "the axiom never-on reads on, which changes"),
+        (Twice, "2 statements are called same"),
+        (Unfair, "wants swich to be fair, which is no action: there are switch"),
+        (Meddling, "must not change anything"),
+        (Demanding, "@initial assigns"),
+        (Idle, "has no @action"),
+    ],
+)
+def test_a_mistake_that_would_be_silent_is_refused(model: type[Model], complaint: str) -> None:
+    with pytest.raises(ModelError, match=complaint):
+        trace(model)
+    assert trace(Lamps).name == "Lamps"
+
+
+@pytest.mark.parametrize("mark", [invariant, axiom, leads_to])
+def test_a_statement_without_a_name_is_refused(mark: object) -> None:
+    def states() -> Bool:
+        return TRUE
+
+    assert callable(mark)
+    with pytest.raises(ModelError, match='"its-name"'):
+        mark(states)
+
+
+def test_an_action_with_a_name_is_refused() -> None:
+    with pytest.raises(ModelError, match="without a name"):
+        action("go")  # type: ignore[type-var]
+
+
+def test_plain_values_stand_where_terms_do() -> None:
+    assert ite(TRUE, True, FALSE) is TRUE  # type: ignore[type-var]  # users write this
+    assert isinstance(ite(FALSE, 1, 2), Int)  # type: ignore[type-var]
+
+
+class Turned(Model):
+    """A start that reads what was before it: any first state, turned round."""
+
+    on: Map[Lamp, Bool]
+
+    @initial
+    def turned(self) -> None:
+        """Each is what it was not."""
+        self.on = self.on.map(lambda _, old: ~old)
+
+    @action
+    def switch(self, which: Lamp) -> None:
+        """One is switched."""
+        self.on[which] = ~self.on[which]
+
+    @invariant("dark")
+    def dark(self) -> Bool:
+        """No lamp is on."""
+        return forall(Lamp, lambda lamp: ~self.on[lamp])
+
+
+def test_a_start_that_reads_what_was_before_it_is_searched_too() -> None:
+    found = check_bounded(trace(Turned), {Lamp: 2}, 2)
+    assert found.violation is not None
+    assert found.steps == 0
+
+
+class Nowhere(Lamps):
+    """Axioms that contradict each other."""
+
+    first: Lamp
+
+    @axiom("one")
+    def one(self) -> Bool:
+        """It is itself."""
+        return forall(Lamp, lambda lamp: lamp == self.first)
+
+    @axiom("other")
+    def other(self) -> Bool:
+        """It is not."""
+        return forall(Lamp, lambda lamp: ~(lamp == self.first))
+
+
+def test_where_nothing_can_begin_nothing_is_called_searched() -> None:
+    with pytest.raises(ModelError, match="no initial state"):
+        check_bounded(trace(Nowhere), {Lamp: 2}, 2)
