@@ -13,7 +13,8 @@ import time
 
 from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.product import search
-from brokerproof.checks.scopes import Scope, scopes_for
+from brokerproof.checks.scope_catalogue import scopes_for
+from brokerproof.checks.scopes import Scope
 from brokerproof.checks.searches import Search
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.spec.operations import Declare, Drain, Publish

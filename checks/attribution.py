@@ -27,16 +27,50 @@ LATE_OR_GONE = frozenset(
         "get-finds",
         "quiescence",
         "credit-used",
+        "flush-delivers",
+        "sorted-order",
+        "returns-where-claimed",
+        "auto-close-at-the-end",
     )
 )
 """Promises about an available message that was not given when it should have been."""
 
+MISSED = frozenset(
+    (
+        "nothing-lost",
+        "close-releases",
+        "browser-takes-nothing",
+        "settled-once",
+        "purge-leaves-acquired",
+        "survives-restart",
+    )
+)
+"""What a census says of a message that is not there at all."""
+
 KINDS: tuple[frozenset[str], ...] = (
-    LATE_OR_GONE | {"nothing-lost", "close-releases", "browser-takes-nothing", "settled-once"},
-    frozenset(("nothing-twice", "settled-once")),
+    LATE_OR_GONE | MISSED,
+    frozenset(
+        (
+            "nothing-twice",
+            "settled-once",
+            "browser-sees-available",
+            "purge-drops",
+            "delete-drops",
+            "last-value-only",
+            "gone-when-expired",
+            "transient-is-lost",
+            "settlement-survives-crash",
+        )
+    ),
     frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),
 )
-"""Promises that one mistake breaks together: not given what is there; shown again."""
+"""Promises that one mistake breaks together: not given what is there; given what is not; shown
+again."""
+
+TURNS = frozenset(
+    ("fifo-order", "priority-order", "release-rewinds", "sorted-order", "returns-where-claimed")
+)
+"""Promises about whose turn it is: several of them that name the same entries say one thing."""
 
 TOLD_TOO_LATE: Blame = {"only-to-subscribers": ()}
 """What is wrong where an event would be lawful, but its consumer's leaving should have told it."""
@@ -59,4 +93,12 @@ def least(blames: Iterable[Blame]) -> Blame:
 
 
 def _weight(blame: Blame) -> tuple[bool, int]:
-    return not NOT_YET_OR_NO_LONGER.isdisjoint(blame), len(blame)
+    overtaken: set[int] = set()
+    count = 0
+    for label, entries in blame.items():
+        if label in TURNS and entries and overtaken >= {*entries}:
+            continue
+        if label in TURNS:
+            overtaken |= {*entries}
+        count += 1
+    return not NOT_YET_OR_NO_LONGER.isdisjoint(blame), count

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from brokerproof.checks.attribution import LATE_OR_GONE
-from brokerproof.checks.book import CONTRACT, Book
+from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.possibilities import ordered
@@ -39,13 +39,15 @@ def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Bre
     if not _everything_left(candidate, book, "census", late):
         return breach
     held = set(late)
-    closing = [CloseChannel(channel=channel) for channel in (*book.channels, "census")]
+    # The census stays: with its last consumer a queue may go, and all that came back to it.
+    closing = [CloseChannel(channel=channel) for channel in book.channels]
     if not _hear(candidate, [*closing, Drain()], held):
         return breach
     if not _everything_left(candidate, book, "last census", held):
         return breach
-    for message in breach.overdue:
-        if message not in late:
+    # A guard that relates several entries names none; then every message may be the missing one.
+    for message in breach.overdue or tuple(book.messages):
+        if message not in late and book.queue_of_message(message) in book.queues:
             named = _named(breach, message, "held" if message in held else "gone")
             if named is not None:
                 return named
@@ -107,11 +109,12 @@ def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
         return None
     known = breach.moment.book
     entry = known.messages[message]
-    book, who = known.with_getter(known.queue_of_message[message], "census", "acknowledge")
+    get = Get(channel="census", queue=known.queue_of_message(message))
+    book, who = known.with_getter(get)
     for row in reversed(breach.moment.window.rows):
         for world, _, _ in ordered(row.cases):
-            one_more = CONTRACT.grown(world, Consumer)
-            _, blames = CONTRACT.take(book.frame, one_more, "census", (who,))
+            one_more = known.contract.grown(world, Consumer)
+            _, blames = known.contract.take(book.frame, one_more, "census", (who,))
             for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
                 if entry in missing:
                     return label

@@ -15,16 +15,18 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.explanations import expected_and_seen
-from brokerproof.checks.findings import Run
+from brokerproof.checks.findings import Run, Told
 from brokerproof.checks.moves import Move, text_of, visible
 from brokerproof.spec.answers import (
     Accepted,
     Answer,
     ConsumerClosed,
     Delivered,
+    Error,
     Event,
     QueueDeleted,
 )
+from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.requirements import catalogue
 
 Grade: TypeAlias = Literal["product", "sequences", "not certified"]
@@ -53,18 +55,36 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One numbered step: the move and what was answered."""
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One numbered step: the move, what was answered in words, and the answer as it came.
+
+    An answer that is plainly `ok` takes no room in a file.
+    """
 
     move: Move
     answered: str
+    events: tuple[Event, ...] = ()
+    error: Error | None = None
+    parked: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that was recorded."""
+        return Answer(self.events, self.error, parked=self.parked)
+
+
+def line_of(told: Told) -> Line:
+    """Return the line that a step of a run is."""
+    answer = told.answer
+    return Line(told.move, answer_text(answer), answer.events, answer.error, answer.parked)
 
 
 class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     """A trace that breaks a requirement, and what was expected and seen at its last step.
 
     `again` says how often it was seen again and in how many tries, for a candidate that answers
-    differently to the same operations.
+    differently to the same operations. With `claims`, what the candidate said that it promises, the
+    recorded answers can be judged again without it; files from before they were kept have none.
     """
 
     format: Literal["brokerproof-counterexample/1"]
@@ -78,6 +98,7 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
     seed: int | None = None
     again: tuple[int, int] | None = None
+    claims: Capabilities | None = None
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -111,7 +132,7 @@ def counterexample_of(
         expected=expected,
         seen=seen,
         witnesses=run.broken.witnesses,
-        steps=tuple(Line(told.move, answer_text(told.answer)) for told in run.steps),
+        steps=tuple(map(line_of, run.steps)),
         certificate=certificate,
         also=run.broken.also,
         seed=seed,

@@ -13,7 +13,7 @@ from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.counterexamples import Certificate, counterexample_of
 from brokerproof.checks.gate_run import GateRun, Stage
 from brokerproof.checks.product import search
-from brokerproof.checks.scopes import scopes_for
+from brokerproof.checks.scope_catalogue import scopes_for
 from brokerproof.checks.searches import HANGS, Search
 from brokerproof.checks.sequences import Nondeterministic, search_sequences
 
@@ -85,8 +85,12 @@ _COUNTED = {
 
 
 def _stage(found: Search) -> Stage:
-    how = f"stopped by {found.stopped_by}" if found.stopped_by else "every behaviour"
-    if found.grade == "adaptive" and not found.stopped_by:
+    how = "every behaviour"
+    if found.stopped_by:
+        how = f"stopped by {found.stopped_by}"
+    elif not (found.complete or found.unfollowed or found.never_offered):
+        how = "ended early"
+    elif found.grade == "adaptive":
         how = "every move in every state that was met"
     if found.never_offered:
         how += f", {found.never_offered} moves never tried (their states were not offered again)"

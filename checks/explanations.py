@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.book import CONTRACT, Book
+from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Moment
 from brokerproof.checks.possibilities import ordered
 from brokerproof.models.language.pointwise import World
@@ -24,7 +24,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     book, (name, arguments) = moment.book, moment.step
     world = _latest(moment)
     match name:
-        case "deliver" | "browse" | "get":
+        case "deliver" | "deliver_by_rank" | "browse" | "get":
             who, entry, redelivered = arguments
             what = book.name_of_entry(entry) + _flag(redelivered)
             lawful = list(_lawful(book, world, name, who)) if world is not None else []
@@ -32,7 +32,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
         case "get_nothing":
             lawful = list(_lawful(book, world, "get", arguments[0])) if world is not None else []
             return " or ".join(lawful) or "a message", "nothing"
-        case "quiesce":
+        case "quiesce" | "quiesce_by_size":
             return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
         case _:
             return "an operation that is possible", name
@@ -48,7 +48,7 @@ def _latest(moment: Moment) -> World | None:
 def _lawful(book: Book, world: World, action: str, who: int) -> Iterator[str]:
     for name, entry in book.messages.items():
         for redelivered in (0, 1):
-            worlds, _ = CONTRACT.take(book.frame, world, action, (who, entry, redelivered))
+            worlds, _ = book.contract.take(book.frame, world, action, (who, entry, redelivered))
             if worlds:
                 yield name + _flag(redelivered)
 
@@ -62,7 +62,7 @@ def _nothing(action: str) -> str:
 
 
 def _to(book: Book, who: int, action: str) -> str:
-    names = [name for name, element in book.consumers.items() if element == who]
+    names = [name for name, taker in book.consumers.items() if taker.element == who]
     if not names:
         return "to the get"
     return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"

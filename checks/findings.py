@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.census import named_by_census
+from brokerproof.checks.contracts import TOLERATED
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.moves import Move, Settle, operation_of
-from brokerproof.checks.oracle import RULES, Oracle
+from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.step_conformance import REQUIREMENT, Departure
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate
@@ -91,4 +92,4 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
 
 def goes_on(breach: Breach) -> bool:
     """Whether the oracle can follow the broker beyond the breach."""
-    return breach.requirement in RULES.tolerated or breach.requirement == REQUIREMENT
+    return breach.requirement in TOLERATED or breach.requirement == REQUIREMENT

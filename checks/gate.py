@@ -8,9 +8,11 @@ makes inconclusive what is not broken.
 from __future__ import annotations
 
 from brokerproof.checks import watchdog
+from brokerproof.checks.breaches import Breach
 from brokerproof.checks.charges import charged
 from brokerproof.checks.counterexamples import Certificate, counterexample_of
 from brokerproof.checks.exhaustive import run_exhaustive
+from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.stateful import Sampling, sample
@@ -39,11 +41,22 @@ def run_gate(
             _run_stateful(run)
             if hello.capabilities.inspect:
                 report.stages.append(_snapshot_stage(run.evidence))
+            _end_in_order(run)
     except KeyboardInterrupt:
         run.clock.interrupted = report.interrupted = True
     run.evidence.cut_short = run.clock.reason()
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
     return report
+
+
+def _end_in_order(run: GateRun) -> None:
+    """End a driver, which has to go when its input ends (driver protocol 1, rule 44)."""
+    fault = run.subject.end()
+    if fault is None:
+        return
+    breach = Breach("protocol", fault.what, expected="a driver that ends when its input ends")
+    certificate = Certificate(grade="not certified", reason="it is about the end of the process")
+    run.keep(counterexample_of(run.subject.address, Run((), breach), certificate))
 
 
 def _run_stateful(run: GateRun) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import click
 from brokerproof.models.catalogue import CATALOGUE, Listed
 from brokerproof.models.language.model import Model, ModelError, trace
 from brokerproof.models.language.scope import default_scope
+from brokerproof.models.language.systems import System
 
 FILE_SCOPE_SIZE = 2
 """So many elements has each family of a model in a file, unless another size is asked for."""
@@ -34,10 +36,24 @@ class ModelName(click.ParamType[str]):
             self.fail(f"there is no model {value!r}: try {names}, or FILE.py:CLASS", param, ctx)
         try:
             model = _loaded(Path(path), name)
-            CATALOGUE[value] = Listed(model, default_scope(trace(model), FILE_SCOPE_SIZE))
+            CATALOGUE[value] = Listed(
+                model, default_scope(_traced(model, Path(path)), FILE_SCOPE_SIZE)
+            )
         except ModelError as error:
             self.fail(str(error), param, ctx)
         return value
+
+
+def _traced(model: type[Model], path: Path) -> System:
+    """Run a model's text; whatever it raises is a `ModelError` with the line in the user's file."""
+    try:
+        return trace(model)
+    except Exception as error:  # a user's text can raise anything
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
+        at = f", line {lines[-1]}" if lines else ""
+        kind = "" if isinstance(error, ModelError) else f"{type(error).__name__}: "
+        raise ModelError(f"{path}{at}: {kind}{error}") from error
 
 
 def _loaded(path: Path, name: str) -> type[Model]:

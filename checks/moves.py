@@ -12,8 +12,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.book import Book
+from brokerproof.spec.messages import Order
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -21,6 +23,7 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Operation,
     Publish,
@@ -67,6 +70,8 @@ Move: TypeAlias = (
     | Crash
     | Restart
     | Drain
+    | Flush
+    | Advance
 )
 
 
@@ -92,19 +97,60 @@ def text_of(move: Move) -> str:
         case Settle(how=how, message=message, again=again):
             return f"{how} {message}" + (" again, by its old delivery" if again else "")
         case Declare(queue=queue, order=order):
-            kind = str(order.__struct_config__.tag)
-            levels = getattr(order, "levels", None)
-            return f"declare {queue} {kind}" + (f" levels={levels}" if levels else "")
+            fields = [f"{key}={value}" for key, value in fields_of_order(order).items()]
+            options = [n for n in ("durable", "auto_delete") if getattr(move, n)]
+            return " ".join(["declare", queue, str(order.__struct_config__.tag), *fields, *options])
         case Publish(queue=queue, message=message):
-            return f"publish {message.id} to {queue} priority={message.priority}"
-        case Consume(channel=channel, queue=queue, consumer=consumer, mode=mode, credit=credit):
-            window = "unlimited" if credit.messages is None else credit.messages
-            return f"consume {queue} as {consumer} on {channel} mode={mode} credit={window}"
+            return " ".join([f"publish {message.id} to {queue}", *_message_words(move)])
+        case Consume(queue=queue, consumer=consumer, channel=channel):
+            of = "+".join(move.queues) or queue
+            return " ".join([f"consume {of} as {consumer} on {channel}", *_consumer_words(move)])
+        case SetCredit(consumer=consumer, channel=channel):
+            window = _window_words(move.messages, move.bytes)
+            return " ".join([f"credit of {consumer or channel}", *window])
         case Get(channel=channel, queue=queue, mode=mode):
             return f"get from {queue} on {channel} mode={mode}"
-        case Cancel(consumer=consumer):
-            return f"cancel {consumer}"
+        case Cancel(consumer=consumer) | Flush(consumer=consumer):
+            return f"{name_of(move)} {consumer}"
         case CloseChannel(channel=channel):
             return f"close_channel {channel}"
+        case Purge(queue=queue) | Delete(queue=queue):
+            return f"{name_of(move)} {queue}"
+        case Advance(seconds=seconds):
+            return f"advance by {seconds} s"
         case _:
             return name_of(move)
+
+
+def fields_of_order(order: Order) -> dict[str, object]:
+    """Return what an order is declared with besides its kind."""
+    return {key: value for key, value in msgspec.to_builtins(order).items() if key != "kind"}
+
+
+def _message_words(publish: Publish) -> list[str]:
+    message = publish.message
+    words = [f"priority={message.priority}"]
+    if message.size != 1:
+        words.append(f"size={message.size}")
+    if message.persistent:
+        words.append("persistent")
+    words += [f"{name}={value}" for name, value in message.properties.items()]
+    if publish.not_before_s is not None:
+        words.append(f"not before {publish.not_before_s} s")
+    if publish.expires_s is not None:
+        words.append(f"expires in {publish.expires_s} s")
+    return words
+
+
+def _consumer_words(consume: Consume) -> list[str]:
+    words = [f"mode={consume.mode}", *_window_words(consume.credit.messages, consume.credit.bytes)]
+    if consume.selector is not None:
+        words.append(f"selector={consume.selector}")
+    if consume.priority:
+        words.append(f"priority={consume.priority}")
+    return words + [n for n in ("auto_close", "exclusive") if getattr(consume, n)]
+
+
+def _window_words(messages: int | None, size: int | None) -> list[str]:
+    words = [f"credit={'unlimited' if messages is None else messages}"]
+    return words if size is None else [*words, f"bytes={size}"]

@@ -15,20 +15,15 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NoReturn
 
-from brokerproof.checks.attribution import least
-from brokerproof.checks.book import CONTRACT, MODES, Book, Held
+from brokerproof.checks.book import MODES, Book, Held
 from brokerproof.checks.breaches import Breach, Moment, Unfollowable
-from brokerproof.checks.obligations import must_succeed
-from brokerproof.checks.possibilities import (
-    Failure,
-    Row,
-    Rules,
-    Step,
-    Window,
-    ordered,
-)
+from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
+from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
+from brokerproof.checks.operation_steps import MAY_FLOAT, returns_in_order, steps_of
+from brokerproof.checks.possibilities import Failure, Row, Rules, Step, Window, ordered
+from brokerproof.checks.resting import come_to_rest
 from brokerproof.checks.step_conformance import Watch
-from brokerproof.checks.streams import Streams, judged
+from brokerproof.checks.streams import Streams
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.pointwise import TooManyCases, World
 from brokerproof.spec.answers import (
@@ -42,6 +37,7 @@ from brokerproof.spec.answers import (
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -49,10 +45,10 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Operation,
     Publish,
-    Purge,
     Reject,
     Release,
     Reset,
@@ -60,20 +56,9 @@ from brokerproof.spec.operations import (
     SetCredit,
     name_of,
 )
-from brokerproof.spec.requirements import Level, catalogue
-
-# What a broken promise of these leaves behind is known, so the run can be followed beyond it: a
-# recommendation changes nothing, and a wrong flag says nothing of where the message is.
-RULES = Rules(
-    CONTRACT,
-    frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD) | {"redelivered-flag"},
-)
-
 
 ID_CHARACTERS_MAX = 1024
 """The longest id of the protocol (rule 55)."""
-
-_FOLLOWED_IF_UNCERTAIN = (Publish, Consume, Cancel, Acknowledge, Release, Reject, CloseChannel)
 
 
 class Oracle:
@@ -84,15 +69,22 @@ class Oracle:
         "departed",
         "exercised",
         "outcomes",
+        "rules",
         "streams",
         "unplaced",
         "watch",
         "window",
     )
 
-    def __init__(self, claims: Capabilities) -> None:
-        """Start right after a reset."""
-        self.book, world = Book.empty(claims)
+    def __init__(self, claims: Capabilities, *, beyond_the_core: bool | None = None) -> None:
+        """Start right after a reset.
+
+        `beyond_the_core` says which contract is followed: by default the core, if that says all
+        that there is to say of these claims.
+        """
+        beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
+        self.rules: Rules = whole() if beyond else CORE
+        self.book, world = Book.empty(claims, self.rules.contract)
         self.window = Window((Row(frozenset(((world, frozenset(), frozenset()),))),))
         self.exercised: Counter[str] = Counter()
         self.outcomes: Counter[tuple[str, bool]] = Counter()
@@ -104,6 +96,7 @@ class Oracle:
     def fork(self) -> Oracle:
         """Return an independent copy, with its exercise and outcomes counted from zero."""
         other = object.__new__(Oracle)
+        other.rules = self.rules
         other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
         other.streams, other.departed = self.streams, self.departed
         other.watch = self.watch and self.watch.fork()
@@ -116,13 +109,15 @@ class Oracle:
         return (
             book.frame,
             window,
-            tuple(book.queues),
+            tuple(book.queues.items()),
             tuple(book.channels),
-            tuple(book.consumers.items()),
-            tuple(book.getters.items()),
+            tuple([(name, taker.element) for name, taker in book.consumers.items()]),
+            tuple([(key, taker.element) for key, taker in book.getters.items()]),
             book.active,
             tuple(sorted(book.settled)),
             tuple(sorted((held.entry, held.channel) for held in book.held.values())),
+            tuple(book.parked),
+            (book.now, book.down, book.used),
             self.unplaced,
             self.streams,
         )
@@ -142,6 +137,14 @@ class Oracle:
 
     def _observe(self, operation: Operation, answer: Answer) -> list[Breach]:
         self.exercised["protocol"] += 1
+        refusable = must_be_refused(operation, self.book)
+        if refusable:
+            self.exercised["refuses-what-it-must"] += 1
+            if answer.ok:
+                what = f"{name_of(operation)} to be refused: {refusable}"
+                self._break("refuses-what-it-must", f"{name_of(operation)} was ok", what)
+        if isinstance(operation, Consume) and not is_let_in(operation, self.book):
+            self.exercised["exclusive-is-alone"] += 1
         if must_succeed(operation, self.book):
             self.outcomes[name_of(operation), answer.ok] += 1
             self.exercised["does-what-it-claims"] += answer.ok
@@ -156,15 +159,17 @@ class Oracle:
             self._maybe_done(operation)
         for event in after:
             self._event(event)
+        if answer.error is not None and answer.error.code == "crashed":
+            raise Unfollowable("the broker went down by itself; it may refuse everything now")
         if isinstance(operation, CloseChannel) and answer.error is None:
             # What its answer told was delivered before the closing, and released by it.
             self.book = self.book.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
-            return self._quiescent()
+            return come_to_rest(self)
         if isinstance(operation, Cancel | CloseChannel) and answer.ok:
             self._tells_all_before(operation)
         if self.streams is None:
-            self.window = self.window.trimmed(RULES, self.book.frame)
+            self.window = self.window.trimmed(self.rules, self.book.frame)
         return []
 
     # What an operation does.
@@ -175,80 +180,103 @@ class Oracle:
         """Return the events that happened before the operation for certain, and the others.
 
         Only a get's own delivery says where in the list its operation took effect, and only where
-        the order of the list is promised. It is left out here: the operation itself tells it.
+        the order of the list is promised. It is left out here: the operation itself tells it. What
+        a crash tells was before it, and so is what a closing channel is to return in order.
         """
         if isinstance(operation, Get):
             for index, event in enumerate(answer.events):
                 if isinstance(event, Delivered) and event.consumer is None:
                     before, after = answer.events[:index], answer.events[index + 1 :]
                     return (before, after) if self.streams is None else ((), (*before, *after))
+        if isinstance(operation, Crash | Flush):
+            return answer.events, ()
+        if isinstance(operation, CloseChannel) and returns_in_order(self.book):
+            last = 0
+            for number, event in enumerate(answer.events, start=1):
+                if isinstance(event, Delivered) and event.consumer in self.book.consumers:
+                    taker = self.book.consumers[event.consumer]
+                    last = number if taker.channel == operation.channel else last
+            return answer.events[:last], answer.events[last:]
         return (), answer.events
 
     def _done(self, operation: Operation, answer: Answer) -> None:
         match operation:
-            case Declare(queue=queue, order=order):
-                if queue not in self.book.queues:
-                    self._grow(self.book.with_queue(queue, order), Queue)
+            case Declare():
+                if operation.queue not in self.book.queues:
+                    self._grow(self.book.with_queue(operation), Queue)
+                elif self.book.may_be_gone(operation.queue):
+                    raise Unfollowable(f"{operation.queue} may be a new queue, or the same")
             case Get():
                 self._get(operation, answer)
+            case Publish() if answer.parked:
+                waits = {operation.message.id: (operation, self.book.now)}
+                self.book = self.book.changed(parked=self.book.parked | waits)
+            case Restart():
+                self.book = self.book.changed(down=False)
+            case Reset():
+                raise Unfollowable("what was before a reset is over")
             case Drain():
                 pass
-            case Purge() | Delete() | SetCredit() | Crash() | Restart() | Reset():
-                raise Unfollowable(f"the contract does not speak of {name_of(operation)} yet")
             case _:
-                for step in self._steps(operation):
+                self._grow_names(operation)
+                for step in steps_of(operation, self.book):
                     self._operate(step)
                 self._settled(operation)
 
     def _not_done(self, operation: Operation, answer: Answer) -> None:
         assert answer.error is not None
         if isinstance(operation, Acknowledge | Release | Reject):
-            for step in self._steps(operation) if operation.delivery not in self.book.held else ():
+            known = operation.delivery in self.book.held
+            for step in () if known else steps_of(operation, self.book):
                 self._operate(step)
         if must_succeed(operation, self.book):
             self._break(
                 "does-what-it-claims",
                 f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})",
+                f"{name_of(operation)} to be carried out",
             )
 
     def _maybe_done(self, operation: Operation) -> None:
-        if not isinstance(operation, _FOLLOWED_IF_UNCERTAIN):
+        if isinstance(operation, Consume) and self.rules is CORE:
+            pass
+        elif not isinstance(operation, MAY_FLOAT):
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         published = operation.message.id if isinstance(operation, Publish) else None
-        for step in self._steps(operation):
+        self._grow_names(operation)
+        steps = steps_of(operation, self.book)
+        if len(steps) > 1:
+            raise Unfollowable(f"{name_of(operation)} has no certain outcome")
+        for step in steps:
             if self.streams is None:
-                self.window = self.window.maybe(RULES, self.book.frame, step)
+                self.window = self.window.maybe(self.rules, self.book.frame, step)
             else:
                 self.streams = self.streams.with_maybe(step)
         self.book = self.book.with_doubts_about(operation)
         if published is not None and published in self.book.messages:
             self.unplaced = (*self.unplaced, published)
 
-    def _steps(self, operation: Operation) -> tuple[Step, ...]:
-        """Return the contract's actions for an operation; grows the book by what it names."""
+    def _grow_names(self, operation: Operation) -> None:
+        """Let the book know what an operation names for the first time."""
         match operation:
-            case Publish(queue=queue, message=message) if queue in self.book.queues:
-                self._grow(self.book.with_message(queue, message), Entry)
-                if self.unplaced:
-                    self.book = self.book.unordered(message.id, list(self.unplaced))
-                return (("publish", (self.book.messages[message.id],)),)
-            case Consume(queue=queue, consumer=consumer) if queue in self.book.queues:
-                self._grow_channel(operation.channel)
-                self._grow(self.book.with_consumer(operation), Consumer)
-                return (("consume", (self.book.consumers[consumer],)),)
-            case Cancel(consumer=consumer) if consumer in self.book.active:
-                return (("cancel", (self.book.consumers[consumer],)),)
-            case Acknowledge() | Release() | Reject() if operation.delivery in self.book.held:
-                return ((name_of(operation), (self.book.held[operation.delivery].entry,)),)
-            case Acknowledge() | Release() | Reject():
-                if operation.delivery in self.book.doubtful:
-                    raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
-                entry = self.book.entry_of_settled(operation.delivery)
-                return () if entry is None else (("settle_again", (entry,)),)
-            case CloseChannel(channel=channel) if channel in self.book.channels:
-                return (("close_channel", (self.book.channels[channel],)),)
+            case Publish(queue=queue) if queue in self.book.queues:
+                self._arrive(operation)
+            case Consume(consumer=consumer) if consumer not in self.book.consumers:
+                wanted = operation.queues or (operation.queue,)
+                if all(queue in self.book.queues for queue in wanted):
+                    self._grow_channel(operation.channel)
+                    self._grow(self.book.with_consumer(operation), Consumer)
+            case SetCredit(channel=str(channel)):
+                self._grow_channel(channel)
+                self.book = self.book.changed(sized=True)
+            case SetCredit():
+                self.book = self.book.changed(sized=self.book.sized or operation.bytes is not None)
             case _:
-                return ()
+                pass
+
+    def _arrive(self, publish: Publish) -> None:
+        self._grow(self.book.with_message(publish), Entry)
+        if self.unplaced:
+            self.book = self.book.unordered(publish.message.id, list(self.unplaced))
 
     def _settled(self, operation: Operation) -> None:
         match operation:
@@ -258,12 +286,19 @@ class Oracle:
                 self.book = self.book.without_channel(channel)
             case Cancel(consumer=consumer):
                 self.book = self.book.without_consumer(consumer)
+            case Delete(queue=queue) if queue in self.book.queues:
+                self.book = self.book.without_queue(queue)
+            case Advance(seconds=seconds):
+                self.book = self.book.changed(now=self.book.now + seconds)
+            case Crash():
+                self.book = self.book.after_crash()
+                self._forget_all_but_the_last()
             case _:
                 pass
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
-        book, who = self.book.with_getter(operation.queue, operation.channel, operation.mode)
+        book, who = self.book.with_getter(operation)
         if book is not self.book:
             self._grow(book, Consumer)
         own = [e for e in answer.events if isinstance(e, Delivered) and e.consumer is None]
@@ -272,7 +307,7 @@ class Oracle:
         if not own:
             self._operate(("get_nothing", (who,)))
             return
-        entry = self._entry(own[0], operation.queue)
+        entry = self._entry(own[0], (operation.queue,))
         holds = Held(entry, operation.channel) if operation.mode == "acknowledge" else None
         self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
         self._nothing_earlier(own[0])
@@ -282,30 +317,54 @@ class Oracle:
 
     def _event(self, event: Event) -> None:
         match event:
-            case ConsumerClosed() | QueueDeleted() | Accepted():
-                self._break("protocol", "an event that nothing claimed could have caused")
             case Delivered(consumer=None):
                 self._break("protocol", "a delivery without a consumer outside of a get")
             case Delivered(consumer=str(consumer)):
-                who = self.book.consumers.get(consumer)
-                if who is None:
-                    self._break("only-to-subscribers", f"{consumer} never subscribed")
-                entry = self._entry(event, self.book.queue_of_consumer[consumer])
-                mode = self.book.frame.rows[_MODE][who]
-                action = "browse" if mode == _BROWSE else "deliver"
-                step = (action, (who, entry, int(event.redelivered)))
-                self._place(who, step, event)
-                channel = self.book.channel_of_consumer[consumer]
-                self._deliver(event, Held(entry, channel) if mode == _ACKNOWLEDGE else None)
+                self._delivered(event, consumer)
+            case Accepted(message=message) if self.book.can_be_accepted(message):
+                self._arrive(self.book.parked[message][0])
+                self._operate(("publish", (self.book.messages[message],)))
+            case ConsumerClosed(consumer=consumer) if self._knows_closing(consumer):
+                # Only deliveries are told by the end of their channel at the latest (rule 2).
+                who = self.book.element_of(consumer)
+                stream = who if self.streams is not None else _NOBODY
+                self._place(stream, ("consumer_closed", (who,)))
+                self.book = self.book.without_consumer(consumer)
+            case QueueDeleted(queue=queue) if queue in self.book.queues and self.goes_beyond:
+                step = ("queue_deleted", (self.book.queues[queue],))
+                self._place(_NOBODY, step)
+                self.book = self.book.without_queue(queue)
+            case _:
+                self._break("protocol", "an event that nothing claimed could have caused")
 
-    def _entry(self, event: Delivered, asked: str) -> int:
-        """Return the entry of a delivery to somebody who asked for messages of that queue."""
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether the whole contract is followed, and not the core alone."""
+        return self.rules is not CORE
+
+    def _knows_closing(self, consumer: str) -> bool:
+        return self.goes_beyond and consumer in self.book.consumers
+
+    def _delivered(self, event: Delivered, consumer: str) -> None:
+        taker = self.book.consumers.get(consumer)
+        if taker is None:
+            self._break("only-to-subscribers", f"{consumer} never subscribed")
+        entry = self._entry(event, taker.queues)
+        mode = self.book.frame.rows[self.rules.contract.row_of("mode")][taker.element]
+        action = "browse" if mode == _BROWSE else "deliver"
+        if action == "deliver" and self.book.ranked:
+            action = "deliver_by_rank"
+        self._place(taker.element, (action, (taker.element, entry, int(event.redelivered))), event)
+        self._deliver(event, Held(entry, taker.channel) if mode == _ACKNOWLEDGE else None)
+
+    def _entry(self, event: Delivered, asked: tuple[str, ...]) -> int:
+        """Return the entry of a delivery to somebody who asked for messages of those queues."""
         entry = self.book.messages.get(event.message)
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
-        home = self.book.queue_of_message[event.message]
+        home = self.book.queue_of_message(event.message)
         # Told as of another queue to somebody who asked for that one is the broker's own mix-up.
-        if event.queue != home and asked == home:
+        if event.queue != home and home in asked:
             self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
         return entry
 
@@ -324,79 +383,50 @@ class Oracle:
             return
         window = self.window
         if not window.rows[-1].cases:
-            self._fail(window.why_last_row_is_empty(RULES, self.book.frame), event)
-        self.window = Window((Row(window.rows[-1].cases),), window.floating)
+            self.fail(window.why_last_row_is_empty(self.rules, self.book.frame), event)
+        self._forget_all_but_the_last()
+
+    def _forget_all_but_the_last(self) -> None:
+        self.window = Window((Row(self.window.rows[-1].cases),), self.window.floating)
 
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
+        if step[0] not in self.rules.contract.actions:
+            raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
         if self.streams is not None:
             self.streams = self.streams.with_operation(step)
             return
-        self._count(step)
-        window, failure = self.window.operate(RULES, self.book.frame, step)
+        self.count(step)
+        window, failure = self.window.operate(self.rules, self.book.frame, step)
         if failure is not None:
-            self._fail(failure, event)
-        self._go_on(window, step)
+            self.fail(failure, event)
+        self.go_on(window, step)
 
-    def _place(self, who: int, step: Step, event: Delivered) -> None:
+    def _place(self, who: int, step: Step, event: Delivered | None = None) -> None:
         if self.streams is not None:
             self.streams = self.streams.with_event(who, step)
             return
-        self._count(step)
+        self.count(step)
         floor = dict(self.window.floors).get(who, 0)
-        window, failure = self.window.place(RULES, self.book.frame, step, floor)
+        window, failure = self.window.place(self.rules, self.book.frame, step, floor)
         if failure is not None:
-            self._fail(failure, event)
-        self._go_on(window, step)
+            self.fail(failure, event)
+        self.go_on(window, step)
 
-    def _go_on(self, window: Window, step: Step) -> None:
+    def go_on(self, window: Window, step: Step) -> None:
         """Take up the next window, and remember where a tolerated label was not kept."""
         for label in window.departures() - self.window.departures():
             moment = Moment(self.book, self.window, step)
             self.departed = (*self.departed, (label, moment))
         self.window = window
 
-    def _ordered(self, streams: Streams) -> None:
-        """Find an order of what was told since the last rest, and go on from where it ends."""
-        browsing = bool(_BROWSE in self.book.frame.rows[_MODE])
-        cases = self.window.rows[-1].cases
-        found = judged(streams, cases, RULES, self.book.frame, every_order=browsing)
-        self.streams = Streams()
-        if found.failure is not None:
-            self.window = Window((Row(found.stuck_in),))
-            self._fail(found.failure, None)
-        for step, before in found.order:
-            self.window = Window((Row(before),))
-            self._count(step)
-            after, _ = RULES.apply(self.book.frame, before, step)
-            self._go_on(Window((Row(after),)), step)
-        self.window = Window((Row(found.cases),))
-
-    def _quiescent(self) -> list[Breach]:
-        if self.streams is not None:
-            self._ordered(self.streams)
-        last = self.window.rows[-1]
-        if not last.cases:
-            self._fail(self.window.why_last_row_is_empty(RULES, self.book.frame), None)
-        self._count(("quiesce", ()))
-        cases, blames = RULES.apply(self.book.frame, last.cases, ("quiesce", ()))
-        if not cases:
-            self._fail(Failure(("quiesce", ()), least(blames)), None)
-        departed = frozenset.intersection(*(labels for _, labels, _ in cases))
-        nothing: frozenset[str] = frozenset()
-        none_taken: frozenset[Step] = frozenset()
-        settled = frozenset((world, nothing, none_taken) for world, _, _ in cases)
-        self.window = Window((Row(settled),))
-        moments, self.departed, self.unplaced = dict(self.departed), (), ()
-        return [_departure(label, moments.get(label)) for label in sorted(departed)]
-
     def _tells_all_before(self, operation: Cancel | CloseChannel) -> None:
         gone = (
-            [self.book.consumers[operation.consumer]]
+            [self.book.element_of(operation.consumer)]
             if isinstance(operation, Cancel) and operation.consumer in self.book.consumers
             else [
-                self.book.consumers[name]
-                for name, channel in self.book.channel_of_consumer.items()
-                if isinstance(operation, CloseChannel) and channel == operation.channel
+                taker.element
+                for taker in self.book.consumers.values()
+                if isinstance(operation, CloseChannel) and taker.channel == operation.channel
             ]
         )
         if self.streams is not None:
@@ -414,9 +444,10 @@ class Oracle:
 
     def _grow(self, book: Book, family: type[Channel | Consumer | Entry | Queue]) -> None:
         """Let every case have the element that the book has got."""
+        contract = self.rules.contract
 
         def grown(world: World) -> World:
-            return CONTRACT.grown(world, family)
+            return contract.grown(world, family)
 
         rows = tuple(
             Row(frozenset((grown(w), labels, taken) for w, labels, taken in row.cases), row.step)
@@ -427,17 +458,20 @@ class Oracle:
 
     # Judging.
 
-    def _count(self, step: Step) -> None:
+    def count(self, step: Step) -> None:
         """Count the situations that a step exercises, in the latest case there is."""
         for row in reversed(self.window.rows):
             for world, _, _ in ordered(row.cases)[:1]:
-                self.exercised.update(CONTRACT.exercised(self.book.frame, world, step[0], step[1]))
+                contract, exercised = self.rules.contract, self.exercised
+                for label in contract.exercised(self.book.frame, world, step[0], step[1]):
+                    exercised[label] += 1
                 return
 
-    def _fail(self, failure: Failure, event: Delivered | None) -> None:
+    def fail(self, failure: Failure, event: Delivered | None = None) -> NoReturn:
+        """End the run with the promise that a step had to keep, or say that none was named."""
         labels = [label for label in failure.blame if label]
         if not labels:
-            raise AssertionError(f"{failure.step} is impossible, and no promise says so")
+            raise Unfollowable(f"{failure.step[0]} is impossible, and no promise says so")
         overdue = self._names({e for label in labels for e in failure.blame[label]})
         own = () if event is None or event.message in overdue else (event.message,)
         moment = Moment(self.book, self.window, failure.step)
@@ -449,17 +483,8 @@ class Oracle:
     def _names(self, entries: set[int]) -> tuple[str, ...]:
         return tuple(self.book.name_of_entry(entry) for entry in sorted(entries))
 
-    def _break(self, requirement: str, reason: str) -> NoReturn:
-        raise _Broken(Breach(requirement, reason))
-
-
-def _departure(label: str, moment: Moment | None) -> Breach:
-    """Return the breach that the run could be followed beyond, with the entry that shows it."""
-    reason = "not kept in any order of the events"
-    if moment is None:
-        return Breach(label, reason)
-    shown = moment.book.name_of_entry(moment.step[1][1])
-    return Breach(label, reason, (shown,), moment=moment)
+    def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
+        raise _Broken(Breach(requirement, reason, expected=expected))
 
 
 class _Broken(Exception):
@@ -468,5 +493,7 @@ class _Broken(Exception):
         self.breach = breach
 
 
-_MODE = CONTRACT.row_of("mode")
+_NOBODY = -1
+"""Whose events may always have happened earlier."""
+
 _BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]

@@ -52,7 +52,7 @@ class Rules:
     def apply(
         self,
         frame: Frame,
-        cases: Iterable[Case],
+        cases: Cases,
         step: Step,
         floating: tuple[Step, ...] = (),
         *,
@@ -63,8 +63,14 @@ class Rules:
         The cases returned are closed under the floating steps: any of them may have followed.
         """
         name, arguments = step
+        if len(cases) == 1 and not (floating or as_floating):
+            # The common case by far: all is certain.
+            ((world, departed, taken),) = cases
+            worlds, blames = self.contract.take(frame, world, name, arguments, self.tolerated)
+            if len(worlds) <= 1:
+                return frozenset((w, departed | labels, taken) for w, labels in worlds), blames
         after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
-        blames: list[Blame] = []
+        blames = []
         for world, departed, taken in ordered(cases):
             worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
             blames.extend(to_blame)
@@ -175,10 +181,13 @@ class Window:
         trimmed = window.trimmed(rules, frame)
         if trimmed.alive:
             return trimmed, None
-        # An operation that no told event has made possible may be what is really wrong.
-        for earlier in (window, self):
-            if earlier.alive and not earlier.rows[-1].cases:
-                blames.insert(0, earlier.why_last_row_is_empty(rules, frame).blame)
+        # An operation that no told event has made possible may be what is really wrong; it was
+        # before the event, which after it would perhaps have been in place.
+        blames.extend(
+            earlier.why_last_row_is_empty(rules, frame).blame
+            for earlier in (window, self)
+            if earlier.alive and not earlier.rows[-1].cases
+        )
         return trimmed, Failure(step, least(blames) or TOLD_TOO_LATE)
 
     def departures(self) -> frozenset[str]:

@@ -1,15 +1,23 @@
-"""Replay: a counterexample run again, on any candidate, and compared step by step."""
+"""Replay: a counterexample run again on any candidate, or judged again by what was recorded.
+
+The first asks a broker anew and compares step by step; the second asks nobody and holds the
+recorded answers against the oracle as it is now.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-from brokerproof.checks.breaches import Unfollowable
+from brokerproof.checks.attribution import LATE_OR_GONE
+from brokerproof.checks.breaches import Breach, Unfollowable
 from brokerproof.checks.counterexamples import Counterexample, answer_text
 from brokerproof.checks.explanations import expected_and_seen
-from brokerproof.checks.findings import Run, play
+from brokerproof.checks.findings import Run, goes_on, play
 from brokerproof.checks.moves import text_of, visible
+from brokerproof.checks.recorded import NotRecorded, follow
+from brokerproof.checks.reporting.verdict_file import without_password
+from brokerproof.checks.step_conformance import REQUIREMENT as SEEN_INSIDE
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.operations import Drain
 
@@ -39,7 +47,7 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     except Unfollowable as error:
         return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
     outcome = _outcome(found, run)
-    lines = [f"{found.requirement} on {subject.address}"]
+    lines = [f"{found.requirement} on {without_password(subject.address)}"]
     width = max((len(text_of(move)) for move in found.moves), default=0)
     # A settlement that means nothing now makes no step, so steps are matched by their moves.
     recorded = iter(found.steps)
@@ -64,3 +72,54 @@ def _ending(found: Counterexample, run: Run, outcome: Replay) -> list[str]:
     expected, seen = expected_and_seen(run.broken)
     lines = [f"      expected  {visible(expected)}", f"      seen      {visible(seen)}"]
     return [*lines, f"  {outcome.value}: {run.broken.requirement}"]
+
+
+def rejudge(found: Counterexample, asked: frozenset[str]) -> Replayed:
+    """Hold the recorded answers against the present oracle; only what is `asked` counts.
+
+    Where a census had named the promise, what it found stands: it cannot be made again.
+    """
+    head = f"{found.requirement} on {found.candidate}, as recorded"
+    if found.requirement == SEEN_INSIDE:
+        return _undecided(head, "what was seen inside of the candidate is not recorded")
+    moves = [visible(text_of(line.move)) for line in found.steps]
+    width = max(map(len, moves), default=0)
+    lines, broken = [head], None
+    try:
+        for number, followed in enumerate(follow(found), start=1):
+            answered = visible(followed.line.answered)
+            lines.append(f"  {number:>2}  {moves[number - 1]:<{width}}  {answered}")
+            ends = (b for b in followed.breaches if _ends(b, found))
+            broken = next(ends, None)
+            if broken is not None:
+                break
+    except (NotRecorded, Unfollowable) as error:
+        return _undecided(head, str(error))
+    if broken is None:
+        lines.append(f"  kept: {found.requirement} holds on this trace")
+        return Replayed(Replay.KEPT, tuple(lines))
+    return _rejudged(found, broken, lines, asked)
+
+
+def _ends(breach: Breach, found: Counterexample) -> bool:
+    return breach.requirement == found.requirement or not goes_on(breach)
+
+
+def _rejudged(
+    found: Counterexample, broken: Breach, lines: list[str], asked: frozenset[str]
+) -> Replayed:
+    requirement = broken.requirement
+    expected, seen = expected_and_seen(broken)
+    by_census = requirement in LATE_OR_GONE and requirement in found.also
+    if by_census and requirement != found.requirement:
+        requirement, expected, seen = found.requirement, found.expected, found.seen
+    lines += [f"      expected  {visible(expected)}", f"      seen      {visible(seen)}"]
+    if requirement not in asked:
+        lines.append(f"  kept: {requirement} is broken, and is not in the set that is asked")
+        return Replayed(Replay.KEPT, tuple(lines))
+    outcome = Replay.SAME if requirement == found.requirement else Replay.OTHER
+    return Replayed(outcome, (*lines, f"  {outcome.value}: {requirement}"))
+
+
+def _undecided(head: str, why: str) -> Replayed:
+    return Replayed(Replay.UNFOLLOWED, (head, f"  not decided: {why}"))

@@ -10,39 +10,89 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from brokerproof.checks.book import Book
 from brokerproof.checks.moves import Move, Settle, SettlementName
-from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.models.contract import Queue
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority, PropertyValue
 from brokerproof.spec.operations import (
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
     ConsumeMode,
+    Crash,
     Declare,
+    Delete,
     Drain,
+    Flush,
     Get,
     GetMode,
     Publish,
+    Purge,
+    Restart,
+    SetCredit,
 )
+
+Properties = tuple[tuple[str, PropertyValue], ...]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of consumer that may subscribe: its mode and its window of messages."""
+    """A kind of consumer that may subscribe: its mode, its windows, and what else it asks for."""
 
     mode: ConsumeMode
     credit: int | None = None
+    bytes: int | None = None
+    selector: Properties | None = None
+    priority: int = 0
+    auto_close: bool = False
+    exclusive: bool = False
+    every_queue: bool = False
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A kind of message that may be published."""
+
+    priority: int = 4
+    size: int = 1
+    persistent: bool = False
+    properties: Properties = ()
+    not_before_s: int | None = None
+    expires_s: int | None = None
+
+    def publish(self, queue: str, name: str) -> Publish:
+        """Return the operation that publishes one."""
+        message = Message(
+            id=name,
+            priority=self.priority,
+            size=self.size,
+            persistent=self.persistent,
+            properties=dict(self.properties),
+        )
+        return Publish(
+            queue=queue,
+            message=message,
+            not_before_s=self.not_before_s,
+            expires_s=self.expires_s,
+        )
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A small world; every sequence of its moves, of any length, is a behaviour to be judged."""
+    """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
+
+    `windows` and `pools` are those that a consumer's or channel's is replaced by, `seconds` how far
+    the clock may be moved. With `nonsense` there are operations that must be refused, and a second
+    declaration, which changes nothing.
+    """
 
     name: str
     orders: tuple[Order, ...]
     messages: int
-    priorities: tuple[int, ...] = (4,)
+    payloads: tuple[Payload, ...] = (Payload(),)
     channels: int = 1
     consumers: int = 0
     kinds: tuple[Kind, ...] = ()
@@ -52,179 +102,129 @@ class Scope:
     closes: bool = False
     settles_again: bool = False
     queues: int = 1
+    durable: tuple[bool, ...] = (False,)
+    auto_delete: bool = False
+    windows: tuple[Credit, ...] = ()
+    pools: tuple[Credit, ...] = ()
+    purges: bool = False
+    deletes: bool = False
+    flushes: bool = False
+    seconds: int = 0
+    crashes: bool = False
+    nonsense: bool = False
 
     def moves(self, book: Book) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
-        queues = list(book.queues)
-        if len(queues) < self.queues:
-            for order in self.orders if not queues else (book.orders[queues[0]],):
-                yield Declare(queue=f"q{len(queues)}", order=order)
+        if book.down:
+            yield Restart()
             return
+        queues = list(book.queues)
+        if len(queues) < self.queues and self._may_declare(book):
+            yield from self._declarations(book)
+            if not self.deletes and not self.auto_delete:
+                return
         yield Drain()
-        if len(book.messages) < self.messages:
+        if book.names_used() < self.messages:
+            name = f"m{book.names_used()}"
             for queue in queues:
-                for priority in self.priorities:
-                    yield Publish(
-                        queue=queue, message=Message(id=f"m{len(book.messages)}", priority=priority)
-                    )
+                for payload in self.payloads:
+                    yield payload.publish(queue, name)
+        yield from self._of_takers(book)
+        yield from self._settlements(book)
+        yield from self._endings(book)
+        yield from self._of_few(book)
+        if self.nonsense:
+            yield from self._nonsense(book)
+
+    def _may_declare(self, book: Book) -> bool:
+        """A queue that has gone may be declared again, once: there are so many and no more."""
+        ever = book.frame.sizes[book.contract.families.index(Queue)]
+        return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
+
+    def _declarations(self, book: Book) -> Iterator[Declare]:
+        name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
+        first = next(iter(book.declared.values()), None)
+        for order in self.orders if first is None else (first.order,):
+            for durable in self.durable:
+                yield Declare(
+                    queue=name, order=order, durable=durable, auto_delete=self.auto_delete
+                )
+
+    def _of_takers(self, book: Book) -> Iterator[Move]:
         channels = [f"ch{i}" for i in range(min(len(book.channels) + 1, self.channels))]
+        queues = list(book.queues)
         for channel in channels:
             for queue in queues:
                 for mode in self.gets:
                     yield Get(channel=channel, queue=queue, mode=mode)
                 if len(book.consumers) < self.consumers:
                     for kind in self.kinds:
-                        yield Consume(
-                            channel=channel,
-                            queue=queue,
-                            consumer=f"c{len(book.consumers)}",
-                            mode=kind.mode,
-                            credit=Credit(kind.credit),
-                        )
-        held = sorted(held.entry for held in book.held.values())
-        for entry in held:
+                        if not kind.every_queue or queue == queues[0]:
+                            yield self._consume(kind, channel, queue, book)
+
+    def _consume(self, kind: Kind, channel: str, queue: str, book: Book) -> Consume:
+        return Consume(
+            channel=channel,
+            queue=queue,
+            consumer=f"c{len(book.consumers)}",
+            mode=kind.mode,
+            credit=Credit(kind.credit, kind.bytes),
+            selector=None if kind.selector is None else dict(kind.selector),
+            priority=kind.priority,
+            auto_close=kind.auto_close,
+            queues=tuple(book.queues) if kind.every_queue else (),
+            exclusive=kind.exclusive,
+        )
+
+    def _settlements(self, book: Book) -> Iterator[Move]:
+        for entry in sorted(held.entry for held in book.held.values()):
             for how in self.settlements:
                 yield Settle(how=how, message=book.name_of_entry(entry))
         if self.settles_again:
             for message in sorted(book.settled):
                 for how in self.settlements:
                     yield Settle(how=how, message=message, again=True)
+
+    def _endings(self, book: Book) -> Iterator[Move]:
         if self.cancels:
             for consumer in sorted(book.active):
                 yield Cancel(consumer=consumer)
         if self.closes:
             for channel in book.channels:
                 yield CloseChannel(channel=channel)
+        for queue in book.queues:
+            if self.purges:
+                yield Purge(queue=queue)
+            if self.deletes:
+                yield Delete(queue=queue)
 
+    def _of_few(self, book: Book) -> Iterator[Move]:
+        """Yield what only few brokers claim."""
+        for consumer in sorted(book.active):
+            for window in self.windows:
+                yield SetCredit(consumer=consumer, messages=window.messages, bytes=window.bytes)
+            if self.flushes:
+                yield Flush(consumer=consumer)
+        for channel in book.channels:
+            for window in self.pools:
+                yield SetCredit(channel=channel, messages=window.messages, bytes=window.bytes)
+        if book.now < self.seconds:
+            yield Advance(seconds=1)
+        if self.crashes:
+            yield Crash()
 
-def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
-    """Return the kinds of consumers that a candidate claims, with the windows that are tried."""
-    windows: tuple[int | None, ...] = (1, 2, None) if "messages" in claims.credit else (None,)
-    return tuple(
-        Kind(mode, window)
-        for mode in claims.modes
-        for window in (windows if mode == "acknowledge" else (None,))
-    )
-
-
-def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
-    """Return the scopes in which what a candidate claims is searched whole, smallest first."""
-    kinds = kinds_for(claims)
-    acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
-    narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
-    takers = tuple(kind for kind in kinds if kind.mode != "browse")
-    gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
-    # Three levels show all that more could: above, below and beside the default priority.
-    levels = min(3, claims.priority_levels)
-    priority = (Priority(levels),) if "priority" in claims.orders else ()
-    orders: tuple[Order, ...] = (Fifo(),) if "fifo" in claims.orders else priority
-    scopes = []
-    if gets or takers:
-        scopes.append(
-            Scope(
-                "one channel",
-                orders,
-                messages=2,
-                consumers=1,
-                kinds=tuple(kind for kind in takers if kind.credit is None),
-                gets=("acknowledge", "automatic") if gets else (),
-                settlements=("acknowledge", "release", "reject"),
-                cancels=True,
-                closes=True,
-                settles_again=True,
-            )
-        )
-    if gets:
-        scopes.append(
-            Scope("gets of two queues", orders, messages=2, queues=2, gets=gets, closes=True)
-        )
-    if acknowledging:
-        scopes.extend(_consumer_scopes(orders, acknowledging, narrow))
-    if claims.browse:
-        scopes.extend(_browser_scopes(orders, acknowledging, gets))
-    if priority:
-        scopes.extend(_priority_scopes(claims, priority, narrow, gets))
-    return tuple(scopes)
-
-
-def _consumer_scopes(
-    orders: tuple[Order, ...], kinds: tuple[Kind, ...], narrow: tuple[Kind, ...]
-) -> Iterator[Scope]:
-    yield Scope("one consumer", orders, messages=3, consumers=1, kinds=kinds, closes=True)
-    yield Scope("two consumers", orders, messages=3, channels=2, consumers=2, kinds=narrow)
-    yield Scope(
-        "two queues",
-        orders,
-        messages=2,
-        queues=2,
-        consumers=2,
-        kinds=kinds[-1:],
-        settlements=("release",),
-        cancels=True,
-    )
-
-
-def _browser_scopes(
-    orders: tuple[Order, ...], acknowledging: tuple[Kind, ...], gets: tuple[GetMode, ...]
-) -> Iterator[Scope]:
-    browser = Kind("browse")
-    yield Scope(
-        "a browser beside a consumer",
-        orders,
-        messages=2,
-        channels=2,
-        consumers=2,
-        kinds=(browser, *acknowledging[:1]),
-        closes=True,
-    )
-    if gets:
-        yield Scope(
-            "a browser beside gets",
-            orders,
-            messages=3,
-            consumers=1,
-            kinds=(browser,),
-            gets=gets,
-            settlements=("acknowledge", "release"),
-        )
-
-
-def _priority_scopes(
-    claims: Capabilities,
-    orders: tuple[Order, ...],
-    kinds: tuple[Kind, ...],
-    gets: tuple[GetMode, ...],
-) -> Iterator[Scope]:
-    every_level = tuple(Priority(n) for n in range(1, claims.priority_levels + 1))
-    yield Scope(
-        "every priority on every number of levels",
-        every_level,
-        messages=2,
-        priorities=tuple(range(10)),
-        consumers=0 if gets else 1,
-        kinds=() if gets else kinds[-1:],
-        gets=gets,
-        settlements=(),
-    )
-    yield Scope(
-        "priorities with returns",
-        orders[-1:],
-        messages=3,
-        priorities=(0, 4, 9),
-        consumers=1,
-        kinds=kinds,
-        gets=gets,
-        settlements=("release",),
-        closes=False,
-    )
-    if claims.browse:
-        yield Scope(
-            "a browser among priorities",
-            orders[-1:],
-            messages=3,
-            priorities=(0, 9),
-            consumers=1,
-            kinds=(Kind("browse"),),
-            gets=gets,
-            settlements=("release",),
-        )
+    @staticmethod
+    def _nonsense(book: Book) -> Iterator[Move]:
+        queue = next(iter(book.queues))
+        nobody = Message(id="nobody's", priority=10)
+        yield Publish(queue=queue, message=nobody)
+        yield Publish(queue="nowhere", message=Message(id="nobody's"))
+        yield Cancel(consumer="nobody")
+        declared = book.declared[queue]
+        yield declared
+        other = Priority(2) if isinstance(declared.order, Fifo) else Fifo()
+        yield replace(declared, order=other)
+        known = next(iter(sorted(book.active)), None)
+        # That a name in use is refused cannot be asked: none is used twice (rule 25).
+        if known is not None and "change" in book.claims.credit:
+            yield SetCredit(consumer=known, messages=-1)

@@ -50,8 +50,10 @@ class Search:
 
     def count(self, oracle: Oracle) -> None:
         """Add what an oracle has counted since it was copied."""
-        self.exercised.update(oracle.exercised)
-        self.outcomes.update(oracle.outcomes)
+        for requirement, times in oracle.exercised.items():
+            self.exercised[requirement] += times
+        for outcome, times in oracle.outcomes.items():
+            self.outcomes[outcome] += times
         if oracle.watch is not None:
             self.taken.update(oracle.watch.taken)
             self.given_up += oracle.watch.given_up

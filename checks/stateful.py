@@ -1,8 +1,6 @@
 """The stateful stage: large and mixed runs, drawn by Hypothesis, judged by the same oracle.
 
-Draws never depend on what the broker did: every rule draws plain numbers and takes them modulo what
-there is, and a rule that means nothing at that moment does nothing. So an example can be shrunk and
-replayed on a broker that answers differently the second time.
+What is drawn is in `draws`; here examples are run, judged, counted, and shrunk.
 """
 
 from __future__ import annotations
@@ -10,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as hypothesis_seed
@@ -20,63 +17,23 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Unfollowable
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.draws import OPTIONAL, Chooser, kinds_beyond, kinds_drawn, orders_drawn
 from brokerproof.checks.findings import Run, Told, goes_on, step
-from brokerproof.checks.moves import Move, Settle, SettlementName
-from brokerproof.checks.scopes import Kind, kinds_for
+from brokerproof.checks.moves import Move
+from brokerproof.checks.scope_catalogue import kinds_for
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.subjects import Subject
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
-from brokerproof.spec.operations import (
-    Cancel,
-    CloseChannel,
-    Consume,
-    Declare,
-    Drain,
-    Get,
-    GetMode,
-    Publish,
-)
+from brokerproof.spec.operations import Declare, Drain
 
-MESSAGES_MAX = 40
-MANY = 12
-"""More messages at once than a delivery slice of the documents holds (ten)."""
-CONSUMERS_MAX = 6
-CHANNELS = ("ch0", "ch1", "ch2")
 STEPS = 40
 ROUNDS_MAX = 8
 """How many different promises one run of the stage looks for before it stops."""
 
-KindOfMove: TypeAlias = Literal[
-    "publish",
-    "publish many",
-    "consume",
-    "get",
-    "settle",
-    "settle again",
-    "cancel",
-    "close_channel",
-    "drain",
-]
-
-# How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
-_WEIGHTS: dict[KindOfMove, int] = {
-    "publish": 6,
-    "settle": 5,
-    "drain": 3,
-    "get": 2,
-    "consume": 2,
-    "settle again": 1,
-    "publish many": 1,
-    "close_channel": 1,
-    "cancel": 1,
-}
-_KINDS_OF_MOVES = tuple(kind for kind, weight in _WEIGHTS.items() for _ in range(weight))
-_SETTLEMENTS: tuple[SettlementName, ...] = ("release", "acknowledge", "release", "reject")
 _NUMBER = st.integers(0, 59)
+_SWARM = (1 << len(OPTIONAL)) - 1
 
 
 @dataclass
@@ -153,8 +110,14 @@ def _settings(examples: int, *, shrinks: bool) -> settings:
 class _Example:
     """One run of the candidate: moves are made and judged until a promise is broken."""
 
-    def __init__(self, subject: Subject, found: Sampling, known: frozenset[str]) -> None:
-        self.found, self.known = found, known
+    def __init__(
+        self,
+        subject: Subject,
+        found: Sampling,
+        known: frozenset[str],
+        interrupted: Callable[[], str],
+    ) -> None:
+        self.found, self.known, self.interrupted = found, known, interrupted
         self.steps: list[Told] = []
         self.over = False
         try:
@@ -170,6 +133,8 @@ class _Example:
         """Make a move and judge it."""
         if self.over:
             return
+        if self.interrupted():
+            raise _Interrupted
         try:
             told, breaches = step(self.candidate, self.oracle, move)
         except Unfollowable:
@@ -228,10 +193,9 @@ def _machine(
     progress: Callable[[Sampling], None],
 ) -> type[RuleBasedStateMachine]:
     claims = subject.hello.capabilities
-    orders: list[Order] = [Fifo()] if "fifo" in claims.orders else []
-    if "priority" in claims.orders:
-        orders += [Priority(n) for n in range(1, claims.priority_levels + 1)]
-    chooser = _Chooser(kinds_for(claims), claims.get)
+    orders = orders_drawn(claims)
+    core = kinds_for(claims)
+    beyond = (*core, *kinds_beyond(claims))
 
     class Machine(RuleBasedStateMachine):
         """One example, drawn move by move."""
@@ -240,21 +204,33 @@ def _machine(
             super().__init__()
             if interrupted():
                 raise _Interrupted
-            self.example = _Example(subject, found, known)
+            self.example = _Example(subject, found, known, interrupted)
 
-        @initialize(order=_NUMBER, two=st.booleans())
-        def declare(self, order: int, two: bool) -> None:
-            """Make one queue or two, of any order that is claimed."""
+        @initialize(
+            order=_NUMBER, two=st.booleans(), plain=st.booleans(), swarm=st.integers(0, _SWARM)
+        )
+        def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
+            """Choose what the example is made of; make one queue or two, of any order claimed."""
+            self.chooser = Chooser(claims, core if plain else beyond, plain)
+            self.kinds = kinds_drawn(swarm, claims)
             for number in range(2 if two else 1):
                 chosen = orders[(order + number) % len(orders)]
-                self.example.make(Declare(queue=f"q{number}", order=chosen))
+                self.example.make(
+                    Declare(
+                        queue=f"q{number}",
+                        order=chosen,
+                        durable=claims.durable and not plain and order % 3 != 0,
+                        auto_delete=claims.auto_delete and not plain and order % 5 == 0,
+                    )
+                )
 
-        @rule(kind=st.integers(0, len(_KINDS_OF_MOVES) - 1), which=_NUMBER, how=_NUMBER)
+        @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
         def move(self, kind: int, which: int, how: int) -> None:
             """Make one move of a drawn kind, if it means anything now."""
             if not self.example.over:
                 book = self.example.oracle.book
-                for drawn in chooser.moves(_KINDS_OF_MOVES[kind], which, how, book):
+                drawn_kind = self.kinds[kind % len(self.kinds)]
+                for drawn in self.chooser.moves(drawn_kind, which, how, book):
                     self.example.make(drawn)
 
         def teardown(self) -> None:
@@ -267,63 +243,3 @@ def _machine(
 
 def _was_followed(run: Run) -> bool:
     return run.broken is not None and goes_on(run.broken)
-
-
-@dataclass(frozen=True)
-class _Chooser:
-    """Turns two drawn numbers into a move of a kind that is possible now, or none."""
-
-    kinds: tuple[Kind, ...]
-    gets: bool
-
-    def moves(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
-        """Yield the moves; `which` chooses among what there is, `how` among the ways."""
-        queue = _pick(book.queues, which)
-        known = len(book.messages)
-        if kind.startswith("publish"):
-            for number in range(known, min(known + (MANY if "many" in kind else 1), MESSAGES_MAX)):
-                message = Message(id=f"m{number}", priority=how % 10)
-                yield Publish(queue=queue, message=message)
-            return
-        move = self.move(kind, which, how, book)
-        if move is not None:
-            yield move
-
-    def move(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
-        """Return a single move of a kind, if it means anything now."""
-        queue = _pick(book.queues, which)
-        channel = CHANNELS[how % len(CHANNELS)]
-        match kind:
-            case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
-                chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
-                return Consume(
-                    channel=channel,
-                    queue=queue,
-                    consumer=f"c{len(book.consumers)}",
-                    mode=chosen.mode,
-                    credit=Credit(chosen.credit),
-                )
-            case "get" if self.gets:
-                automatic = how // len(CHANNELS) % 4 == 0
-                mode: GetMode = "automatic" if automatic else "acknowledge"
-                return Get(channel=channel, queue=queue, mode=mode)
-            case "settle" if book.held:
-                held = sorted(each.entry for each in book.held.values())
-                message_id = book.name_of_entry(held[which % len(held)])
-                return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message_id)
-            case "settle again" if book.settled:
-                chosen_way = _SETTLEMENTS[how % len(_SETTLEMENTS)]
-                return Settle(how=chosen_way, message=_pick(book.settled, which), again=True)
-            case "cancel" if book.active:
-                return Cancel(consumer=_pick(book.active, which))
-            case "close_channel" if book.channels:
-                return CloseChannel(channel=_pick(book.channels, which))
-            case "drain":
-                return Drain()
-            case _:
-                return None
-
-
-def _pick(names: Iterable[str], number: int) -> str:
-    ordered = sorted(names)
-    return ordered[number % len(ordered)]

@@ -74,7 +74,7 @@ class Watch:
             view = self.views[queue] = _view(candidate, queue)
             if answer.error is not None and not answer.error.definite:
                 continue
-            last = before.get(queue) or PointerQueueView(book.orders[queue])
+            last = before.get(queue) or PointerQueueView(book.order_of(queue))
             try:
                 moved += self._explain(queue, last, view, happened, settled, book)
             except Departure as departure:
@@ -95,7 +95,7 @@ class Watch:
         """Count the transitions between two views, and return how many there are."""
 
         def level(message: Message) -> int:
-            return level_of(message.priority, book.orders[queue], book.claims.priority_mapping)
+            return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
 
         happened = happening(operation, settled, queue, level)
         try:

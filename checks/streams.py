@@ -21,6 +21,9 @@ from brokerproof.checks.attribution import TOLD_TOO_LATE, least
 from brokerproof.checks.possibilities import Cases, Failure, Rules, Step
 from brokerproof.models.language.pointwise import Blame, Frame, TooManyCases
 
+ENDINGS = ("consumer_closed", "queue_deleted")
+"""Events that are about no message."""
+
 ORDERS_MAX = 20_000
 """More partial orders than this are not tried: the run is not judged."""
 
@@ -59,7 +62,8 @@ class Streams:
 
     def with_event(self, consumer: int, step: Step) -> Streams:
         """Return the streams after one more event was told with the latest operation."""
-        floor = dict(self.floors).get(consumer, 0)
+        # Only deliveries are told by the end of their channel at the latest (rule 2).
+        floor = 0 if step[0] in ENDINGS else dict(self.floors).get(consumer, 0)
         told = Told(consumer, step, len(self.operations), floor)
         return replace(self, events=(*self.events, told))
 
@@ -181,6 +185,9 @@ class _Search:
         )
 
     def _place(self, step: Step) -> int:
+        """Return where in the queue's order a step's message is; what ends comes last."""
+        if step[0] in ENDINGS:
+            return sum(self.frame.sizes)
         order = next(i for i, symbol in enumerate(self.rules.contract.rigid) if symbol.is_order)
         return self.frame.rows[order][step[1][1]].bit_count()
 

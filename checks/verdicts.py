@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.spec.capabilities import Capabilities
@@ -126,12 +127,71 @@ class ExitStatus(Enum):
     INCONCLUSIVE = 3
 
 
+Counts: TypeAlias = Literal[
+    "pass", "failure", "inconclusive", "accepted", "recommended", "not claimed"
+]
+"""What a verdict does to the gate: a failure turns it red, an inconclusive one undecided."""
+
+
+class Excuse(Protocol):
+    """Why a failure is accepted, and until when."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is accepted."""
+        ...
+
+    @property
+    def expires(self) -> dt.date:
+        """The last day on which it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, what it counts as, and the known failure that it is, if it is one."""
+
+    verdict: Verdict
+    counts_as: Counts
+    known: Excuse | None = None
+
+
+def judgement(
+    verdict: Verdict,
+    *,
+    strict: bool = False,
+    accept_inconclusive: bool = False,
+    known: Excuse | None = None,
+) -> Judgement:
+    """Return what a verdict counts as; recommendations count only when `strict`."""
+    binding = strict or verdict.requirement.level is Level.MUST
+    match verdict.outcome:
+        case Outcome.KEPT:
+            return Judgement(verdict, "pass")
+        case Outcome.NOT_CLAIMED:
+            return Judgement(verdict, "not claimed")
+        case Outcome.INCONCLUSIVE:
+            accepted = accept_inconclusive or not binding
+            return Judgement(verdict, "accepted" if accepted else "inconclusive")
+        case Outcome.BROKEN:
+            if known is not None:
+                return Judgement(verdict, "accepted", known)
+            return Judgement(verdict, "failure" if binding else "recommended")
+
+
+def status_of(counts: Iterable[Counts]) -> ExitStatus:
+    """Return the exit status that verdicts amount to by what they count as."""
+    counted = set(counts)
+    if "failure" in counted:
+        return ExitStatus.BROKEN
+    return ExitStatus.INCONCLUSIVE if "inconclusive" in counted else ExitStatus.KEPT
+
+
 def exit_status(
     verdicts: tuple[Verdict, ...], *, strict: bool = False, accept_inconclusive: bool = False
 ) -> ExitStatus:
-    """Return the status that verdicts amount to; recommendations count only when `strict`."""
-    binding = [v for v in verdicts if strict or v.requirement.level is Level.MUST]
-    if any(verdict.outcome is Outcome.BROKEN for verdict in binding):
-        return ExitStatus.BROKEN
-    open_ = any(verdict.outcome is Outcome.INCONCLUSIVE for verdict in binding)
-    return ExitStatus.INCONCLUSIVE if open_ and not accept_inconclusive else ExitStatus.KEPT
+    """Return the status that verdicts amount to where no failure is known."""
+    return status_of(
+        judgement(each, strict=strict, accept_inconclusive=accept_inconclusive).counts_as
+        for each in verdicts
+    )

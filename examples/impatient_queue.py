@@ -12,6 +12,7 @@ from collections import deque
 
 from brokerproof.spec.answers import OK, Answer, Delivered, refused, unsupported
 from brokerproof.spec.capabilities import Capabilities, Hello
+from brokerproof.spec.messages import PRIORITIES
 from brokerproof.spec.operations import (
     Acknowledge,
     CloseChannel,
@@ -32,6 +33,7 @@ class ImpatientQueue:
     """Messages wait in a deque; what was taken is remembered until it is settled."""
 
     def __init__(self) -> None:
+        self.declared: dict[str, Declare] = {}
         self.waiting: dict[str, deque[str]] = {}
         self.taken: dict[str, Delivered] = {}
         self.channels: dict[str, str] = {}
@@ -48,8 +50,14 @@ class ImpatientQueue:
         match operation:
             case Reset():
                 self.__init__()  # type: ignore[misc]
+            case Declare(queue=queue) if self.declared.setdefault(queue, operation) != operation:
+                return refused(f"queue {queue} is another")
             case Declare(queue=queue):
                 self.waiting.setdefault(queue, deque())
+            case Publish() | Get() if operation.queue not in self.waiting:
+                return refused(f"no queue {operation.queue}")
+            case Publish(message=message) if message.priority not in PRIORITIES:
+                return refused("priorities are 0 to 9")
             case Publish(queue=queue, message=message):
                 self.waiting[queue].append(message.id)
             case Get():

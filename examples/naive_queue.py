@@ -109,10 +109,12 @@ class NaiveBroker:
                 orders=("fifo", "priority"),
                 priority_levels=LEVELS_MAX,
                 modes=("acknowledge", "automatic", "browse"),
-                credit=("messages",),
+                credit=("messages", "change"),
                 get=True,
                 browse=True,
                 release_position="original",
+                purge=True,
+                delete=True,
             ),
         )
 

@@ -63,12 +63,14 @@ CLAIMS = Capabilities(
     priority_levels=LEVELS_MAX,
     priority_mapping="amqp",
     modes=("acknowledge", "automatic", "browse"),
-    credit=("messages",),
+    credit=("messages", "change"),
     get=True,
     browse=True,
     release_position="original",
     event_order="total",
     inspect=True,
+    purge=True,
+    delete=True,
 )
 """What is asked of this broker; `inspect` shows the released form of pointers only."""
 
@@ -145,6 +147,10 @@ class Broker:
         for job in self.executor.jobs:
             executor.jobs.append(job.fork(copy.queues[job.queue.name], copies.subscriptions))
         return copy
+
+    def __deepcopy__(self, _: dict[int, object]) -> Self:
+        """Copy it as a search does: some of its states are told apart by identity."""
+        return self.fork()
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike; `snapshots` says why.

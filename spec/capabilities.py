@@ -10,7 +10,7 @@ from brokerproof.spec.messages import PriorityMapping
 from brokerproof.spec.operations import ConsumeMode
 
 OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]
-CreditKind: TypeAlias = Literal["messages", "bytes"]
+CreditKind: TypeAlias = Literal["messages", "bytes", "change", "channel"]
 ReleasePosition: TypeAlias = Literal["original", "head", "tail"]
 Oversize: TypeAlias = Literal["never", "when_idle"]
 EventOrder: TypeAlias = Literal["total", "per_consumer"]
@@ -35,6 +35,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     oversize: Oversize = "never"
     event_order: EventOrder = "total"
     inspect: bool = False
+    purge: bool = False
+    delete: bool = False
     multi_queue: bool = False
     exclusive: bool = False
     flush: bool = False

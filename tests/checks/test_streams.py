@@ -18,9 +18,10 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from brokerproof.checks.book import CONTRACT, Book
+from brokerproof.checks.book import Book
+from brokerproof.checks.contracts import CONTRACT, CORE
 from brokerproof.checks.findings import goes_on
-from brokerproof.checks.oracle import RULES, Oracle
+from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.possibilities import Row, Step, Window
 from brokerproof.checks.streams import Streams, _Search, judged
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
@@ -135,12 +136,12 @@ def test_the_search_returns_an_order_that_is_lawful_step_by_step() -> None:
         streams = streams.with_operation(step)
     streams = streams.with_event(1, ("deliver", (1, 1, 0))).with_event(0, ("deliver", (0, 0, 0)))
     start = frozenset((world, labels, frozenset[Step]()) for world, labels in worlds)
-    found = judged(streams, start, RULES, book.frame, every_order=False)
+    found = judged(streams, start, CORE, book.frame, every_order=False)
     assert found.failure is None
     deliveries = [step for step, _ in found.order if step[0] == "deliver"]
     assert deliveries == [("deliver", (0, 0, 0)), ("deliver", (1, 1, 0))]
     for step, before in found.order:
-        assert RULES.apply(book.frame, before, step)[0]
+        assert CORE.apply(book.frame, before, step)[0]
 
 
 # The naive truth.
@@ -194,7 +195,7 @@ class Naive:
 
     def _take(self, here: Possibility, step: Step) -> Iterator[Possibility]:
         world, departed = here
-        worlds, blames = CONTRACT.take(self.book.frame, world, *step, RULES.tolerated)
+        worlds, blames = CONTRACT.take(self.book.frame, world, *step, CORE.tolerated)
         for blame in blames:
             self.blamed.update(blame)
         for after, labels in worlds:
@@ -277,8 +278,8 @@ class Naive:
                     span.fixed[len(span.operations) - 1] = len(span.events)
                     mode = "acknowledge"
                 else:
-                    who = self.book.consumers[event.consumer]
-                    channel = self.book.channel_of_consumer[event.consumer]
+                    who = self.book.element_of(event.consumer)
+                    channel = self.book.consumers[event.consumer].channel
                     mode = MODES[self.book.frame.rows[_row("mode")][who]]
                     name = "browse" if mode == "browse" else "deliver"
                     told = (name, (who, entry, int(event.redelivered)))
@@ -302,13 +303,13 @@ class Naive:
             case Publish(message=message):
                 return "publish", (book.messages[message.id],)
             case Consume(consumer=consumer) | Cancel(consumer=consumer):
-                return name_of(operation), (book.consumers[consumer],)
+                return name_of(operation), (book.element_of(consumer),)
             case CloseChannel(channel=channel) if channel in book.channels:
                 return "close_channel", (book.channels[channel],)
             case Acknowledge(delivery=delivery) | Release(delivery=delivery) if delivery in held:
                 return name_of(operation), (held[delivery][0],)
             case Get(queue=queue, channel=channel, mode=mode):
-                who = book.getters[queue, channel, mode]
+                who = book.getters[queue, channel, mode].element
                 for event in answer.events:
                     if isinstance(event, Delivered) and event.consumer is None:
                         entry = book.messages[event.message]
@@ -327,10 +328,10 @@ class Naive:
     def _told_all(self, operation: Operation) -> list[int]:
         match operation:
             case Cancel(consumer=consumer):
-                return [self.book.consumers[consumer]]
+                return [self.book.element_of(consumer)]
             case CloseChannel(channel=closed):
-                channels = self.book.channel_of_consumer.items()
-                return [self.book.consumers[name] for name, its in channels if its == closed]
+                takers = self.book.consumers.values()
+                return [taker.element for taker in takers if taker.channel == closed]
             case _:
                 return []
 
@@ -343,20 +344,20 @@ def met(
     conversation: Sequence[Told], claims: Capabilities = CLAIMS
 ) -> tuple[Book, frozenset[Possibility]]:
     """Return all that a conversation is about, and the one world in which nothing has happened."""
-    book, world = Book.empty(claims)
+    book, world = Book.empty(claims, CONTRACT)
     unplaced: list[str] = []
     for operation, answer in conversation:
         match operation:
-            case Declare(queue=queue, order=order):
-                book = book.with_queue(queue, order)
-            case Publish(queue=queue, message=message):
-                book = book.with_message(queue, message)
+            case Declare():
+                book = book.with_queue(operation)
+            case Publish(message=message):
+                book = book.with_message(operation)
                 book = book.unordered(message.id, unplaced)
                 unplaced += [message.id] if answer.error is not None else []
             case Consume():
                 book = book.with_channel(operation.channel).with_consumer(operation)
-            case Get(queue=queue, channel=channel, mode=mode):
-                book, _ = book.with_getter(queue, channel, mode)
+            case Get():
+                book, _ = book.with_getter(operation)
             case Drain():
                 unplaced = []
             case _:
@@ -368,7 +369,7 @@ def met(
 
 
 def _row(name: str) -> int:
-    return next(i for i, symbol in enumerate(CONTRACT.rigid) if symbol.name == name)
+    return CONTRACT.row_of(name)
 
 
 # Random small histories: what the reference broker does, told late, and sometimes spoilt.

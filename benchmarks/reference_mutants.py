@@ -1,0 +1,130 @@
+"""How many small changes of the reference the gate finds out, under which requirement, which not.
+
+Makes mutants by rule (`tests/mutants/mutations.py`), gives each to the gate in a process of its own
+(`tests/mutants/judging.py`), and prints the kill rate, the killers, and the survivors with what
+`docs/mutants.md` says of them. Without options it takes a sample, since all take half an hour:
+
+    python benchmarks/reference_mutants.py [--limit N] [--seed S] [--jobs N]
+
+`--limit 0` takes all. The sample and the gate's examples hang on the seed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from brokerproof.checks import watchdog
+from tests.mutants.judging import TRIALS, Fate, Judged, judged, warm_up
+from tests.mutants.mutations import Mutant, mutants
+from tests.mutants.page import explanations
+
+LIMIT: Final = 100
+OPERATION_S_MAX: Final = 2.0
+"""What hangs costs its limit; a sound operation takes thousandths of a second."""
+MUTANT_S_MAX: Final = 180.0
+"""Beyond this a mutant hangs where the gate's watchdog does not look: in its copies, or outside."""
+MEMORY_BYTES_MAX: Final = 4 * 2**30
+
+Result = tuple[Mutant, Judged | str]
+
+
+def main() -> None:
+    """Judge a sample or all, and print what became of them."""
+    options = argparse.ArgumentParser(description="Mutants of the reference under the gate.")
+    options.add_argument("--limit", type=int, default=LIMIT, help="how many; 0 takes all")
+    options.add_argument("--seed", type=int, default=0, help="of the sample and the examples")
+    options.add_argument("--jobs", type=int, default=1, help="how many processes at once")
+    chosen = options.parse_args()
+    every = mutants()
+    taken = sample(every, chosen.limit, chosen.seed)
+    print(f"{len(taken)} of {len(every)} mutants, seed {chosen.seed}")
+    start = time.perf_counter()
+    warm_up(chosen.seed)
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        results = list(pool.map(lambda each: in_its_own_process(each, chosen.seed), taken))
+    print("\n".join(lines_of(results)))
+    print(f"{time.perf_counter() - start:.0f} s with {chosen.jobs} jobs")
+
+
+def sample(every: Sequence[Mutant], limit: int, seed: int) -> list[Mutant]:
+    """Return so many of them, in their order; a larger sample of a seed holds the smaller ones."""
+    order = list(range(len(every)))
+    random.Random(seed).shuffle(order)  # noqa: S311 (nothing is secret)
+    return [every[at] for at in sorted(order[: limit or None])]
+
+
+def in_its_own_process(mutant: Mutant, seed: int) -> Result:
+    """Return a mutant's fate, or in one line why the gate could not tell it."""
+    # Forked, so that each has all modules already; each runs the gate in its own main thread.
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_judge_and_tell, args=(mutant, seed, theirs))
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(MUTANT_S_MAX):
+            return mutant, f"took more than {MUTANT_S_MAX:g} s"
+        text = ours.recv_bytes()
+    except EOFError:
+        return mutant, "ended the process of the gate"
+    finally:
+        process.kill()
+        process.join()
+    return mutant, msgspec.json.decode(text, type=Judged | str)
+
+
+def _judge_and_tell(mutant: Mutant, seed: int, to: object) -> None:
+    assert isinstance(to, multiprocessing.connection.Connection)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+    watchdog.OPERATION_S_MAX = watchdog.DRAIN_S_MAX = OPERATION_S_MAX
+    try:
+        told: Judged | str = judged([mutant.edit], seed)
+    except Exception as error:  # noqa: BLE001 (a mutant that breaks the gate itself is a result)
+        told = f"the gate raised {type(error).__name__}: {error}"
+    to.send_bytes(msgspec.json.encode(told))
+
+
+def lines_of(results: Sequence[Result]) -> Iterator[str]:
+    """Yield what is printed."""
+    fates = [(mutant, found) for mutant, found in results if isinstance(found, Judged)]
+    failed = [(mutant, found) for mutant, found in results if isinstance(found, str)]
+    counted = Counter(found.fate for _, found in fates)
+    told = counted[Fate.KILLED] + counted[Fate.CANNOT_RUN]
+    yield f"killed {told} of {len(results)}: {told / len(results):.1%}"
+    for fate in Fate:
+        yield f"  {counted[fate]:4d} {fate.value}"
+    yield f"  {len(failed):4d} the gate could not judge"
+    yield "killed under (shortest counterexample; how many break it at all):"
+    first = Counter(found.by for _, found in fates if found.fate is Fate.KILLED)
+    at_all = Counter(n for _, found in fates if found.fate is Fate.KILLED for n in found.all_of)
+    for name, times in at_all.most_common():
+        yield f"  {first[name]:4d} {times:4d} {name}"
+    yield "killed in:"
+    for trial in TRIALS:
+        times = sum(f.trial == trial for _, f in fates if f.fate in {Fate.KILLED, Fate.CANNOT_RUN})
+        how = f"{trial.operations} operations a scope, {trial.examples} examples"
+        yield f"  {times:4d} {trial.address}, {how}"
+    yield from (f"not judged: {mutant}: {found}" for mutant, found in failed)
+    known = explanations()
+    for mutant, found in fates:
+        if found.fate in {Fate.SURVIVED, Fate.UNDECIDED}:
+            why = known.get(mutant.name, "NOT EXPLAINED")
+            yield f"{found.fate.value}: {mutant} [{why}] {' '.join(found.all_of)}".rstrip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+"""The command `check`: candidates are held against requirements, and the report is written.
+
+Owns the options, what decides the exit status, and that Ctrl-C, at any moment, leaves a report of
+what was found so far. Judging is done in `gate`, and what is written in `reporting`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from brokerproof.candidates.crash_commands import (
+    CRASH,
+    RESTART,
+    CrashCommands,
+    Power,
+    PowerFailed,
+    WrongCommand,
+)
+from brokerproof.candidates.driver_self_check import BrokerproofErrs
+from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.checks.configuration import Settings, asked
+from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.interrupts import Interrupts
+from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
+from brokerproof.checks.reporting import ci_hosts
+from brokerproof.checks.reporting.folders import undisturbed
+from brokerproof.checks.reporting.forms import write_report
+from brokerproof.checks.reporting.terminal import show
+from brokerproof.checks.reporting.verdict_file import (
+    CandidateRecord,
+    VerdictFile,
+    candidate_record,
+    verdict_file,
+    without_password,
+)
+from brokerproof.checks.subjects import WIRE, Subject, default_addresses, open_subject
+from brokerproof.checks.verdicts import ExitStatus, status_of
+from brokerproof.spec.requirements import CatalogueError, Requirement
+
+
+@click.command()
+@click.argument("candidates", nargs=-1, metavar="[CANDIDATE]...")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the stateful stage.",
+)
+@click.option(
+    "--examples",
+    type=click.IntRange(min=0),
+    default=Budget.examples,
+    show_default=True,
+    help="Examples of the stateful stage.",
+)
+@click.option(
+    "--operations",
+    type=click.IntRange(min=1),
+    default=Budget.operations,
+    show_default=True,
+    help="Operations at most for each scope of the exhaustive stage.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Cap on the time; what it cuts short is inconclusive.",
+)
+@click.option(
+    "--requirements",
+    default="latest",
+    show_default=True,
+    metavar="SET",
+    help="The set of requirements to judge by: a published one, latest, or a .toml file.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Judge only this requirement; may be repeated.",
+)
+@click.option(
+    "--known",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="List of failures that are accepted for a time, with reasons.",
+)
+@click.option(
+    "--today",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="The day by which known failures expire; by default today (UTC).",
+)
+@click.option(
+    "--crash-command",
+    metavar="COMMAND",
+    help="Kills the broker at an amqp091:// URL, and returns when it is dead.",
+)
+@click.option(
+    "--restart-command",
+    metavar="COMMAND",
+    help="Starts that broker again, on what it left on its disk.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Let recommendations (SHOULD) decide the exit status too."
+)
+@click.option(
+    "--accept-inconclusive",
+    is_flag=True,
+    help="Exit with 0 where nothing is broken but something inconclusive.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".brokerproof"),
+    show_default=True,
+    help="Where the report goes: verdict.json, report.html, junit.xml and others.",
+)
+@click.option(
+    "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
+)
+@click.pass_context
+def check(
+    ctx: click.Context,
+    candidates: tuple[str, ...],
+    seed: int,
+    examples: int,
+    operations: int,
+    budget: float | None,
+    requirements: str,
+    only: tuple[str, ...],
+    known: Path | None,
+    today: dt.datetime | None,
+    crash_command: str | None,
+    restart_command: str | None,
+    strict: bool,
+    accept_inconclusive: bool,
+    report: Path,
+    progress: bool | None,
+) -> None:
+    """Hold each CANDIDATE against the requirements; without one, the embedded reference broker.
+
+    A CANDIDATE is reference:SYSTEM, package.module:factory, path/to/file.py:factory,
+    exec:COMMAND, amqp091://user:password@host:port/, or private:rabbitmq, which is started for the
+    check and gone after it.
+
+    Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; what
+    the command line says wins.
+
+    Exit status: 0 all claimed requirements kept; 1 something broken; 2 the gate could not run; 3
+    nothing broken, something inconclusive.
+    """
+    settings = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
+    run = _Check(
+        chosen=_chosen(requirements, only),
+        asked=requirements,
+        budget=Budget(operations, examples, budget),
+        seed=seed,
+        known=_known(known, (today or dt.datetime.now(dt.UTC)).date()),
+        strict=strict,
+        accept_inconclusive=accept_inconclusive,
+        progress=sys.stderr.isatty() if progress is None else progress,
+    )
+    addresses = candidates or settings.candidates or default_addresses()
+    run.power = _power(crash_command, restart_command, addresses)
+    try:
+        with run.interrupts.listening():
+            run.hold(addresses, report)
+    except KeyboardInterrupt:
+        run.interrupted = True
+    except PowerFailed as error:
+        raise CannotRun(str(error)) from error
+    with undisturbed():
+        status = _end(run, report)
+    sys.exit(status.value)
+
+
+@dataclass
+class _Check:
+    """One run of the command: what was asked for, and what has come of it so far."""
+
+    chosen: dict[str, Requirement]
+    asked: str
+    budget: Budget
+    seed: int
+    known: KnownFailures
+    strict: bool
+    accept_inconclusive: bool
+    progress: bool
+    reports: list[Report] = field(default_factory=list)
+    records: list[CandidateRecord] = field(default_factory=list)
+    interrupted: bool = False
+    power: Power | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
+
+    def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
+        """Hold each candidate against the requirements; those after an interrupted one are left."""
+        subjects: list[Subject] = []
+        try:
+            subjects.extend(map(self._opened, addresses))
+            _make_folder(folder)
+            for subject in subjects:
+                self._hold_one(subject)
+                if self.interrupted:
+                    return
+                self.interrupts.raise_if_pressed()
+        finally:
+            for subject in subjects:
+                subject.close()
+
+    def _opened(self, address: str) -> Subject:
+        if self.power is None or not address.startswith(WIRE):
+            return opened(address)
+        try:
+            return open_subject(address, power=self.power)
+        except CandidateUnavailable as error:
+            raise CannotRun(str(error)) from error
+
+    def _hold_one(self, subject: Subject) -> None:
+        report = self._run(subject)
+        self.interrupted = report.interrupted
+        self.reports.append(report)
+        judgements = tuple(
+            self.known.judge(
+                report.address,
+                verdict,
+                strict=self.strict,
+                accept_inconclusive=self.accept_inconclusive,
+            )
+            for verdict in report.verdicts
+        )
+        record = candidate_record(report, subject.hello.capabilities, judgements)
+        self.records.append(record)
+        # Where there is no terminal to fit, lines are as long as a log can show.
+        console = Console() if sys.stdout.isatty() else Console(width=120)
+        with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
+            show(record, console)
+
+    def _run(self, subject: Subject) -> Report:
+        shown = without_password(subject.address)
+        status = Console(stderr=True, quiet=not self.progress).status(f"{shown}: starting")
+
+        def progress(stage: str, operations: int) -> None:
+            self.interrupts.raise_if_pressed()
+            status.update(
+                f"{shown}: {stage}, {operations} operations (Ctrl-C shows what was found)"
+            )
+
+        with status if self.progress else nullcontext():
+            try:
+                return run_gate(subject, self.chosen, self.budget, self.seed, progress)
+            except BrokerproofErrs as error:
+                raise CannotRun(str(error)) from error
+
+    def record(self) -> VerdictFile:
+        """Return what there is to report."""
+        complaints = self.known.complaints(self.reports)
+        counts = [verdict.counts_as for each in self.records for verdict in each.verdicts]
+        status = ExitStatus.BROKEN if complaints else status_of(counts)
+        accepted = self.accept_inconclusive and self.records
+        if self.interrupted and status is ExitStatus.KEPT and not accepted:
+            # Candidates that were not begun have no verdict that could say so.
+            status = ExitStatus.INCONCLUSIVE
+        return verdict_file(
+            tuple(self.records),
+            status,
+            requirements=self.asked,
+            interrupted=self.interrupted,
+            complaints=complaints,
+        )
+
+
+def _end(run: _Check, folder: Path) -> ExitStatus:
+    """Write the report, tell the host, and return the exit status."""
+    record = run.record()
+    for complaint in record.complaints:
+        click.echo(complaint)
+    if record.interrupted:
+        click.echo("interrupted: the report says what was found so far")
+    try:
+        path = write_report(record, folder)
+        if ci_hosts.on_github(os.environ):
+            for line in ci_hosts.annotations_of(record):
+                click.echo(line)
+            place = os.environ.get("GITHUB_STEP_SUMMARY")
+            if place:
+                ci_hosts.append_summary(record, Path(place))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    click.echo(f"report: {path}")
+    return ExitStatus(record.status)
+
+
+def _chosen(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:
+    try:
+        requirements = asked(name)
+    except CatalogueError as error:
+        raise CannotRun(f"--requirements: {error}") from error
+    for each in only:
+        if each not in requirements:
+            where = "" if name == "latest" else f" in the set {name}"
+            raise CannotRun(
+                f"--only: there is no requirement {each!r}{where}; "
+                "`brokerproof requirements` lists all"
+            )
+    return {key: value for key, value in requirements.items() if not only or key in only}
+
+
+def _power(
+    crash: str | None, restart: str | None, addresses: tuple[str, ...]
+) -> CrashCommands | None:
+    """Return the power over the one broker on the wire that the two commands give."""
+    if crash is None and restart is None:
+        return None
+    if crash is None or restart is None:
+        given, missing = (CRASH, RESTART) if restart is None else (RESTART, CRASH)
+        raise CannotRun(f"{given}: there is no {missing}; give both or neither")
+    count = sum(address.startswith(WIRE) for address in addresses)
+    if count != 1:
+        raise CannotRun(
+            f"{CRASH}: {count} candidates are on the wire; "
+            f"name the one broker that it kills, as {WIRE}user:password@host:port/"
+        )
+    try:
+        return CrashCommands(crash, restart)
+    except WrongCommand as error:
+        raise CannotRun(str(error)) from error
+
+
+def _known(path: Path | None, today: dt.date) -> KnownFailures:
+    if path is None:
+        return KnownFailures()
+    try:
+        return read_known(path, today)
+    except MalformedList as error:
+        raise CannotRun(f"--known: {error}") from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder for the report before anything is run for it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> CannotRun:
+    return CannotRun(f"{folder}: {error.strerror or error}; name another folder with --report")

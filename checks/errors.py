@@ -1,0 +1,23 @@
+"""Errors that a user can cause, as commands end with them: one line, and status 2."""
+
+from __future__ import annotations
+
+import click
+
+from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.checks.subjects import Subject, open_subject
+from brokerproof.checks.verdicts import ExitStatus
+
+
+class CannotRun(click.ClickException):
+    """The gate could not run; click prints the one line."""
+
+    exit_code = ExitStatus.CANNOT_RUN.value
+
+
+def opened(address: str) -> Subject:
+    """Return the subject that an address names; raises `CannotRun`."""
+    try:
+        return open_subject(address)
+    except CandidateUnavailable as error:
+        raise CannotRun(str(error)) from error

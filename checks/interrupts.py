@@ -1,0 +1,42 @@
+"""Ctrl-C, remembered: what swallows the exception does not swallow that it was pressed.
+
+Python drops what is raised in a finalizer or in a callback of the garbage collector, and a
+candidate may catch anything. So the signal is noted as well as raised, and asked for where a run
+can stop.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupts:
+    """Whether Ctrl-C was pressed while it was listened for."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note Ctrl-C while the body runs, where signals can be had, and raise it as always."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def raise_if_pressed(self) -> None:
+        """Raise what may have been swallowed."""
+        if self.pressed:
+            raise KeyboardInterrupt

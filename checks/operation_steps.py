@@ -1,0 +1,115 @@
+"""What an operation is in the contract: its actions with their arguments, and what names it grows.
+
+Owns the translation of operations that were carried out, or may have been. Refuses to judge: a step
+that is impossible is found out by whoever takes it.
+"""
+
+from __future__ import annotations
+
+from brokerproof.checks.book import Book
+from brokerproof.checks.breaches import Unfollowable
+from brokerproof.checks.possibilities import Step
+from brokerproof.spec.operations import (
+    Acknowledge,
+    Advance,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Delete,
+    Flush,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    SetCredit,
+    name_of,
+)
+
+MAY_FLOAT = (
+    Publish,
+    Cancel,
+    Acknowledge,
+    Release,
+    Reject,
+    CloseChannel,
+    Purge,
+)
+"""Operations that are one step, so that one without an answer may happen at any time."""
+
+
+def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int]:
+    """Return windows of messages and bytes as the contract's actions take them."""
+    messages, size = credit
+    return int(messages is not None), messages or 0, int(size is not None), size or 0
+
+
+def steps_of(operation: Operation, book: Book) -> tuple[Step, ...]:
+    """Return the contract's actions for an operation; the book knows all that it names."""
+    match operation:
+        case Publish(message=message) if message.id in book.messages:
+            return (("publish", (book.messages[message.id],)),)
+        case Consume(consumer=consumer) if consumer in book.consumers:
+            return _consuming(operation, book)
+        case SetCredit(consumer=str(consumer)) if consumer in book.consumers:
+            windows = window_of((operation.messages, operation.bytes))
+            return (("set_credit", (book.element_of(consumer), *windows)),)
+        case SetCredit(channel=str(channel)) if channel in book.channels:
+            windows = window_of((operation.messages, operation.bytes))
+            return (("set_pool", (book.channels[channel], *windows)),)
+        case Cancel(consumer=consumer) if consumer in book.active:
+            return (("cancel", (book.element_of(consumer),)),)
+        case Acknowledge() | Release() | Reject():
+            return _settling(operation, book)
+        case CloseChannel(channel=channel) if channel in book.channels:
+            return (*_returning(channel, book), ("close_channel", (book.channels[channel],)))
+        case Purge(queue=queue) if queue in book.queues:
+            return (("purge", (book.queues[queue],)),)
+        case Delete(queue=queue) if queue in book.queues:
+            leaving = [name for name in book.consumers if name in book.active]
+            users = [name for name in leaving if queue in book.consumers[name].queues]
+            leave: list[Step] = [("leave", (book.element_of(name),)) for name in users]
+            return (*leave, ("delete", (book.queues[queue],)))
+        case Advance(seconds=seconds):
+            return (("advance", (seconds,)),)
+        case Crash():
+            return (("crash", ()),)
+        case Flush(consumer=consumer) if consumer in book.active:
+            return (("flush", (book.element_of(consumer),)),)
+        case _:
+            return ()
+
+
+def _consuming(consume: Consume, book: Book) -> tuple[Step, ...]:
+    who = book.element_of(consume.consumer)
+    if "set_credit" not in book.contract.actions:
+        return (("consume", (who,)),)
+    windows = window_of((consume.credit.messages, consume.credit.bytes))
+    return (("consume", (who,)), ("set_credit", (who, *windows)))
+
+
+def _settling(operation: Acknowledge | Release | Reject, book: Book) -> tuple[Step, ...]:
+    held = book.held.get(operation.delivery)
+    if held is not None:
+        return ((name_of(operation), (held.entry,)),)
+    if operation.delivery in book.doubtful:
+        raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
+    entry = book.entry_of_settled(operation.delivery)
+    return () if entry is None else (("settle_again", (entry,)),)
+
+
+def returns_in_order(book: Book) -> bool:
+    """Whether the order in which messages are returned makes a difference."""
+    return book.claims.release_position in ("head", "tail")
+
+
+def _returning(channel: str, book: Book) -> tuple[Step, ...]:
+    """Return the releases of what a closing channel holds, in the order of delivery.
+
+    Where messages go back to their places the order makes no difference, and closing is one step.
+    """
+    if not returns_in_order(book):
+        return ()
+    held = (held.entry for held in book.held.values() if held.channel == channel)
+    return tuple(("release", (entry,)) for entry in held)

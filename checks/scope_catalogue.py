@@ -1,0 +1,489 @@
+"""The scopes of the exhaustive stage: which small worlds are searched for which claims.
+
+Owns the choice; what can happen in a scope is in `scopes`. Each scope is about one thing, since
+what is possible grows with everything that may happen beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.scopes import Kind, Payload, Scope
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.messages import (
+    Credit,
+    Fifo,
+    LastValue,
+    Order,
+    Priority,
+    PropertyValue,
+    Sorted,
+)
+from brokerproof.spec.operations import GetMode
+
+
+def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
+    """Return the kinds of consumers that a candidate claims, with the windows that are tried."""
+    windows: tuple[int | None, ...] = (1, 2, None) if "messages" in claims.credit else (None,)
+    return tuple(
+        Kind(mode, window)
+        for mode in claims.modes
+        for window in (windows if mode == "acknowledge" else (None,))
+    )
+
+
+def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
+    """Return the scopes in which what a candidate claims is searched whole, smallest first."""
+    kinds = kinds_for(claims)
+    acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
+    narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
+    takers = tuple(kind for kind in kinds if kind.mode != "browse")
+    gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
+    # Three levels show all that more could: above, below and beside the default priority.
+    levels = min(3, claims.priority_levels)
+    priority = (Priority(levels),) if "priority" in claims.orders else ()
+    orders: tuple[Order, ...] = (Fifo(),) if "fifo" in claims.orders else priority
+    orders = orders or tuple(_other_orders(claims))
+    scopes = []
+    if gets or takers:
+        scopes.append(
+            Scope(
+                "one channel",
+                orders,
+                messages=2,
+                consumers=1,
+                kinds=tuple(kind for kind in takers if kind.credit is None),
+                gets=("acknowledge", "automatic") if gets else (),
+                settlements=("acknowledge", "release", "reject"),
+                cancels=True,
+                closes=True,
+                settles_again=True,
+            )
+        )
+    if gets:
+        scopes.append(
+            Scope("gets of two queues", orders, messages=2, queues=2, gets=gets, closes=True)
+        )
+    if acknowledging:
+        scopes.extend(_consumer_scopes(orders, acknowledging, narrow))
+    if claims.browse:
+        scopes.extend(_browser_scopes(orders, acknowledging, gets))
+    if priority:
+        scopes.extend(_priority_scopes(claims, priority, narrow, gets))
+    scopes.extend(_scopes_of_windows(claims, orders, gets))
+    scopes.extend(_scopes_of_consumers(claims, orders, gets))
+    scopes.extend(_scopes_of_queues(claims, orders, gets))
+    scopes.extend(_scopes_of_messages(claims, orders, gets))
+    return tuple(scopes)
+
+
+def _other_orders(claims: Capabilities) -> Iterator[Order]:
+    if "sorted" in claims.orders:
+        yield Sorted("k")
+    if "last_value" in claims.orders:
+        yield LastValue("k")
+
+
+def _consumer_scopes(
+    orders: tuple[Order, ...], kinds: tuple[Kind, ...], narrow: tuple[Kind, ...]
+) -> Iterator[Scope]:
+    yield Scope("one consumer", orders, messages=3, consumers=1, kinds=kinds, closes=True)
+    yield Scope("two consumers", orders, messages=3, channels=2, consumers=2, kinds=narrow)
+    yield Scope(
+        "two queues",
+        orders,
+        messages=2,
+        queues=2,
+        consumers=2,
+        kinds=kinds[-1:],
+        settlements=("release",),
+        cancels=True,
+    )
+
+
+def _browser_scopes(
+    orders: tuple[Order, ...], acknowledging: tuple[Kind, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    browser = Kind("browse")
+    yield Scope(
+        "a browser beside a consumer",
+        orders,
+        messages=2,
+        channels=2,
+        consumers=2,
+        kinds=(browser, *acknowledging[:1]),
+        closes=True,
+    )
+    if gets:
+        yield Scope(
+            "a browser beside gets",
+            orders,
+            messages=3,
+            consumers=1,
+            kinds=(browser,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+        )
+
+
+def _priority_scopes(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    kinds: tuple[Kind, ...],
+    gets: tuple[GetMode, ...],
+) -> Iterator[Scope]:
+    every_level = tuple(Priority(n) for n in range(1, claims.priority_levels + 1))
+    yield Scope(
+        "every priority on every number of levels",
+        every_level,
+        messages=2,
+        payloads=tuple(Payload(priority) for priority in range(10)),
+        consumers=0 if gets else 1,
+        kinds=() if gets else kinds[-1:],
+        gets=gets,
+        settlements=(),
+    )
+    yield Scope(
+        "priorities with returns",
+        orders[-1:],
+        messages=3,
+        payloads=(Payload(0), Payload(4), Payload(9)),
+        consumers=1,
+        kinds=kinds,
+        gets=gets,
+        settlements=("release",),
+        closes=False,
+    )
+    if claims.browse:
+        yield Scope(
+            "a browser among priorities",
+            orders[-1:],
+            messages=3,
+            payloads=(Payload(0), Payload(9)),
+            consumers=1,
+            kinds=(Kind("browse"),),
+            gets=gets,
+            settlements=("release",),
+        )
+
+
+def _scopes_of_windows(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takes = "acknowledge" in claims.modes
+    if {"messages", "change"} <= {*claims.credit} and takes:
+        yield Scope(
+            "windows that change",
+            orders,
+            messages=3,
+            consumers=1,
+            kinds=(Kind("acknowledge", 0), Kind("acknowledge", 1)),
+            windows=(Credit(0), Credit(1), Credit(2), Credit(None)),
+            settlements=("acknowledge",),
+        )
+    if "bytes" in claims.credit and takes:
+        sizes = (Payload(size=1), Payload(size=3))
+        both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
+        yield Scope(
+            "windows of bytes",
+            orders,
+            messages=3,
+            payloads=sizes,
+            consumers=1,
+            kinds=(Kind("acknowledge", bytes=2), *both),
+        )
+        if claims.browse:
+            yield Scope(
+                "browsers with windows of bytes",
+                orders,
+                messages=2,
+                payloads=sizes,
+                consumers=1,
+                kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
+                gets=gets,
+            )
+        if "change" in claims.credit:
+            yield Scope(
+                "windows of bytes that change",
+                orders,
+                messages=2,
+                payloads=(Payload(size=1), Payload(size=2)),
+                consumers=2,
+                kinds=(Kind("acknowledge", bytes=1),),
+                windows=(Credit(None, 0), Credit(None, 2)),
+                settlements=("release",),
+            )
+    yield from _scopes_of_pools(claims, orders)
+
+
+def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterator[Scope]:
+    takes = "acknowledge" in claims.modes
+    if {"channel", "messages"} <= {*claims.credit} and takes:
+        yield Scope(
+            "a window that a channel shares",
+            orders,
+            messages=2,
+            consumers=2,
+            kinds=(Kind("acknowledge"),),
+            pools=(Credit(1),),
+            settlements=("acknowledge",),
+            cancels=True,
+        )
+    if {"channel", "bytes"} <= {*claims.credit} and takes:
+        yield Scope(
+            "a window of bytes that a channel shares",
+            orders,
+            messages=2,
+            payloads=(Payload(size=1), Payload(size=2)),
+            consumers=2,
+            kinds=(Kind("acknowledge"),),
+            pools=(Credit(None, 2),),
+            settlements=("release",),
+        )
+
+
+def _scopes_of_consumers(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    window = 1 if "messages" in claims.credit else None
+    if claims.selectors and claims.modes:
+        red, blue = ((("colour", colour),) for colour in ("red", "blue"))
+        yield Scope(
+            "selectors",
+            orders,
+            messages=2,
+            payloads=(
+                Payload(),
+                Payload(properties=red),
+                Payload(properties=blue),
+            ),
+            consumers=2,
+            kinds=tuple(Kind(mode, selector=red) for mode in claims.modes if mode != "automatic")
+            + takers,
+        )
+        yield _scope_of_values(orders, takers or (Kind("browse"),))
+    if claims.consumer_priority and takers:
+        kind = takers[0].mode
+        yield Scope(
+            "consumers with priorities",
+            orders,
+            messages=2,
+            channels=1,
+            consumers=3,
+            kinds=(Kind(kind, window, priority=-1), Kind(kind, window, priority=1)),
+        )
+    if claims.auto_close:
+        narrow = window is not None and "acknowledge" in claims.modes
+        windowed = (Kind("acknowledge", window, auto_close=True),) if narrow else ()
+        yield Scope(
+            "consumers that close themselves",
+            orders,
+            messages=2,
+            consumers=1,
+            kinds=tuple(Kind(mode, auto_close=True) for mode in claims.modes) + windowed,
+            gets=gets,
+            closes=True,
+        )
+    yield from _scopes_of_special_consumers(claims, orders, gets)
+
+
+def _scopes_of_special_consumers(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    window = 1 if "messages" in claims.credit else None
+    if claims.exclusive and takers:
+        yield Scope(
+            "exclusive consumers",
+            orders,
+            messages=1,
+            channels=2,
+            consumers=2,
+            kinds=(Kind(takers[0].mode, exclusive=True), takers[0]),
+            gets=gets,
+            cancels=True,
+        )
+    if claims.flush and takers:
+        yield Scope(
+            "flushed consumers",
+            orders,
+            messages=2 if gets else 3,
+            consumers=1,
+            kinds=tuple(dict.fromkeys((Kind(takers[0].mode, window), takers[0]))),
+            gets=gets,
+            flushes=True,
+        )
+
+
+def _scope_of_values(orders: tuple[Order, ...], kinds: tuple[Kind, ...]) -> Scope:
+    """Return the scope of values that are nearly equal, and of selectors that ask for two."""
+    one = (("n", 1),)
+    both = (("m", 1), ("n", 1))
+    values: tuple[PropertyValue, ...] = (1, True, "1")
+    return Scope(
+        "selectors by value",
+        orders,
+        messages=1,
+        payloads=(
+            Payload(),
+            *(Payload(properties=(("n", value),)) for value in values),
+            Payload(properties=both),
+        ),
+        consumers=1,
+        kinds=tuple(Kind(kinds[0].mode, selector=selector) for selector in (one, both)),
+    )
+
+
+def _scopes_of_queues(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.purge:
+        yield Scope(
+            "queues that are purged",
+            orders,
+            messages=2,
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("release",),
+            purges=True,
+        )
+    if claims.delete:
+        yield Scope(
+            "queues that are deleted",
+            orders,
+            messages=1,
+            consumers=1,
+            kinds=(*takers, *browsers),
+            gets=gets,
+            settlements=("release",),
+            settles_again=True,
+            deletes=True,
+        )
+    yield from _scopes_of_queues_that_go(claims, orders, gets)
+
+
+def _scopes_of_queues_that_go(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.auto_delete and (takers or browsers):
+        closing = tuple(Kind(kind.mode, auto_close=True) for kind in takers if claims.auto_close)
+        yield Scope(
+            "queues that delete themselves",
+            orders,
+            messages=1,
+            consumers=2,
+            kinds=(*takers, *browsers, *closing),
+            gets=gets,
+            cancels=True,
+            closes=True,
+            auto_delete=True,
+        )
+    if claims.multi_queue and takers:
+        yield Scope(
+            "consumers of several queues",
+            orders,
+            messages=2,
+            queues=2,
+            consumers=2,
+            kinds=(Kind(takers[0].mode, every_queue=True), takers[0]),
+            settlements=("release",),
+        )
+    yield from _scopes_of_crashes(claims, orders, gets)
+
+
+def _scopes_of_crashes(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    if claims.durable:
+        yield Scope(
+            "crashes",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(persistent=True)),
+            durable=(True,),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("acknowledge",),
+            crashes=True,
+        )
+        yield Scope(
+            "crashes of what is not durable",
+            orders,
+            messages=1,
+            payloads=(Payload(persistent=True),),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("release",),
+            crashes=True,
+        )
+    if gets or takers:
+        yield Scope(
+            "what must be refused",
+            orders,
+            messages=1,
+            consumers=1,
+            kinds=takers,
+            gets=gets,
+            nonsense=True,
+        )
+
+
+def _scopes_of_messages(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    browsers = (Kind("browse"),) if claims.browse else ()
+    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    # As text the second would be the first.
+    keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
+    if claims.clock:
+        yield Scope(
+            "a clock",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
+            consumers=0 if gets else 1,
+            kinds=takers,
+            gets=gets,
+            settlements=("release",),
+            seconds=2,
+        )
+        if browsers:
+            yield Scope(
+                "a browser and a clock",
+                orders,
+                messages=2,
+                payloads=(Payload(not_before_s=1), Payload(expires_s=1)),
+                consumers=1,
+                kinds=browsers,
+                seconds=2,
+            )
+    for order in _other_orders(claims):
+        yield Scope(
+            f"a queue of order {order.__struct_config__.tag}",
+            (order,),
+            messages=3,
+            payloads=keys,
+            consumers=1,
+            kinds=(*browsers, *takers),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+        )
+    if claims.parks:
+        yield Scope(
+            "publishes that are parked",
+            orders,
+            messages=4,
+            consumers=0 if gets else 1,
+            kinds=takers or browsers,
+            gets=gets,
+            settlements=("acknowledge",),
+        )

@@ -1,0 +1,300 @@
+"""What the whole broker knows, and what it does by itself: show, give, close, delete.
+
+Owns everything that can change, the loop that lets it come to rest, and windows. Knows nothing of
+operations: `whole_broker` changes the state as clients ask, then calls `rest`. Numbers in brackets
+are the rules of driver protocol 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, Event, QueueDeleted
+from brokerproof.spec.capabilities import Oversize, ReleasePosition
+from brokerproof.spec.messages import Credit, Message, PriorityMapping
+from brokerproof.spec.operations import Consume, ConsumeMode
+
+if TYPE_CHECKING or __package__:  # `whole_broker` says why
+    from .whole_broker_queue import Entry, Hold, Queue, matches
+else:
+    from whole_broker_queue import Entry, Hold, Queue, matches
+
+UNLIMITED = Credit()
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """In what brokers may differ lawfully; `parks_above` is how many messages fill a queue."""
+
+    release_position: ReleasePosition = "original"
+    oversize: Oversize = "never"
+    priority_mapping: PriorityMapping = "amqp"
+    parks_above: int | None = None
+
+
+class Consumer(msgspec.Struct, frozen=True):
+    """A consumer as it subscribed, and its window as it is now."""
+
+    asked: Consume
+    window: Credit
+
+    @property
+    def name(self) -> str:
+        """The name that it subscribed by."""
+        return self.asked.consumer
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of its queues."""
+        return self.asked.queues or (self.asked.queue,)
+
+    @property
+    def browses(self) -> bool:
+        """Whether it only looks."""
+        return self.asked.mode == "browse"
+
+    def wants(self, entry: Entry) -> bool:
+        """Say whether an entry is there for it: available, of interest, and not yet gone by."""
+        is_ahead = self.name not in entry.passed_by
+        return entry.available and is_ahead and matches(entry.message, self.asked.selector)
+
+
+class State(msgspec.Struct):
+    """Queues, consumers, windows of channels, and what has happened and was not told yet."""
+
+    options: Options
+    queues: dict[str, Queue] = msgspec.field(default_factory=dict)
+    consumers: dict[str, Consumer] = msgspec.field(default_factory=dict)
+    channels: dict[str, Credit] = msgspec.field(default_factory=dict)
+    outstanding: list[Event] = msgspec.field(default_factory=list)
+    deliveries: int = 0
+    is_down: bool = False
+
+    def rest(self) -> None:
+        """Let everything happen that can.
+
+        Browsers are shown what is there before somebody takes it, and nobody is closed before all
+        that he can have was given.
+        """
+        while self.take_parked() or self.show() or self.give_round() or self.close_one():
+            pass
+
+    def take_parked(self) -> bool:
+        """Take the first parked message for which there is room."""
+        for queue in self.queues.values():
+            if queue.parked and self.has_place(queue):
+                entry = queue.parked.pop(0)
+                self.outstanding.append(Accepted(message=entry.message.id))
+                queue.add(entry)
+                return True
+        return False
+
+    def has_place(self, queue: Queue) -> bool:
+        """Say whether a queue may hold one more message."""
+        return self.options.parks_above is None or queue.count() < self.options.parks_above
+
+    def show(self) -> bool:
+        """Move each browser's place on, and show it what is available there (9)."""
+        before = self.deliveries
+        for browser in self.consumers.values():
+            if browser.browses and not self.is_paused(browser):
+                for name in browser.queues:
+                    self.show_queue(browser, self.queues[name])
+        return self.deliveries != before
+
+    def show_queue(self, browser: Consumer, queue: Queue) -> None:
+        """Move a browser's place to the end of a queue, or to what is too large for its window (5).
+
+        What cannot be shown is gone by too: a message that returns behind the place stays unseen.
+        """
+        for at, entry in enumerate(queue.entries):
+            if browser.name in entry.passed_by:
+                continue
+            if browser.wants(entry):
+                if not self.has_room(browser, entry.message):
+                    break
+                self.tell_delivery(queue, entry, browser.name)
+            passed_by = tuple(sorted((*entry.passed_by, browser.name)))
+            queue.entries[at] = replace(entry, passed_by=passed_by)
+
+    def give_round(self) -> bool:
+        """Give one message to each who can take one, of those with the highest priority who can.
+
+        Nobody is served while one of higher priority could be (20); among equals it goes round,
+        though nobody promised that (40).
+        """
+        takers = [consumer for consumer in self.consumers.values() if not consumer.browses]
+        takers.sort(key=lambda consumer: -consumer.asked.priority)
+        above: list[Consumer] = []
+        for _, group in groupby(takers, key=lambda consumer: consumer.asked.priority):
+            equals, given = list(group), False
+            for taker in equals:
+                # One above may have waited at what was just given, and can go on now.
+                if given and any(self.next_for(other) for other in above):
+                    return True
+                if (found := self.next_for(taker)) is not None:
+                    self.give(*found, taker.name, taker.asked.channel, taker.asked.mode)
+                    given = True
+            if given:
+                return True
+            above += equals
+        return False
+
+    def next_for(self, taker: Consumer) -> tuple[Queue, int] | None:
+        """Return where the first message is that a consumer can be given, by its queues in turn."""
+        for name in taker.queues:
+            queue = self.queues[name]
+            at = next((i for i, entry in enumerate(queue.entries) if taker.wants(entry)), None)
+            # A consumer waits at what does not fit and is given nothing behind it (5). Messages of
+            # another queue are not behind it.
+            if at is not None and self.has_room(taker, queue.entries[at].message):
+                return queue, at
+        return None
+
+    def give(
+        self, queue: Queue, at: int, taker: str | None, channel: str, mode: ConsumeMode
+    ) -> None:
+        """Let a consumer or a get hold an entry, or have it for good."""
+        entry = queue.entries[at]
+        number = self.tell_delivery(queue, entry, taker)
+        if mode == "acknowledge":
+            queue.entries[at] = replace(entry, hold=Hold(number, taker, channel))
+        else:
+            del queue.entries[at]
+
+    def tell_delivery(self, queue: Queue, entry: Entry, taker: str | None) -> int:
+        """Tell a delivery and return its number, which no other has until reset (24)."""
+        number = self.deliveries
+        self.deliveries += 1
+        told = Delivered(
+            delivery=Hold(number, taker, "").delivery,
+            consumer=taker,
+            queue=queue.name,
+            message=entry.message.id,
+            redelivered=entry.redelivered,
+        )
+        self.outstanding.append(told)
+        return number
+
+    def close_one(self) -> bool:
+        """Close a consumer that asked for it and has nothing left ahead of its place (6)."""
+        for consumer in self.consumers.values():
+            if consumer.asked.auto_close and not any(
+                consumer.wants(entry)
+                for name in consumer.queues
+                for entry in self.queues[name].entries
+            ):
+                self.outstanding.append(ConsumerClosed(consumer=consumer.name))
+                self.drop_unused(self.leave([consumer]))
+                return True
+        return False
+
+    def leave(self, consumers: Iterable[Consumer]) -> list[str]:
+        """Forget consumers, not that something is held; return which queues they leave."""
+        left: list[str] = []
+        for consumer in consumers:
+            del self.consumers[consumer.name]
+            for name in consumer.queues:
+                if name in self.queues:  # not if it is being deleted
+                    self.queues[name].forget(consumer.name)
+                    left.append(name)
+        return left
+
+    def drop_unused(self, left: Iterable[str]) -> None:
+        """Delete the auto-delete queues among those that the last consumer has left (7)."""
+        for name in dict.fromkeys(left):
+            if self.queues[name].declared.auto_delete and not self.consumers_of(name):
+                del self.queues[name]  # what was held goes with it (17)
+                self.outstanding.append(QueueDeleted(queue=name))
+
+    def consumers_of(self, queue: str) -> list[Consumer]:
+        """Return the consumers of a queue; browsers count, a get is none (7)."""
+        return [consumer for consumer in self.consumers.values() if queue in consumer.queues]
+
+    # Windows.
+
+    def is_paused(self, consumer: Consumer) -> bool:
+        """Say whether a window of 0 stops a consumer, whatever it takes and holds (3)."""
+        windows = (consumer.window, self.channels.get(consumer.asked.channel, UNLIMITED))
+        return any(0 in (window.messages, window.bytes) for window in windows)
+
+    def has_room(self, consumer: Consumer, message: Message) -> bool:
+        """Say whether a consumer's window and that of its channel both let a message through."""
+        shared = self.channels.get(consumer.asked.channel, UNLIMITED)
+        if consumer.window == shared == UNLIMITED:
+            return True
+        channel = consumer.asked.channel
+        fellows = [c.name for c in self.consumers.values() if c.asked.channel == channel]
+        return (
+            not self.is_paused(consumer)
+            and self.lets_through(consumer.window, consumer, [consumer.name], message)
+            and self.lets_through(shared, consumer, fellows, message)
+        )
+
+    def lets_through(
+        self, window: Credit, consumer: Consumer, sharers: list[str], message: Message
+    ) -> bool:
+        """Say whether a window has room for a message beside what its sharers hold (5, 22).
+
+        Who holds nothing fills no window, his own or his channel's (3). What is held without a
+        consumer concerns nobody: by a get (19), or since its consumer has left (32).
+        """
+        sizes: list[int] = []
+        if consumer.asked.mode == "acknowledge" and window != UNLIMITED:
+            sizes = [
+                entry.message.size for entry in self.held() if hold_of(entry).consumer in sharers
+            ]
+        if window.messages is not None and len(sizes) >= window.messages:
+            return False
+        if window.bytes is None or sum(sizes) + message.size <= window.bytes:
+            return True
+        return self.options.oversize == "when_idle" and not sizes
+
+    def held(self) -> list[Entry]:
+        """Return all that is held, in the order of delivery."""
+        entries = [e for queue in self.queues.values() for e in queue.entries if e.hold is not None]
+        return sorted(entries, key=lambda entry: hold_of(entry).number)
+
+    # For searches that copy a broker and ask whether two are in the same state.
+
+    def copy(self) -> State:
+        """Return an independent copy; records never change, so only what contains them is new."""
+        return State(
+            self.options,
+            {name: queue.copy() for name, queue in self.queues.items()},
+            self.consumers.copy(),
+            self.channels.copy(),
+            self.outstanding.copy(),
+            self.deliveries,
+            self.is_down,
+        )
+
+    def fingerprint(self) -> bytes:
+        """Return what is equal for states that behave alike up to the names of deliveries.
+
+        Of deliveries only their order counts, in which a closing channel releases. Queues and
+        consumers are in the order in which they came, in which the loops go through them.
+        """
+        order = {hold_of(entry).number: number for number, entry in enumerate(self.held())}
+
+        def renumbered(entry: Entry) -> Entry:
+            hold = entry.hold
+            return replace(entry, hold=hold and replace(hold, number=order[hold.number]))
+
+        queues = [
+            (queue.declared, [renumbered(entry) for entry in queue.entries], queue.parked)
+            for queue in self.queues.values()
+        ]
+        consumers = list(self.consumers.values())
+        channels = sorted(self.channels.items(), key=lambda item: item[0])
+        return msgspec.msgpack.encode((queues, consumers, channels, self.outstanding, self.is_down))
+
+
+def hold_of(entry: Entry) -> Hold:
+    """Return who holds an entry that is held."""
+    assert entry.hold is not None
+    return entry.hold
