@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from brokerproof.checks import reports
 from brokerproof.checks.counterexamples import (
     Certificate,
     Counterexample,
@@ -27,7 +26,15 @@ from brokerproof.checks.findings import play
 from brokerproof.checks.gate import Report, Stage
 from brokerproof.checks.moves import Move, Settle, text_of
 from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.checks.reporting import terminal
+from brokerproof.checks.reporting.forms import write_report
+from brokerproof.checks.reporting.verdict_file import (
+    CandidateRecord,
+    candidate_record,
+    summary,
+    verdict_file,
+)
+from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
 from brokerproof.spec.answers import (
     OK,
     Answer,
@@ -248,10 +255,16 @@ def report_with(*verdicts: Verdict) -> Report:
     return Report("box:make", "box", "1", 0, verdicts, [stage])
 
 
+def recorded(report: Report) -> CandidateRecord:
+    """Return the record of a report."""
+    judgements = tuple(map(judgement, report.verdicts))
+    return candidate_record(report, Box().hello().capabilities, judgements)
+
+
 def shown(report: Report) -> list[str]:
     """Return the lines that a terminal without colours shows."""
     out = StringIO()
-    reports.show(report, Console(file=out, width=120))
+    terminal.show(recorded(report), Console(file=out, width=120))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -286,11 +299,11 @@ def test_a_report_shows_stages_verdicts_and_counterexamples() -> None:
 def test_a_recommendation_that_was_not_followed_is_called_so() -> None:
     advice = catalogue()["browser-once-by-priority"]
     broken = Verdict(advice, Outcome.BROKEN, 1, "shown twice")
-    assert reports.summary(report_with(broken)) == (
+    assert summary(recorded(report_with(broken))) == (
         "box:make: 1 broken (of these only recommended: browser-once-by-priority)"
     )
     binding = replace(broken, requirement=catalogue()["fifo-order"])
-    assert reports.summary(report_with(binding)) == "box:make: 1 broken"
+    assert summary(recorded(report_with(binding))) == "box:make: 1 broken"
 
 
 @pytest.mark.parametrize("words", ["[bold]m0[/bold]", "[/bold]"])
@@ -303,7 +316,8 @@ def test_the_words_of_a_candidate_do_not_become_markup(words: str) -> None:
 
 
 def test_a_report_is_written_for_machines_too(tmp_path: Path) -> None:
-    path = reports.write([report_with(*VERDICTS)], tmp_path, 1)
+    record = verdict_file((recorded(report_with(*VERDICTS)),), ExitStatus.BROKEN)
+    path = write_report(record, tmp_path)
     content = msgspec.json.decode(path.read_bytes())
     assert (content["format"], content["status"]) == ("brokerproof-verdict/1", 1)
     [candidate] = content["candidates"]
@@ -316,4 +330,6 @@ def test_a_report_is_written_for_machines_too(tmp_path: Path) -> None:
     verdicts = [(each["requirement"], each["verdict"]) for each in candidate["verdicts"]]
     assert verdicts == [(v.requirement.id, v.outcome.value) for v in VERDICTS]
     embedded = msgspec.convert(candidate["verdicts"][1]["counterexample"], Counterexample)
-    assert embedded == BROKEN == read(tmp_path / "counterexamples" / "fifo-order.json")
+    claims = Box().hello().capabilities
+    assert embedded == msgspec.structs.replace(BROKEN, claims=claims)
+    assert embedded == read(tmp_path / "counterexamples" / "fifo-order.json")

@@ -1,0 +1,77 @@
+"""Frozen sets of requirements: which are asked, and how binding each is, under a name that stays.
+
+A gate that asks for a set by name does not turn red because we learned something new. A published
+set is never edited (a test holds its bytes); what is learned goes into the next. `latest` is no set
+but the catalogue as it is.
+
+What belongs here: one TOML file for each published set, and their loader. What does not: anything
+that a requirement says.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+
+import msgspec
+
+from brokerproof.spec.requirements import CatalogueError, Level, Requirement, catalogue
+
+LATEST = "latest"
+
+
+class RequirementSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ids of the requirements that are asked, each with its level at the time."""
+
+    name: str
+    levels: dict[str, Level]
+
+
+def published_sets() -> tuple[str, ...]:
+    """Return the names of the published sets, the oldest first."""
+    names = (each.name for each in resources.files(__package__ or __name__).iterdir())
+    found = (name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return tuple(sorted(found, key=_age))
+
+
+def _age(name: str) -> tuple[tuple[int, str], ...]:
+    return tuple((int(part) if part.isdigit() else 0, part) for part in name.split("."))
+
+
+def requirements_of(name: str) -> dict[str, Requirement]:
+    """Return what a published set asks; raises `CatalogueError`."""
+    if name == LATEST:
+        return catalogue()
+    if name not in published_sets():
+        known = ", ".join((*published_sets(), LATEST))
+        raise CatalogueError(f"there is no set of requirements {name!r}; there are {known}")
+    file = resources.files(__package__ or __name__) / f"{name}.toml"
+    return read_set(name, file.read_text(encoding="utf-8"))
+
+
+def read_set(name: str, text: str) -> dict[str, Requirement]:
+    """Return the requirements that the text of a set names, at its levels, in catalogue order.
+
+    Raises `CatalogueError`.
+    """
+    try:
+        found = msgspec.convert(tomllib.loads(text), RequirementSet)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise CatalogueError(f"{name}: {error}") from error
+    unknown = found.levels.keys() - catalogue().keys()
+    if unknown:
+        raise CatalogueError(f"{name}: there is no requirement {min(unknown)!r}")
+    return {
+        each.id: msgspec.structs.replace(each, level=found.levels[each.id])
+        for each in catalogue().values()
+        if each.id in found.levels
+    }
+
+
+def frozen(name: str) -> str:
+    """Return the text of a set with this name that holds the catalogue as it is now."""
+    ids = "".join(f'{each.id} = "{each.level.value}"\n' for each in catalogue().values())
+    return (
+        "# A frozen set of requirements; once published it is never edited.\n"
+        f"name = {msgspec.json.encode(name).decode()}\n\n[levels]\n{ids}"
+    )
