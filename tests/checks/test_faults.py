@@ -7,6 +7,7 @@ gate once, within the smallest budget that shows it.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 
 import pytest
@@ -19,6 +20,7 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.requirements import Level, catalogue
+from examples.whole_broker import WholeBroker
 from tests.faults.catalogue import Fault, faults
 from tests.faults.overlay import CannotPlant, Edit, plant
 
@@ -107,8 +109,26 @@ def test_a_fault_whose_lines_are_gone_is_not_planted(edit: Edit, complaint: str)
     assert complaint in str(refusal.value)
 
 
+def test_the_whole_broker_is_planted_from_its_own_files_only() -> None:
+    with pytest.raises(CannotPlant, match=re.escape("there is no examples/naive_queue.py")):
+        plant([Edit("naive_queue.py", "a", "b")], "whole")
+    with pytest.raises(CannotPlant, match=re.escape("examples/whole_broker.py has this 0 times")):
+        plant([Edit("whole_broker.py", "no such line", "")], "whole")
+
+
 def test_planting_leaves_the_reference_alone() -> None:
     planted = plant([Edit("broker.py", 'version="1"', 'version="planted"')])()
     assert planted.hello().version == "planted"
     assert plant(())().hello().version == "1"
     assert type(planted).__module__.startswith("planted_reference_")
+
+
+def test_planting_leaves_the_whole_broker_alone() -> None:
+    version = Edit("whole_broker.py", 'version="1"', 'version="planted"')
+    planted = plant([version], "whole:make_tail_broker")()
+    assert planted.hello().version == "planted"
+    assert planted.hello().capabilities.release_position == "tail"
+    sound = plant((), "whole")()
+    assert sound.hello() == WholeBroker().hello()
+    assert type(sound).__module__.startswith("planted_examples_")
+    assert not isinstance(sound, WholeBroker)

@@ -6,8 +6,7 @@ judging is the gate's; `tests/checks/test_faults.py` holds the two together.
 
 Not here, because no single thread of operations can show them: faults of interleavings (B-03,
 B-25), of memory kept too long (B-13), and the runner's extra loop, which finds nothing to do unless
-somebody else moves. Nor what no scope of the gate asks for yet: windows of 0, changes of windows,
-purge and delete.
+somebody else moves.
 """
 
 from __future__ import annotations
@@ -38,8 +37,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     the id of the historic fault that it is, where it is one. `outside` says why no search of a
     scope can hold its counterexample, which then is not certified.
 
-    `broker` is the variant of the reference that it is planted into. What keeps the promise instead
-    is the same without the edits, or `sound_broker`, or the reference with the edits of `twin`.
+    `broker` is what it is planted into: a variant of the reference, or a factory of the whole
+    broker (``whole:make_tail_broker``, or ``whole`` alone). What keeps the promise instead is the
+    same without the edits, or `sound_broker`, or the same with the edits of `twin`.
     """
 
     id: str

@@ -1,9 +1,10 @@
-"""Overlays: a copy of the reference broker with a few lines replaced, as a package of its own.
+"""Overlays: a copy of a sound broker with a few lines replaced, as a package of its own.
 
-The reference carries no switches for faults. A fault names lines of it, exactly and once each;
-where the reference has moved on and a line is gone, planting fails instead of testing something
-else. The copy lives in memory under a fresh name: the real package is neither changed nor loaded
-again, and any number of copies live side by side.
+Faults are planted into the reference, and into the whole broker of the examples. Neither carries
+switches for faults. A fault names lines of it, exactly and once each; where the broker has moved on
+and a line is gone, planting fails instead of testing something else. The copy lives in memory under
+a fresh name: the real modules are neither changed nor loaded again, and any number of copies live
+side by side.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.util import spec_from_loader
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -27,14 +28,35 @@ if TYPE_CHECKING:
 
     from brokerproof.spec.candidate import Candidate
 
-REFERENCE = "brokerproof.reference"
-"""The package that is copied: every mention of it in its own sources becomes the copy's name."""
-
 _numbers = itertools.count()
 
 
+class Ground(msgspec.Struct, frozen=True):
+    """Python files of one folder that faults can be planted into.
+
+    Those of a `package` name it in full when they import each other, and every mention of it
+    becomes the copy's name. Neighbours without a package import each other relatively.
+    """
+
+    folder: Path
+    pattern: str
+    package: str = ""
+
+    def sources(self) -> dict[str, str]:
+        """Return the text of each file by its name."""
+        found = sorted(self.folder.glob(self.pattern))
+        sources = {path.name: path.read_text(encoding="utf-8") for path in found}
+        return sources if "__init__.py" in sources else {"__init__.py": "", **sources}
+
+
+REFERENCE: Final = Ground(
+    Path(brokerproof.reference.__file__).parent, "*.py", package="brokerproof.reference"
+)
+WHOLE: Final = Ground(Path(__file__).parents[2] / "examples", "whole_broker*.py")
+
+
 class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lines of one file of `reference/`, and what stands there instead."""
+    """Lines of one file of a broker, and what stands there instead."""
 
     file: str
     old: str
@@ -48,40 +70,41 @@ class CannotPlant(Exception):
 def plant(edits: Sequence[Edit], address: str = "qpid-push") -> Callable[[], Candidate]:
     """Return a factory of the broker that `address` describes, with all edits made to its sources.
 
+    The address is ``whole:FACTORY`` of the whole broker, or one that the reference's `make` takes.
     Raises `CannotPlant` where a file or its old lines are not found exactly once.
     """
-    module = _imported(edited(sources_of_the_reference(), edits))
-    make = cast("Callable[[str], Candidate]", module.make)
+    name, _, factory = address.partition(":")
+    if name == "whole":
+        package = _imported(edited(WHOLE, edits), WHOLE)
+        return _factory(sys.modules[f"{package}.whole_broker"], factory or "make_broker")
+    make = _factory(sys.modules[_imported(edited(REFERENCE, edits), REFERENCE)], "make")
     return lambda: make(address)
 
 
-def sources_of_the_reference() -> dict[str, str]:
-    """Return the text of each file of the reference, by file name."""
-    folder = Path(brokerproof.reference.__file__).parent
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+def _factory(module: ModuleType, name: str) -> Callable[..., Candidate]:
+    return cast("Callable[..., Candidate]", getattr(module, name))
 
 
-def edited(sources: Mapping[str, str], edits: Sequence[Edit]) -> dict[str, str]:
+def edited(ground: Ground, edits: Sequence[Edit]) -> dict[str, str]:
     """Return the sources with all edits made, one after the other; raises `CannotPlant`."""
-    changed = dict(sources)
+    changed = ground.sources()
     for edit in edits:
+        where = f"{ground.folder.name}/{edit.file}"
         text = changed.get(edit.file)
         if text is None:
-            raise CannotPlant(f"there is no reference/{edit.file}")
+            raise CannotPlant(f"there is no {where}")
         times = text.count(edit.old) if edit.old else 0
         if times != 1:
-            raise CannotPlant(
-                f"reference/{edit.file} has this {times} times, not once:\n{edit.old}"
-            )
+            raise CannotPlant(f"{where} has this {times} times, not once:\n{edit.old}")
         changed[edit.file] = text.replace(edit.old, edit.new)
     return changed
 
 
-def _imported(sources: Mapping[str, str]) -> ModuleType:
-    """Import the sources under a fresh name and return their package."""
-    package = f"planted_reference_{next(_numbers)}"
+def _imported(sources: Mapping[str, str], ground: Ground) -> str:
+    """Import the sources under a fresh name and return the name of their package."""
+    package = f"planted_{ground.folder.name}_{next(_numbers)}"
     modules = {
-        _module_of(file, package): text.replace(REFERENCE, package)
+        _module_of(file, package): text.replace(ground.package, package) if ground.package else text
         for file, text in sources.items()
     }
     finder = _SourcesInMemory(package, modules)
@@ -92,7 +115,7 @@ def _imported(sources: Mapping[str, str]) -> ModuleType:
             importlib.import_module(name)
     finally:
         sys.meta_path.remove(finder)
-    return sys.modules[package]
+    return package
 
 
 def _module_of(file: str, package: str) -> str:
