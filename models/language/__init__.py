@@ -24,6 +24,7 @@ from brokerproof.models.language.model import (
     invariant,
     leads_to,
     require,
+    trace,
 )
 from brokerproof.models.language.terms import (
     FALSE,
@@ -66,4 +67,5 @@ __all__ = [
     "leads_to",
     "least",
     "require",
+    "trace",
 ]

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.rewriting import Function
+from brokerproof.models.language.source_check import check_source
 from brokerproof.models.language.systems import (
     Action,
     Assumed,
@@ -74,6 +75,7 @@ class _Trace:
         self.guards: list[Guard] = []
         self.situations: list[Guard] = []
         self.assumptions: list[Assumed] = []
+        self.mapped: list[_Update] = []
 
     @property
     def touched(self) -> bool:
@@ -190,7 +192,7 @@ class Relation(_View, Generic[I, J]):
         tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Update:
     symbol: Symbol
     function: Function
@@ -202,7 +204,9 @@ def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
         fresh(type(p), cast("tuple[str, int]", p.payload)[0]) for p in old.parameters
     )
     new = lift(body(*parameters, old.at(*parameters)), symbol.range)
-    return _Update(symbol, Function(parameters, new))
+    update = _Update(symbol, Function(parameters, new))
+    tracing().mapped.append(update)
+    return update
 
 
 Role: TypeAlias = Literal["action", "invariant", "axiom", "initial", "leads_to", "counts"]
@@ -294,6 +298,10 @@ class Model:
 
     symbols_: ClassVar[dict[str, Symbol]]
 
+    harmless: ClassVar[Mapping[str, str]] = {}
+    """Why a mutant of the attack that nothing refutes is harmless, by the name it is printed with.
+    """
+
     def __setattr__(self, name: str, value: object) -> None:
         """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
         symbol = type(self).symbols_.get(name)
@@ -301,6 +309,7 @@ class Model:
             raise ModelError(f"{name} is not a map or relation of this model's state")
         if not isinstance(value, _Update) or value.symbol is not symbol:
             raise ModelError(f"assign self.{name} what self.{name}.map(...) returns")
+        tracing().mapped = [u for u in tracing().mapped if u is not value]
         tracing().now[symbol] = value.function
 
 
@@ -341,6 +350,9 @@ def run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
     _current.append(_Trace(symbols))
     try:
         yield _current[-1]
+        for update in _current[-1].mapped:
+            name = update.symbol.name
+            raise ModelError(f"self.{name}.map(...) changes nothing by itself: assign it")
     finally:
         _current.pop()
 
@@ -356,8 +368,9 @@ def trace(model: type[Model]) -> System:
 
 
 def _trace_anew(model: type[Model]) -> System:
+    check_source(model)
     hints = typing.get_type_hints(model)
-    hints.pop("symbols_")
+    hints = {n: hint for n, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
     instance = object.__new__(model)
     model.symbols_ = {}
     for name, annotation in hints.items():

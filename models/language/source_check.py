@@ -1,0 +1,59 @@
+"""What a model's text says that its traced terms cannot show: mistakes that leave no trace.
+
+A comparison where an assignment was meant is computed and thrown away, and the second of two
+methods with one name replaces the first before anybody sees it. Both are looked for in the source
+of the class. Where there is no source to look at (a class typed at a prompt), nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+
+from brokerproof.models.language.terms import ModelError
+
+_STATEMENTS = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Attribute)
+"""Expressions that do nothing where they stand as a line of their own."""
+
+_TERMS = ("forall", "exists", "implies", "ite")
+"""Functions whose result is all that they are called for."""
+
+
+def check_source(model: type) -> None:
+    """Raise `ModelError` for the first such mistake in the text of the class or its ancestors."""
+    for ancestor in reversed(model.__mro__[:-1]):
+        for line, complaint in _complaints(ancestor):
+            raise ModelError(f"{ancestor.__name__}, line {line}: {complaint}")
+
+
+def _complaints(model: type) -> Iterator[tuple[int, str]]:
+    try:
+        lines, first = inspect.getsourcelines(model)
+    except (OSError, TypeError):
+        return
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    [definition] = tree.body
+    assert isinstance(definition, ast.ClassDef)
+    seen: dict[str, int] = {}
+    for statement in definition.body:
+        if not isinstance(statement, ast.FunctionDef):
+            continue
+        line = first + statement.lineno - 1
+        if statement.name in seen:
+            yield line, f"{statement.name} is there already, in line {seen[statement.name]}"
+        seen[statement.name] = line
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Expr) and _does_nothing(part.value):
+                text = ast.unparse(part.value)
+                yield first + part.lineno - 1, f"`{text}` does nothing: require or assign it"
+
+
+def _does_nothing(value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return isinstance(value, _STATEMENTS)
+    called = value.func
+    if isinstance(called, ast.Attribute):
+        return called.attr == "map"
+    return isinstance(called, ast.Name) and called.id in _TERMS
