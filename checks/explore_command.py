@@ -1,8 +1,6 @@
 """`brokerproof explore`: every state of a model in a scope.
 
-Owns the words for an exploration's results. Exit status: 0 all states visited and all invariants
-held, 1 an invariant or a promise about the end failed, 2 the arguments do not fit, 3 the search
-ended before all states were visited, or such a promise was not checked.
+Owns the words for an exploration's results, and what its exit status says: see `explore`.
 """
 
 from __future__ import annotations
@@ -15,43 +13,50 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerproof.checks.model_argument import MODEL
-from brokerproof.models.catalogue import CATALOGUE, Listed
+from brokerproof.checks.scope_options import scope_asked_for, scope_options
+from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.itf import itf
 from brokerproof.models.language.model import ModelError, System, trace
-from brokerproof.models.language.scope import Scope, default_scope
+from brokerproof.models.language.overflow import OutOfRange
+from brokerproof.models.language.scope import Scope
 from brokerproof.models.language.traces import Step, trace_text
 
 if TYPE_CHECKING:
     from brokerproof.models.language.explorer import Exploration, Progress
 
 
+_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
 @click.command("explore")
 @click.argument("model", type=MODEL)
-@click.option(
-    "--size",
-    type=click.IntRange(min=1),
-    help="So many elements in each family, instead of the model's own scope.",
-)
+@scope_options
 @click.option(
     "--limit-states", type=click.IntRange(min=1), help="Stop after so many different states."
 )
 @click.option("--deadlock", is_flag=True, help="Count a state without a successor as broken.")
 @click.option(
+    "--never",
+    multiple=True,
+    metavar="ACTION",
+    help="Accept that this action is never taken in the scope; may be repeated.",
+)
+@click.option(
     "--itf",
     "itf_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=_FILE,
     help="Write the way to a violation to this file, as an ITF trace.",
 )
 @click.option(
     "--dot",
     "dot_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=_FILE,
     help="Write the graph of all states of a small scope to this file, for Graphviz.",
 )
 @click.option(
     "--svg",
     "svg_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=_FILE,
     help="Draw the graph of all states of a small scope to this file.",
 )
 @click.option(
@@ -62,9 +67,11 @@ if TYPE_CHECKING:
 )
 def explore(
     model: str,
-    size: int | None,
+    sizes: tuple[tuple[str, int], ...],
+    integers: range | None,
     limit_states: int | None,
     deadlock: bool,
+    never: tuple[str, ...],
     itf_file: Path | None,
     dot_file: Path | None,
     svg_file: Path | None,
@@ -74,6 +81,9 @@ def explore(
 
     MODEL is a name, or FILE.py:CLASS. A violation comes with a shortest way to it. Ctrl-C shows
     what was found so far.
+
+    Exit status: 0 all states visited, all promises kept, each action taken; 1 a promise is broken;
+    2 the arguments do not fit; 3 not all was visited, taken or checked.
     """
     # NumPy and the explorer take a moment to load, and no other command of the program needs them.
     from brokerproof.models.language import explorer  # noqa: PLC0415
@@ -82,7 +92,8 @@ def explore(
     system = trace(listed.model)
     progress = _show_progress if sys.stderr.isatty() else None
     try:
-        scope = _resized(system, listed, size) if size else listed.scope
+        _check_actions(system, never)
+        scope = scope_asked_for(system, listed, sizes, integers)
         _draw(system, scope, dot_file, svg_file)
         found = explorer.explore(
             system,
@@ -92,23 +103,53 @@ def explore(
             deadlock=deadlock,
             symmetric=symmetric,
         )
+    except OutOfRange as error:
+        _show_the_way_out(error)
+        raise click.UsageError(str(error)) from error
     except ModelError as error:
         raise click.UsageError(str(error)) from error
     finally:
         if progress:
             click.echo("\r\033[K", nl=False, err=True)
-    for line in _lines(model, system, found):
+    for line in _lines(model, system, found, never):
         click.echo(line)
     if found.violation:
-        if itf_file:
-            described = f"{found.violation.invariant} is broken in the scope {found.scope}"
-            text = itf(found.violation.trace, model=model, description=described)
-            itf_file.write_text(text, encoding="utf-8")
+        described = f"{found.violation.invariant} is broken in the scope {found.scope}"
+        _write(itf_file, itf(found.violation.trace, model=model, description=described))
         raise SystemExit(1)
     if found.incomplete:
         raise SystemExit(3)
-    if system.leads_to:
-        _say_what_happens_in_the_end(model, system, scope, itf_file)
+    _say_what_happens_in_the_end(model, system, scope, itf_file)
+    if itf_file:
+        click.echo(f"  nothing is broken, so {itf_file} is not written")
+    if set(found.never_taken) - set(never):
+        raise SystemExit(3)
+
+
+def _check_actions(system: System, never: tuple[str, ...]) -> None:
+    """Raise `ModelError` for a name that is no action."""
+    names = [action.name for action in system.actions]
+    for name in never:
+        if name not in names:
+            raise ModelError(f"there is no action {name}: {', '.join(names)}")
+
+
+def _show_the_way_out(error: OutOfRange) -> None:
+    if error.way:
+        for line in trace_text(error.way).splitlines():
+            click.echo(f"    {line}")
+        click.echo(f"    {len(error.way)}. {error.step}")
+
+
+def _write(path: Path | None, text: str) -> None:
+    """Write a file that was asked for and say so; one that cannot be written is one line."""
+    if path is None:
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror or error}") from error
+    click.echo(f"  written      {path}")
 
 
 def _say_what_happens_in_the_end(
@@ -118,6 +159,8 @@ def _say_what_happens_in_the_end(
 
     The run that breaks the first one is written to the file.
     """
+    if not system.leads_to:
+        return
     from brokerproof.models.language import liveness  # noqa: PLC0415  with NumPy, see above
 
     try:
@@ -126,20 +169,22 @@ def _say_what_happens_in_the_end(
         click.echo(f"  not checked: {', '.join(p.name for p in system.leads_to)}; {error}")
         raise SystemExit(3) from None
     for promise in promises:
-        if promise.kept:
+        if promise.kept and promise.asked:
             click.echo(f"  kept in the end: {promise.name}")
-            continue
-        given = ", ".join(f"{name}={value}" for name, value in promise.arguments.items())
-        click.echo(f"  broken: {promise.name}({given})")
-        for line in _run_lines(promise.trace, promise.loop):
-            click.echo(f"    {line}")
+        elif promise.kept:
+            click.echo(f"  says nothing here: {promise.name}, whose premise never holds")
+        else:
+            given = ", ".join(f"{name}={value}" for name, value in promise.arguments.items())
+            click.echo(f"  broken: {promise.name}({given})")
+            for line in _run_lines(promise.trace, promise.loop):
+                click.echo(f"    {line}")
     broken = next((promise for promise in promises if not promise.kept), None)
     if broken:
-        if itf_file:
-            described = f"{broken.name} is broken in the scope {scope}"
-            text = itf(broken.trace, model=model, description=described, loop=broken.loop)
-            itf_file.write_text(text, encoding="utf-8")
+        described = f"{broken.name} is broken in the scope {scope}"
+        _write(itf_file, itf(broken.trace, model=model, description=described, loop=broken.loop))
         raise SystemExit(1)
+    if not all(promise.asked for promise in promises):
+        raise SystemExit(3)
 
 
 def _run_lines(before: Sequence[Step], loop: Sequence[Step]) -> Iterator[str]:
@@ -152,23 +197,14 @@ def _run_lines(before: Sequence[Step], loop: Sequence[Step]) -> Iterator[str]:
         yield "and nothing happens any more, which is fair"
 
 
-def _resized(system: System, listed: Listed, size: int) -> Scope:
-    """Return the scope of that size; what has one value for all indices stays fixed."""
-    plain = default_scope(system, size)
-    fixed = {n: value for n, value in listed.scope.fixed.items() if isinstance(value, int)}
-    return Scope(plain.sizes, plain.integers, fixed)
-
-
 def _draw(system: System, scope: Scope, dot_file: Path | None, svg_file: Path | None) -> None:
     if not dot_file and not svg_file:
         return
     from brokerproof.models.language.graphs import graph  # noqa: PLC0415  with NumPy, see above
 
     drawn = graph(system, scope)
-    if dot_file:
-        dot_file.write_text(drawn.dot(), encoding="utf-8")
-    if svg_file:
-        svg_file.write_text(drawn.svg(), encoding="utf-8")
+    _write(dot_file, drawn.dot())
+    _write(svg_file, drawn.svg())
 
 
 def _show_progress(progress: Progress) -> None:
@@ -182,7 +218,7 @@ def _symmetry(found: Exploration) -> str:
     return f" up to symmetry of {found.symmetric}, which stand for {found.stands_for:,}"
 
 
-def _lines(model: str, system: System, found: Exploration) -> Iterator[str]:
+def _lines(model: str, system: System, found: Exploration, never: tuple[str, ...]) -> Iterator[str]:
     yield f"{model} in the scope {found.scope}"
     yield f"  states       {found.states:,}{_symmetry(found)}"
     yield f"  transitions  {found.transitions:,}"
@@ -193,12 +229,25 @@ def _lines(model: str, system: System, found: Exploration) -> Iterator[str]:
         yield f"  note         {found.note}"
     if found.incomplete:
         yield f"  incomplete   {found.incomplete}"
-    yield f"  actions never taken: {', '.join(found.never_taken) or 'none'}"
+    yield f"  actions {_not_taken(found, never)}"
     if found.violation:
         steps = len(found.violation.trace) - 1
         yield f"  broken: {found.violation.invariant}, after {steps} steps and no fewer"
         text = trace_text(found.violation.trace)
         yield from (f"    {line}" for line in text.splitlines())
         return
+    if not system.invariants:
+        yield "  no invariant: nothing was checked in these states"
+        return
     yield "  invariants held:" if not found.incomplete else "  invariants held so far:"
     yield from (f"    {statement.name}" for statement in system.invariants)
+
+
+def _not_taken(found: Exploration, never: tuple[str, ...]) -> str:
+    """Return which actions were not taken, and whether that was said beforehand."""
+    if found.violation or found.incomplete:
+        return f"not taken so far: {', '.join(found.never_taken) or 'none'}"
+    shown = [f"{a} (accepted)" if a in never else a for a in found.never_taken]
+    taken = [action for action in never if action not in found.never_taken]
+    after_all = f"; taken after all: {', '.join(taken)}" if taken else ""
+    return f"never taken: {', '.join(shown) or 'none'}{after_all}"

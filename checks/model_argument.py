@@ -30,8 +30,10 @@ class ModelName(click.ParamType[str]):
         """Return the name."""
         if value in CATALOGUE:
             return value
-        path, colon, name = value.rpartition(":")
-        if not colon or not path.endswith(".py"):
+        path, _, name = value.rpartition(":")
+        if value.endswith(".py"):
+            path, name = value, ""
+        if not path.endswith(".py"):
             names = ", ".join(CATALOGUE)
             self.fail(f"there is no model {value!r}: try {names}, or FILE.py:CLASS", param, ctx)
         try:
@@ -79,7 +81,8 @@ def _loaded(path: Path, name: str) -> type[Model]:
         if isinstance(value, type) and issubclass(value, Model) and value.__module__ == spec.name
     ]
     listing = f"it has {', '.join(models)}" if models else "a model is a subclass of Model"
-    raise ModelError(f"{path} has no model {name}: {listing}")
+    missing = f"{path} has no model {name}" if name else f"{path}:CLASS names a model in {path}"
+    raise ModelError(f"{missing}: {listing}")
 
 
 MODEL = ModelName()

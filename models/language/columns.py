@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from brokerproof.models.language.column_text import SIGNS, WORD_BITS, ColumnText, layout, words_of
 from brokerproof.models.language.grounding import Grounder, cell_of, instances
 from brokerproof.models.language.model import System
+from brokerproof.models.language.overflow import out_of_range
 from brokerproof.models.language.rewriting import subterms
-from brokerproof.models.language.scope import Scope, cells, free_at_start, out_of_range
+from brokerproof.models.language.scope import Scope, cells, free_at_start
 from brokerproof.models.language.symmetry import Canonical, symmetry
 from brokerproof.models.language.terms import (
     Bool,
@@ -234,9 +235,9 @@ def _symbol(term: Term) -> Symbol:
 
 
 def _within(values: NDArray[np.int64], low: int, high: int, name: str) -> NDArray[np.int64]:
-    """Return the values, or raise `ModelError` where one is none of the scope's integers."""
+    """Return the values, or raise `OutOfRange` where one is none of the scope's integers."""
     outside = (values < low) | (values > high)
     if outside.any():
         first = int(np.extract(outside, values)[0])
-        raise ModelError(out_of_range(name, first, low, high))
+        raise out_of_range(name, first, low, high)
     return values

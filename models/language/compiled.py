@@ -23,8 +23,8 @@ import numpy as np
 from brokerproof.models.language.c_search import HEAD, TAIL
 from brokerproof.models.language.c_text import CText
 from brokerproof.models.language.columns import ColumnReading, Words
-from brokerproof.models.language.scope import out_of_range
-from brokerproof.models.language.terms import TRUE, ModelError
+from brokerproof.models.language.overflow import out_of_range
+from brokerproof.models.language.terms import TRUE
 from brokerproof.models.language.word_sets import distinct
 
 FLAGS = ("-O2", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-w")
@@ -189,7 +189,7 @@ class CompiledSearch:
             low = self._reading.places[cell].low
             value = self._library.search_outside_value(self._search)
             high = low + len(self._reading.scope.integers) - 1
-            raise ModelError(out_of_range(cell.symbol.name, value, low, high))
+            raise out_of_range(cell.symbol.name, value, low, high)
         return done
 
     def _range(self, depth: int) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from brokerproof.models.language.column_search import ColumnSearch
 from brokerproof.models.language.columns import ColumnReading, Words
 from brokerproof.models.language.compiled import CompiledSearch, NoCompilerError
 from brokerproof.models.language.model import System
+from brokerproof.models.language.overflow import OutOfRange
 from brokerproof.models.language.scope import Scope, Value, arguments_in_words, state_in_words
 from brokerproof.models.language.terms import ModelError
 from brokerproof.models.language.traces import Step
@@ -113,7 +114,7 @@ def explore(
     With `deadlock`, a state without a successor is a violation of `NO_DEADLOCK`. With `symmetric`,
     states that differ in the names of that family's elements are one. Ctrl-C ends the search with
     what has been found. Raises `ModelError` where the scope does not fit, or the family's elements
-    are not alike.
+    are not alike; `OutOfRange`, with the way to it, where an integer leaves the scope.
     """
     names = [statement.name for statement in system.invariants]
     wanted = names if invariants is None else list(invariants)
@@ -171,8 +172,39 @@ class _Course:
             self._hold_limit()
             self._find_violation()
             self._report()
-            if self.violation or self.incomplete or not self.search.advance(self.limit):
+            if self.violation or self.incomplete or not self._advance():
                 return
+
+    def _advance(self) -> int:
+        """Find the next level; an integer that leaves the scope comes with the way to it."""
+        depth = len(self.search.levels)
+        try:
+            return self.search.advance(self.limit)
+        except OutOfRange as error:
+            word, number = self._first_outside(self.search.level(depth - 1))
+            instance = self.reading.instances[number]
+            arguments = arguments_in_words(self.reading.scope, instance.action, instance.arguments)
+            step = f"{instance.action.name}({', '.join(f'{n}={v}' for n, v in arguments.items())})"
+            raise OutOfRange(str(error), self._way_to(word, depth), step) from None
+
+    def _first_outside(self, level: Words) -> tuple[Words, int]:
+        """Return a word of the level, and the instance that takes it out of the scope."""
+        for number, mask in enumerate(self.reading.guards(level)):
+            possible = level[mask]
+            if not len(possible) or not self._leaves(number, possible):
+                continue
+            while len(possible) > 1:
+                half = possible[: len(possible) // 2]
+                possible = half if self._leaves(number, half) else possible[len(half) :]
+            return possible, number
+        raise AssertionError("a level is expanded without an integer that leaves the scope")
+
+    def _leaves(self, number: int, words: Words) -> bool:
+        try:
+            self.reading.successors(number, words)
+        except OutOfRange:
+            return True
+        return False
 
     def result(self) -> Exploration:
         return Exploration(
@@ -234,15 +266,15 @@ class _Course:
             if stuck is not None:
                 self.violation = Violation(NO_DEADLOCK, self._way_to(stuck))
 
-    def _way_to(self, target: Words) -> tuple[Step, ...]:
-        """Return the steps from an initial state to a word of the last level.
+    def _way_to(self, target: Words, levels: int | None = None) -> tuple[Step, ...]:
+        """Return the steps from an initial state to a word of the last of so many levels.
 
         Where states are searched up to names, the words of the levels need not follow each other,
         and the target may be met under other names: from the first word on, the steps are taken
         once more, each to a state whose form is the next word.
         """
         forms = [target]
-        for depth in reversed(range(len(self.search.levels) - 1)):
+        for depth in reversed(range((levels or len(self.search.levels)) - 1)):
             forms.append(self.search.origin(depth, forms[-1]))
         word = forms.pop()
         steps = [Step("", {}, self._state(word))]

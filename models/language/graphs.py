@@ -6,14 +6,14 @@ for questions of one's own. Refuses graphs that nobody can look at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
 import networkx as nx
 
 from brokerproof.models.language.column_search import ColumnSearch
-from brokerproof.models.language.columns import ColumnReading
+from brokerproof.models.language.columns import ColumnReading, Words
 from brokerproof.models.language.model import System
 from brokerproof.models.language.scope import Scope, Value, arguments_in_words, state_in_words
 from brokerproof.models.language.terms import ModelError
@@ -22,6 +22,7 @@ STATES_MAX = 500
 """A picture of more states shows nothing."""
 
 COLOURS = ("#0b6e99", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#a16207", "#0f766e", "#475569")
+INITIAL, BROKEN = "#fde68a", "#fca5a5"
 ROW_PX, COLUMN_PX, RADIUS_PX, MARGIN_PX, LEGEND_PX = 90, 60, 14, 40, 20
 
 
@@ -42,23 +43,28 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Graph:
-    """States in the order of their levels, how deep each is, and all transitions."""
+    """States in the order of their levels, how deep each is, and all transitions.
+
+    `broken` are, for each state, the names of the invariants that do not hold in it.
+    """
 
     system: str
     scope: str
     states: tuple[dict[str, Value], ...]
     depths: tuple[int, ...]
     arrows: tuple[Arrow, ...]
+    broken: tuple[tuple[str, ...], ...]
 
     def networkx(self) -> nx.MultiDiGraph:
-        """Return the graph to networkx; nodes are numbers with `state` and `depth`.
+        """Return the graph to networkx; nodes are numbers with `state`, `depth` and `broken`.
 
         Edges have `action` and `arguments`, and there are as many between two nodes as there are
         transitions.
         """
         graph = nx.MultiDiGraph(name=self.system)
-        for number, (state, depth) in enumerate(zip(self.states, self.depths, strict=True)):
-            graph.add_node(number, state=state, depth=depth)
+        rows = zip(self.states, self.depths, self.broken, strict=True)
+        for number, (state, depth, broken) in enumerate(rows):
+            graph.add_node(number, state=state, depth=depth, broken=broken)
         for arrow in self.arrows:
             graph.add_edge(
                 arrow.source, arrow.target, action=arrow.action, arguments=dict(arrow.arguments)
@@ -70,6 +76,8 @@ class Graph:
         lines = ["digraph states {", "  node [shape=box, fontname=monospace];"]
         for number, depth in enumerate(self.depths):
             border = ", penwidth=2" if depth == 0 else ""
+            if self.broken[number]:
+                border += f', style=filled, fillcolor="{BROKEN}"'
             lines.append(f'  s{number} [label="{_quoted(self._text(number))}"{border}];')
         for arrow in self.arrows:
             label = _quoted(arrow.label)
@@ -83,7 +91,7 @@ class Graph:
         colours = {a: COLOURS[n % len(COLOURS)] for n, a in enumerate(actions)}
         width = max(x for x, _ in places) + MARGIN_PX
         end = max(y for _, y in places) + MARGIN_PX
-        height = end + LEGEND_PX * len(actions)
+        height = end + LEGEND_PX * (len(actions) + 2)
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, 240)}" height="{height}">',
             "<style>text { font: 11px sans-serif }</style>",
@@ -92,7 +100,7 @@ class Graph:
             *(self._arrow_svg(arrow, places, colours[arrow.action]) for arrow in self.arrows),
         ]
         for number, (x, y) in enumerate(places):
-            fill = "#fde68a" if self.depths[number] == 0 else "white"
+            fill = BROKEN if self.broken[number] else "white" if self.depths[number] else INITIAL
             lines.append(
                 f'<g><title>{escape(self._text(number))}</title><circle cx="{x}" cy="{y}" '
                 f'r="{RADIUS_PX}" fill="{fill}" stroke="#222"/><text x="{x}" y="{y + 4}" '
@@ -101,13 +109,27 @@ class Graph:
         for row, action in enumerate(actions):
             y = end + LEGEND_PX * row
             lines.append(f'<text x="{MARGIN_PX}" y="{y}" fill="{colours[action]}">{action}</text>')
+        lines += self._key(end + LEGEND_PX * len(actions))
         return "\n".join([*lines, "</svg>", ""])
 
     def _text(self, number: int) -> str:
         """Return a state with one line a cell; of truth values, only what is true."""
         cells = self.states[number].items()
         shown = [name if value is True else f"{name} = {value}" for name, value in cells if value]
-        return "\n".join([f"state {number}", *shown])
+        broken = [f"breaks {name}" for name in self.broken[number]]
+        return "\n".join([f"state {number}", *shown, *broken])
+
+    def _key(self, top: int) -> Iterator[str]:
+        """Yield what the colours of states mean, as far as there are such states."""
+        names = {name: None for each in self.broken for name in each}
+        kinds = [(INITIAL, "initial")]
+        kinds += [(BROKEN, f"breaks {', '.join(names)}")] if names else []
+        for row, (colour, meaning) in enumerate(kinds):
+            y = top + LEGEND_PX * row
+            yield (
+                f'<circle cx="{MARGIN_PX + 5}" cy="{y - 4}" r="5" fill="{colour}" stroke="#222"/>'
+                f'<text x="{MARGIN_PX + 16}" y="{y}">{escape(meaning)}</text>'
+            )
 
     def _places(self) -> list[tuple[int, int]]:
         """Return where each state is drawn: below where it comes from, as far as there is room."""
@@ -183,7 +205,16 @@ def graph(system: System, scope: Scope, *, states_max: int = STATES_MAX) -> Grap
         states=tuple(state_in_words(reading.cells, state) for state in states),
         depths=tuple(depths),
         arrows=tuple(sorted(arrows, key=lambda arrow: (arrow.source, arrow.target))),
+        broken=tuple(broken for level in packed for broken in _broken(reading, level)),
     )
+
+
+def _broken(reading: ColumnReading, level: Words) -> Iterator[tuple[str, ...]]:
+    """Yield for each state the invariants that do not hold in it."""
+    names = [statement.name for statement in reading.system.invariants]
+    columns = [holds.tolist() for holds in reading.invariants(level)]
+    for at in range(len(level)):
+        yield tuple(n for n, holds in zip(names, columns, strict=True) if not holds[at])
 
 
 def _quoted(text: str) -> str:

@@ -44,6 +44,7 @@ Way: TypeAlias = "list[tuple[int | None, int]]"
 class Kept:
     """Whether a promise is kept; if it is not, for which arguments, and a run that breaks it.
 
+    `asked` says whether the premise holds anywhere: where it does not, keeping it says nothing.
     After `trace` the steps of `loop` are taken again and again, back to the last state of `trace`;
     none of these states has the conclusion. Without such steps, nothing happens any more.
     """
@@ -52,6 +53,7 @@ class Kept:
     arguments: dict[str, Value]
     trace: tuple[Step, ...] = ()
     loop: tuple[Step, ...] = ()
+    asked: bool = True
 
     @property
     def kept(self) -> bool:
@@ -93,24 +95,22 @@ class _Transitions:
 
     def judge(self, promise: LeadsTo) -> Kept:
         scope = self.reading.scope
-        names = {action.name for action in self.reading.system.actions}
-        for name in promise.fair:
-            if name not in names:
-                raise ModelError(f"{promise.name} wants {name} to be fair, which is no action")
+        asked = False
         for values in scope.tuples([type(p) for p in promise.parameters]):
             pairs = list(zip(promise.parameters, values, strict=True))
             variables: dict[Term, Term] = {p: constant(type(p), value) for p, value in pairs}
-            found = self._broken(promise, variables)
+            premise = self.reading.holds(promise.premise, variables, self.words)
+            asked = asked or bool(premise.any())
+            found = self._broken(promise, variables, premise)
             if found is not None:
                 arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
                 return Kept(promise.name, arguments, *found)
-        return Kept(promise.name, {})
+        return Kept(promise.name, {}, asked=asked)
 
     def _broken(
-        self, promise: LeadsTo, variables: Mapping[Term, Term]
+        self, promise: LeadsTo, variables: Mapping[Term, Term], premise: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
         waiting = ~self.reading.holds(promise.conclusion, variables, self.words)
-        premise = self.reading.holds(promise.premise, variables, self.words)
         starts = np.flatnonzero(waiting & premise).tolist()
         came_from = self._search(starts, waiting)
         nearness = {state: number for number, state in enumerate(came_from)}

@@ -13,19 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, cast
 
 from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.overflow import out_of_range
 from brokerproof.models.language.python_text import PythonText
 from brokerproof.models.language.rewriting import Function
 from brokerproof.models.language.scope import (
     Scope,
     cells,
     free_at_start,
-    out_of_range,
     parameter_name,
     valuations,
 )
 from brokerproof.models.language.terms import (
     Int,
-    ModelError,
     Sort,
     Symbol,
     Term,
@@ -178,7 +177,7 @@ def _tuple(parts: Sequence[str]) -> str:
 
 
 def _within(value: int, low: int, high: int, name: str) -> int:
-    """Return the value, or raise `ModelError` where it is none of the scope's integers."""
+    """Return the value, or raise `OutOfRange` where it is none of the scope's integers."""
     if not low <= value <= high:
-        raise ModelError(out_of_range(name, value, low, high))
+        raise out_of_range(name, value, low, high)
     return value

@@ -283,11 +283,3 @@ def state_in_words(all_cells: Iterable[Cell], values: Iterable[int]) -> dict[str
         cell_name(cell): value_name(cell.symbol.range, value)
         for cell, value in zip(all_cells, values, strict=True)
     }
-
-
-def out_of_range(name: str, value: int, low: int, high: int) -> str:
-    """Return the one line that every reading says about an integer outside of the scope."""
-    return (
-        f"{name} becomes {value}, outside of the scope's integers {low} to {high}: "
-        "widen them, or bound the model with a guard"
-    )

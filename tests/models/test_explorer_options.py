@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -101,7 +104,7 @@ def test_a_model_in_a_file_is_explored_and_its_violation_written(buckets: Path) 
     [
         ("{}:Nothing", "has no model Nothing: it has Buckets"),
         ("{}x.py:Buckets", "there is no file"),
-        ("{}", "or FILE.py:CLASS"),
+        ("{}", "it has Buckets"),
     ],
 )
 def test_a_file_without_the_model_is_one_clear_line(
@@ -119,10 +122,42 @@ def test_a_file_that_does_not_load_says_why(buckets: Path) -> None:
     assert "does not load: ZeroDivisionError" in result.output
 
 
-def test_the_model_in_the_documentation_does_what_is_said(buckets: Path) -> None:
+def documented() -> list[str]:
+    """Return the Python texts of the page, in their order."""
     page = Path(__file__).parents[2] / "docs" / "explorer.md"
-    model = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    buckets.write_text(model, encoding="utf-8")
+    parts = page.read_text(encoding="utf-8").split("```python\n")[1:]
+    return [part.split("```")[0] for part in parts]
+
+
+def test_the_model_in_the_documentation_does_what_is_said(buckets: Path) -> None:
+    buckets.write_text(documented()[0], encoding="utf-8")
     result = run(f"{buckets}:Mutex", "--size", "3")
     assert result.exit_code == 0
     assert "  states       4\n" in result.output
+
+
+def test_the_use_from_python_in_the_documentation_prints_what_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, use = documented()[:2]
+    (tmp_path / "mutex.py").write_text(model, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    there: dict[str, object] = {}
+    try:
+        exec(compile(use, "docs/explorer.md", "exec"), there)  # noqa: S102 (it is our own page)
+    finally:
+        sys.modules.pop("mutex", None)
+    said = re.findall(r"^print.*# (.*)$", use, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == [said[0], said[1].partition(",")[0]]
+    states = there["states"]
+    assert isinstance(states, nx.MultiDiGraph)
+    assert states.number_of_nodes() == 4
+
+
+def test_the_promise_in_the_documentation_is_broken_as_is_said(buckets: Path) -> None:
+    buckets.write_text(documented()[2], encoding="utf-8")
+    result = run(f"{buckets}:Restaurant")
+    assert result.exit_code == 1
+    page = Path(__file__).parents[2] / "docs" / "explorer.md"
+    shown = result.output[result.output.index("  broken: whoever-waits-eats") :]
+    assert f"```\n{shown}```" in page.read_text(encoding="utf-8")

@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from brokerproof.checks.explore_command import explore as explore_command
+from brokerproof.models.language import Bool, forall, invariant
 from brokerproof.models.language.explorer import explore
-from brokerproof.models.language.graphs import graph
+from brokerproof.models.language.graphs import BROKEN, graph
 from brokerproof.models.language.model import ModelError, trace
 from brokerproof.models.language.scope import Scope
 from tests.models.small_models import Counters, Item
@@ -70,9 +71,30 @@ def test_the_command_writes_dot_and_svg(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         explore_command, ["pointer-queue", "--size", "1", "--dot", str(dot), "--svg", str(svg)]
     )
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 3, "with one entry little can happen"
     assert dot.read_text(encoding="utf-8").startswith("digraph")
     assert svg.read_text(encoding="utf-8").startswith("<svg")
+
+
+class Limited(Counters):
+    """States a limit that is too low."""
+
+    @invariant("nothing-above-one")
+    def low(self) -> Bool:
+        """Wrong where the limit is two."""
+        return forall(Item, lambda i: self.count[i] < 2)
+
+
+def test_states_that_break_an_invariant_are_marked() -> None:
+    drawn = graph(trace(Limited), SCOPE)
+    wrong = {n for n, s in enumerate(drawn.states) if 2 in (s["count[item0]"], s["count[item1]"])}
+    assert wrong
+    assert {n for n, broken in enumerate(drawn.broken) if broken} == wrong
+    assert {drawn.broken[n] for n in wrong} == {("nothing-above-one",)}
+    assert drawn.svg().count(BROKEN) == len(wrong) + 1, "and the key"
+    assert ">breaks nothing-above-one</text>" in drawn.svg()
+    assert drawn.dot().count(BROKEN) == len(wrong)
+    assert BROKEN not in graph(COUNTERS, SCOPE).svg()
 
 
 def test_the_command_says_when_there_is_too_much_to_draw(tmp_path: Path) -> None:
