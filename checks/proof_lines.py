@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from brokerproof.models.language.traces import Step, trace_text
 
 if TYPE_CHECKING:
-    from brokerproof.models.language.attack import Attack
+    from brokerproof.models.language.attack import Attack, Judged
     from brokerproof.models.language.bounded import Bounded
     from brokerproof.models.language.commutation import Commutation
     from brokerproof.models.language.prover import Condition, InvariantProof, Proof, Satisfied
     from brokerproof.models.language.refinement import RefinementProof
+    from brokerproof.models.language.systems import System
 
 
 def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
@@ -51,10 +52,18 @@ def _trace_lines(steps: Sequence[Step], start: str) -> Iterator[str]:
 def possibility_lines(proof: Proof) -> Iterator[str]:
     """Yield whether anything can begin, and whether each action can happen."""
     yield f"  an initial state satisfies axioms and invariants: {_satisfied(proof.start)}"
-    yield "  actions can fire where the invariants hold:"
+    yield "  actions are possible in some state where the invariants hold, reached or not:"
     width = max(map(len, proof.firing), default=0)
     for action, satisfied in proof.firing.items():
         yield f"    {action:<{width}}  {_satisfied(satisfied)}"
+
+
+def unproved_lines(system: System) -> Iterator[str]:
+    """Yield what was not asked: nothing is proved of it."""
+    if not system.invariants:
+        yield "  NOTHING TO PROVE: the model has no @invariant"
+    for promise in system.leads_to:
+        yield f"  not proved: {promise.name}; `explore` checks what happens in the end, in a scope"
 
 
 def _satisfied(satisfied: Satisfied) -> str:
@@ -71,7 +80,9 @@ def refinement_lines(proof: RefinementProof) -> Iterator[str]:
     for action, words in rows:
         answers = [answer for answer in proof.answers if answer.action == action]
         kept = sum(answer.outcome == "proved" for answer in answers)
-        yield f"    {action or 'start':<{width}}  {kept} of {len(answers)} proved  {words}"
+        trivial = sum(answer.by_construction for answer in answers)
+        said = f"{kept} of {len(answers)} proved, {trivial} of them by construction"
+        yield f"    {action or 'start':<{width}}  {said}  {words}"
         for answer in answers:
             if answer.outcome != "proved":
                 reason = f": {answer.reason}" if answer.reason else ""
@@ -80,6 +91,8 @@ def refinement_lines(proof: RefinementProof) -> Iterator[str]:
                     yield from _trace_lines(answer.witness, "in this state")
     for assumption in proof.assumptions:
         yield f"    assuming {assumption}"
+    if proof.fixed:
+        yield f"    proved only where {', '.join(proof.fixed)}"
     if proof.never:
         yield f"    never taken: {', '.join(proof.never)}"
     for label, reason in proof.left_out:
@@ -121,15 +134,20 @@ _FATES = {
 }
 
 
-def attack_lines(attack: Attack) -> Iterator[str]:
-    """Yield a line for each mutant with what refutes it, and then the sums."""
-    width = max((len(each.name) for each in attack.judged), default=0)
-    for each in attack.judged:
+def mutant_lines(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield a line for each mutant with what refutes it."""
+    width = max((len(each.name) for each in judged), default=0)
+    for each in judged:
         by = "; ".join(each.by)
         steps = f", in {len(each.witness) - 1} steps" if each.fate == "reachable" else ""
         if each.fate == "survivor" and not each.by:
             by = "NO REASON IS KNOWN"
         yield f"  {each.name:<{width}}  {_FATES[each.fate]} {by}{steps}".rstrip()
+
+
+def attack_lines(attack: Attack) -> Iterator[str]:
+    """Yield a line for each mutant with what refutes it, and then the sums."""
+    yield from mutant_lines(attack.judged)
     counts = Counter[str](each.fate for each in attack.judged)
     sums = ", ".join(f"{counts[fate]} {fate}" for fate in _FATES if counts[fate])
     yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"

@@ -2,12 +2,13 @@
 
 Owns the order of the questions; the words are those of `proof_lines`. Exit status: 0 all proved,
 1 something refuted, unknown, proved only because nothing can happen, or survived an attack without
-a reason, 2 no such model.
+a reason, or nothing there to prove, 2 no such model, 3 interrupted.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -48,20 +49,27 @@ def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool
     """
     # Z3 takes long to load, and no other command of the same program needs it.
     from brokerproof.models.language.cache import FOLDER, Cache  # noqa: PLC0415
+    from brokerproof.models.language.interruption import between_questions  # noqa: PLC0415
 
+    if attacked and bounded is not None:
+        raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
     complete = True
     for name in [model] if model else list(CATALOGUE):
         click.echo(name)
         try:
-            if attacked:
-                good = _attack(name, cache)
-            elif bounded is not None:
-                good = _bounded(name, bounded)
-            else:
-                good = _prove(name, cache)
+            with between_questions():
+                if attacked:
+                    good = _attack(name, cache)
+                elif bounded is not None:
+                    good = _bounded(name, bounded)
+                else:
+                    good = _prove(name, cache)
         except ModelError as error:
             raise click.UsageError(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("  interrupted: what stands above was decided, the rest was not")
+            raise SystemExit(3) from None
         complete = complete and good
     if not complete:
         raise SystemExit(1)
@@ -97,9 +105,10 @@ def _prove(name: str, cache: Cache) -> bool:
         for each in (*proof.invariants, *proof.counters):
             report(each)
     _show(proof_lines.possibility_lines(proof))
+    _show(proof_lines.unproved_lines(system))
     refined = _refine(name, cache)
     swapped = _swap(system)
-    return proof.complete and refined and swapped
+    return bool(system.invariants) and proof.complete and refined and swapped
 
 
 def _refine(name: str, cache: Cache) -> bool:
@@ -149,7 +158,7 @@ def _bounded(name: str, steps: int) -> bool:
 
 
 def _attack(name: str, cache: Cache) -> bool:
-    from brokerproof.models.language.attack import Attack, attack  # noqa: PLC0415
+    from brokerproof.models.language.attack import Attack, Judged, attack  # noqa: PLC0415
     from brokerproof.models.language.cache import canonical  # noqa: PLC0415
     from brokerproof.models.language.refining import Bound  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
@@ -166,10 +175,27 @@ def _attack(name: str, cache: Cache) -> bool:
             module = inspect.getmodule(refinement.remembering)
             source = inspect.getsource(module or type(refinement))
             texts = [canonical(bound.system), canonical(bound.abstract), source]
-    reasons = SURVIVORS.get(name, {})
+    reasons = SURVIVORS.get(name, model.harmless)
     texts += [canonical(system), repr(sorted(reasons.items()))]
-    found = cache.kept(
-        Attack, f"attack-{system.name}", texts, lambda: attack(system, reasons, refuter)
-    )
+    judged: list[Judged] = []
+
+    def report(each: Judged) -> None:
+        judged.append(each)
+        if sys.stderr.isatty():
+            click.echo(f"\r\033[K  {len(judged)} mutants, {each.name}"[:78], nl=False, err=True)
+
+    try:
+        found = cache.kept(
+            Attack,
+            f"attack-{system.name}",
+            texts,
+            lambda: attack(system, reasons, refuter, report=report),
+        )
+    except KeyboardInterrupt:
+        _show(proof_lines.mutant_lines(judged))
+        raise
+    finally:
+        if judged and sys.stderr.isatty():
+            click.echo("\r\033[K", nl=False, err=True)
     _show(proof_lines.attack_lines(found))
     return found.complete

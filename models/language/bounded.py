@@ -15,6 +15,7 @@ import z3
 
 from brokerproof.models.language.explorer import Violation
 from brokerproof.models.language.grounding import Grounder, instances
+from brokerproof.models.language.interruption import checked
 from brokerproof.models.language.model import ModelError, System
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.questions import STEPS_MAX
@@ -34,6 +35,7 @@ from brokerproof.models.language.witness import INTEGERS, GroundReading
 class Bounded:
     """How many steps were tried without a violation, and the violation that ended it.
 
+    `scope` says how many elements each family has, and which integers arguments are, if any is one.
     `unknown` is Z3's reason where it gave up.
     """
 
@@ -43,12 +45,25 @@ class Bounded:
     unknown: str = ""
 
 
-def check_bounded(system: System, sizes: dict[Sort, int], steps: int) -> Bounded:
-    """Search for a violation after 0, 1, ... steps, the fewest first."""
+ARGUMENTS = range(3)
+"""The integers that arguments of actions are: each becomes an instance of its own."""
+
+
+def check_bounded(
+    system: System, sizes: dict[Sort, int], steps: int, arguments: range = ARGUMENTS
+) -> Bounded:
+    """Search for a violation after 0, 1, ... steps, the fewest first.
+
+    Raises `ModelError` where there is nothing to search for, or nothing can begin.
+    """
+    if not system.invariants:
+        raise ModelError(f"{system.name} has no @invariant: there is nothing to search for")
     scope = Scope(sizes, INTEGERS)
     scope.check(system)
     text = ", ".join(f"{family.__name__} {size}" for family, size in sizes.items())
-    unrolling = _Unrolling(system, scope)
+    if any(isinstance(p, Int) for action in system.actions for p in action.parameters):
+        text += f", integers as arguments {arguments[0]} to {arguments[-1]}"
+    unrolling = _Unrolling(system, scope, arguments)
     if not unrolling.begins():
         raise ModelError(f"{system.name} has no initial state with {text}: nothing was searched")
     for moment in range(steps + 1):
@@ -66,10 +81,10 @@ _BEFORE = -1
 
 
 class _Unrolling:
-    def __init__(self, system: System, scope: Scope) -> None:
+    def __init__(self, system: System, scope: Scope, arguments: range) -> None:
         self.system, self.scope = system, scope
         self.cells = cells(scope, system.symbols)
-        self.instances = instances(system, scope)
+        self.instances = instances(system, Scope(scope.sizes, arguments))
         self._grounder = Grounder(scope)
         self._reading = GroundReading(system)
         self._context = self._reading.context
@@ -110,7 +125,8 @@ class _Unrolling:
 
     def begins(self) -> bool:
         """Whether there is any initial state at all."""
-        return bool(self._solver.check() != z3.unsat)
+        answer, _ = checked(self._solver)
+        return bool(answer != z3.unsat)
 
     def _bound(self, cell: Cell, moment: int) -> None:
         if issubclass(cell.symbol.range, Family):
@@ -140,10 +156,10 @@ class _Unrolling:
         broken = z3.Not(z3.And(*self._invariants, z3.BoolVal(True, self._context)))
         self._solver.push()
         self._solver.add(self._moved(broken, moment))
-        answer = self._solver.check()
+        answer, reason = checked(self._solver)
         self._model = self._solver.model() if answer == z3.sat else None
         self._solver.pop()
-        return answer, self._solver.reason_unknown() if answer == z3.unknown else ""
+        return answer, reason
 
     def violation(self, moment: int) -> Violation:
         """Return the run that Z3 has found, each step confirmed by the plain reading."""

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 
 import z3
 
+from brokerproof.models.language.interruption import checked
 from brokerproof.models.language.model import Action, System
 from brokerproof.models.language.rewriting import Function, substitute
 from brokerproof.models.language.scope import families
@@ -98,8 +99,7 @@ def asked(system: System, formulas: Iterable[Bool], steps: int) -> tuple[z3.Chec
     solver.set("rlimit", steps)
     for formula in (*rigid_facts(system), *formulas):
         solver.add(reading.formula(formula))
-    answer = solver.check()
-    return answer, solver.reason_unknown() if answer == z3.unknown else ""
+    return checked(solver)
 
 
 def assumed(system: System) -> list[Bool]:

@@ -10,6 +10,8 @@ unbounded.
 What the concrete model does not remember, though the abstract one does, is *history*: symbols that
 no concrete action reads or changes. The witness's own update changes them. History never hinders a
 step, so nothing is assumed by it; what relates it to the concrete state is stated as invariants.
+That the concrete model with its history is the concrete model, apart from the history, is checked
+before anything is proved; axioms that come with the history are listed as assumptions.
 
 A promise that the concrete model does not keep is left out by name, with where it is not kept and a
 reason. One that can be proved there after all was left out in vain, which is an error too.
@@ -107,13 +109,18 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Answer:
-    """An obligation's outcome; the witness is a state and a step that breaks it."""
+    """An obligation's outcome; the witness is a state and a step that breaks it.
+
+    `by_construction` says of a proved one that it holds in every state, by how the abstraction and
+    the witness are written: nothing of the concrete model's text was needed for it.
+    """
 
     name: str
     action: str
     outcome: Outcome
     reason: str = ""
     witness: tuple[Step, ...] = ()
+    by_construction: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,8 @@ class RefinementProof:
     """All answers; an action is "" where the answer is about the start and the rigid things.
 
     `witnesses` are in words by action, `left_out` in pairs of label and reason, and `never` are the
-    abstract steps that no concrete one is.
+    abstract steps that no concrete one is. `fixed` are the abstract symbols that are the same in
+    all states and at all places, with their values: of others nothing is proved.
     """
 
     name: str
@@ -131,6 +139,7 @@ class RefinementProof:
     left_out: tuple[tuple[str, str], ...]
     seconds: float = field(compare=False)
     never: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:

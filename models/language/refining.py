@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast
 
 import z3
 
+from brokerproof.models.language.cache import canonical
 from brokerproof.models.language.model import (
     Action,
     Fixed,
@@ -49,6 +50,7 @@ from brokerproof.models.language.refinement import (
 from brokerproof.models.language.rewriting import Function, rebuild, substitute, subterms
 from brokerproof.models.language.scope import families
 from brokerproof.models.language.terms import (
+    FALSE,
     TRUE,
     Bool,
     Sort,
@@ -56,11 +58,14 @@ from brokerproof.models.language.terms import (
     Term,
     disjunction,
     equal,
+    free_variables,
     fresh,
+    is_constant,
     lift,
     negation,
     quantify,
     read,
+    show,
 )
 from brokerproof.models.language.witness import Question
 
@@ -70,6 +75,9 @@ Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
 FIRING: dict[Firing, Outcome] = {"fires": "proved", "never": "refuted", "unknown": "unknown"}
 """What it says of an action's obligations that it can happen, since guards that exclude each other
 prove everything."""
+
+STEPS_TRIVIAL = 100_000
+"""Z3's limit for whether an obligation needs the model at all; in doubt, it does."""
 
 SIZES = (2, 3)
 """How many elements of each family the quick search for a broken obligation tries."""
@@ -89,6 +97,7 @@ def prove_refinement(
         witnesses={action: str(witness) for action, witness in bound.witnesses.items()},
         assumptions=bound.assumptions,
         never=bound.never,
+        fixed=bound.fixed,
         left_out=tuple((each.label, each.reason) for each in refinement.left_out),
         seconds=time.perf_counter() - started,
     )
@@ -111,6 +120,7 @@ class Bound:
         self.refinement = refinement
         self.abstract = abstract or trace(refinement.abstract)
         self.raw = trace(refinement.remembering)
+        self._check_history()
         self._model = _instance(refinement.remembering)
         self._definitions = {s: self._definition(s) for s in self.abstract.symbols}
         self.witnesses = {a.name: self._witness(a) for a in self.raw.actions}
@@ -136,7 +146,24 @@ class Bound:
     def assumptions(self) -> tuple[str, ...]:
         """What the refinement assumes of its steps, and what they assume themselves."""
         own = [assumed.text for action in self.system.actions for assumed in action.assumptions]
-        return (*(each.text for each in self.refinement.assumptions.values()), *own)
+        known = {axiom.name for axiom in trace(self.refinement.concrete).axioms}
+        added = [
+            f"the axiom {a.name} of the history" for a in self.raw.axioms if a.name not in known
+        ]
+        return (*(each.text for each in self.refinement.assumptions.values()), *own, *added)
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The abstract symbols that have one value here, with that value."""
+        found = []
+        for symbol, definition in self._definitions.items():
+            read_here = {part for part in subterms(definition.body) if part.op == "read"}
+            changes = any(not cast("Symbol", part.payload).rigid for part in read_here)
+            given = symbol.domain or is_constant(definition.body)
+            if given and not changes and not free_variables(definition.body):
+                text = show(definition.body)
+                found += [] if text == symbol.name else [f"{symbol} is {text}"]
+        return tuple(found)
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -251,7 +278,33 @@ class Bound:
                     obligation.name, action.name, "refuted", "left out in vain: it is kept"
                 )
         witness = found.question.shown() if found.question and found.question.action else ()
-        return Answer(obligation.name, action.name, found.outcome, found.reason, witness)
+        trivial = found.outcome == "proved" and self._is_trivial(obligation)
+        return Answer(obligation.name, action.name, found.outcome, found.reason, witness, trivial)
+
+    def _is_trivial(self, obligation: _Obligation) -> bool:
+        """Whether an obligation holds in all states, whatever the action's guard is."""
+        if obligation.broken is FALSE:
+            return True
+        alone = dataclasses.replace(self.system, axioms=())
+        return bool(asked(alone, [obligation.broken], STEPS_TRIVIAL)[0] == z3.unsat)
+
+    def _check_history(self) -> None:
+        """Raise `ModelError` where the history changes what the concrete model can do."""
+        alone, name = trace(self.refinement.concrete), self.refinement.name
+        history = set(self.refinement.history)
+        names = {symbol.name for symbol in alone.symbols}
+        for symbol in self.raw.state:
+            if symbol.name not in names | history:
+                raise ModelError(f"{name}: {symbol} is neither the concrete model's nor history")
+        if _text(alone, names) != _text(self.raw, names):
+            raise ModelError(f"{name}: the history changes how the concrete model starts")
+        if [a.name for a in alone.actions] != [a.name for a in self.raw.actions]:
+            raise ModelError(f"{name}: the history adds or takes away actions")
+        for action in alone.actions:
+            if _text(alone, names, action) != _text(self.raw, names, self.raw.action(action.name)):
+                raise ModelError(
+                    f"{name}: {action.name} is not the concrete model's: history hinders no step"
+                )
 
     def _made_different(
         self,
@@ -367,6 +420,13 @@ class Bound:
             given = variables.get(symbol) or self._definitions[symbol]
             return cast("Function", given).at(*args)
         return rebuild(term, args)
+
+
+def _text(system: System, names: set[str], action: Action | None = None) -> str:
+    """Return what a system says of some symbols: of an action, or else of the start."""
+    initial = {} if action else {s: f for s, f in system.initial.items() if s.name in names}
+    actions = (action,) if action else ()
+    return canonical(System("", "", (), initial, actions, (), ()))
 
 
 def seen(argument: object) -> object:

@@ -16,6 +16,7 @@ from typing import cast
 import z3
 
 from brokerproof.models.language.grounding import Grounder
+from brokerproof.models.language.interruption import checked
 from brokerproof.models.language.model import Action, Statement, System
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.rewriting import substitute
@@ -86,8 +87,7 @@ class Question:
         for formula in formulas:
             ground = self._grounder.ground(substitute(formula, variables))
             self._solver.add(self._reading.formula(ground))
-        answer = self._solver.check()
-        return answer, self._solver.reason_unknown() if answer == z3.unknown else ""
+        return checked(self._solver)
 
     def witness(self, statement: Statement) -> tuple[Step, ...]:
         """Return the state where the action breaks the statement and the step, or the first state.

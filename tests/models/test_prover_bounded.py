@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerproof.models.language import Bool, exists, forall, invariant
+from brokerproof.models.language import Bool, Int, action, exists, forall, invariant, require
 from brokerproof.models.language.bounded import check_bounded
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.prover import prove_invariant
@@ -27,6 +27,24 @@ def test_the_shortest_run_is_found_and_no_shorter_one_exists() -> None:
         "", "begin", "increment", "increment"
     ]  # fmt: skip
     assert check_bounded(trace(TooLow), {Item: 1}, 2).violation is None
+
+
+class Jumping(TooLow):
+    """Counts by any number at once."""
+
+    @action
+    def jump(self, item: Item, by: Int) -> None:
+        """Go up by so much, which no scope bounds here."""
+        require(by > 1)
+        self.count[item] = self.count[item] + by
+
+
+def test_integers_as_arguments_are_few_and_it_says_so() -> None:
+    found = check_bounded(trace(Jumping), {Item: 1}, 5)
+    assert found.scope == "Item 1, integers as arguments 0 to 2"
+    assert found.violation
+    assert [step.action for step in found.violation.trace] == ["", "jump"]
+    assert check_bounded(trace(Jumping), {Item: 1}, 1, range(2)).violation is None
 
 
 def test_what_holds_has_no_violation_within_the_bound() -> None:

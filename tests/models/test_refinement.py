@@ -9,7 +9,16 @@ import pytest
 from brokerproof.checks.proof_lines import refinement_lines
 from brokerproof.models import contract, swaps
 from brokerproof.models.contract import Contract
-from brokerproof.models.language import FALSE, Bool, action, forall, ite, require
+from brokerproof.models.language import (
+    FALSE,
+    Bool,
+    ModelError,
+    action,
+    forall,
+    initial,
+    ite,
+    require,
+)
 from brokerproof.models.language.commutation import commute
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.refinement import (
@@ -23,7 +32,7 @@ from brokerproof.models.language.refinement import (
 )
 from brokerproof.models.language.refining import prove_refinement
 from brokerproof.models.pointer_queue import Entry, Status, Subscription
-from brokerproof.models.pointer_queue_progress import Channel
+from brokerproof.models.pointer_queue_progress import Channel, ProgressingQueue
 from brokerproof.models.pointer_queue_refines_contract import (
     POINTER_QUEUE_REFINES_CONTRACT as GOOD,
 )
@@ -42,8 +51,8 @@ def test_the_pointer_queue_refines_the_contract() -> None:
     proof = prove_refinement(GOOD)
     assert proof.complete
     assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
-    assert [text.partition(":")[0] for text in proof.assumptions[2:]] == ["least", "least"]
-    assert len(proof.assumptions) == 4
+    assert [text.partition(":")[0] for text in proof.assumptions[2:4]] == ["least", "least"]
+    assert proof.assumptions[4:] == ("the axiom order-is-by-level of the history",)
     assert proof.never == ("reject", "settle_again", "rest", "census")
     lines = list(refinement_lines(proof))
     assert "    never taken: reject, settle_again, rest, census" in lines
@@ -132,7 +141,7 @@ def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> N
     assert [step.action for step in lost.witness] == ["", "insert"]
 
 
-class Hasty(RememberingQueue):
+class Hasty(ProgressingQueue):
     """A queue that says it is at rest, or that there is nothing, whenever it likes."""
 
     @action
@@ -145,7 +154,11 @@ class Hasty(RememberingQueue):
         require(self.active[who] & ~self.browser[who])
 
 
-class WithoutLeast(RememberingQueue):
+class HastyRemembering(Hasty, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+class WithoutLeast(ProgressingQueue):
     """A queue that may have something ahead and yet no first thing ahead."""
 
     @action
@@ -156,7 +169,11 @@ class WithoutLeast(RememberingQueue):
         require(forall(Entry, lambda e: ~self.candidate(who, e)))
 
 
-class Abandoning(RememberingQueue):
+class WithoutLeastRemembering(WithoutLeast, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+class Abandoning(ProgressingQueue):
     """A queue that takes nobody back to what a closed channel held."""
 
     @action
@@ -169,8 +186,67 @@ class Abandoning(RememberingQueue):
         self._leave(which)
 
 
+class AbandoningRemembering(Abandoning, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+def of_another_queue(
+    concrete: type[ProgressingQueue], remembering: type[RememberingQueue]
+) -> Refinement:
+    """Return the same refinement of a queue that is written otherwise."""
+    return dataclasses.replace(GOOD, concrete=concrete, remembering=remembering)
+
+
+def test_history_that_hinders_a_step_is_refused() -> None:
+    class Hindering(RememberingQueue):
+        """A history that lets nobody release what has come back before."""
+
+        @action
+        def release(self, who: Subscription, entry: Entry) -> None:
+            """Release it once at most."""
+            require(self.origin[entry] == contract.Origin.PUBLISHED)
+            super().release(who, entry)
+
+    class StartingElsewhere(RememberingQueue):
+        """A history that begins with a queue that is not the concrete one's."""
+
+        @initial
+        def empty(self) -> None:
+            """All are subscribed already."""
+            super().empty()
+            self.active.fill(True)
+
+    class Adding(RememberingQueue):
+        """A history with a step of its own."""
+
+        @action
+        def forget(self) -> None:
+            """Forget what was shown."""
+            self.ever_shown.fill(False)
+
+    for remembering, complaint in (
+        (Hindering, "release is not the concrete model's: history hinders no step"),
+        (StartingElsewhere, "the history changes how the concrete model starts"),
+        (Adding, "the history adds or takes away actions"),
+    ):
+        with pytest.raises(ModelError, match=complaint):
+            prove_refinement(dataclasses.replace(GOOD, remembering=remembering), ())
+
+
+def test_what_holds_by_construction_is_told_from_what_is_proved() -> None:
+    proof = prove_refinement(GOOD, ("deliver",))
+    trivial = {answer.name for answer in proof.answers if answer.by_construction}
+    assert {"credit-not-exceeded", "right-queue", "holder"} <= trivial
+    assert not {"nothing-invented", "release-rewinds", "status"} & trivial
+    assert "limited is false" in proof.fixed
+    assert "home is queue" in proof.fixed
+    assert not any(text.startswith("status") for text in proof.fixed)
+    [line] = [line for line in refinement_lines(proof) if line.startswith("    deliver")]
+    assert f"24 of 24 proved, {len(trivial)} of them by construction" in line
+
+
 def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
-    hasty = dataclasses.replace(GOOD, remembering=Hasty)
+    hasty = of_another_queue(Hasty, HastyRemembering)
     found = refuted(hasty, "come_to_rest", "find_nothing")
     assert set(found) == {
         ("come_to_rest", "quiescence"),
@@ -185,7 +261,7 @@ def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("brokerproof.models.language.questions.STEPS_MAX", 3_000_000)
-    found = refuted(dataclasses.replace(GOOD, remembering=WithoutLeast), "find_nothing")
+    found = refuted(of_another_queue(WithoutLeast, WithoutLeastRemembering), "find_nothing")
     assert set(found) == {("find_nothing", "get-finds")}
     [answer] = [a for p in found.values() for a in p.answers if a.outcome != "proved"]
     assert not answer.witness
@@ -193,7 +269,7 @@ def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
 
 
 def test_a_closed_channel_takes_back_whoever_passed_what_it_held() -> None:
-    found = refuted(dataclasses.replace(GOOD, remembering=Abandoning), "")
+    found = refuted(of_another_queue(Abandoning, AbandoningRemembering), "")
     assert ("", "pointer-passes-nothing-of-interest") in found
 
 

@@ -108,9 +108,67 @@ class Idle(Model):
         self.on.fill(False)
 
 
+class Comparing(Lamps):
+    """A comparison where an assignment was meant."""
+
+    @action
+    def light(self, which: Lamp) -> None:
+        """Light it."""
+        self.on[which] == TRUE  # noqa: B015 (the mistake)
+
+
+class Forgetting(Lamps):
+    """What a map would become, and nobody takes it."""
+
+    @action
+    def light(self, which: Lamp) -> None:
+        """Light all others."""
+        self.on.map(lambda lamp, old: old | ~(lamp == which))
+
+
+class ForgettingByName(Lamps):
+    """The same where the text does not show it."""
+
+    @action
+    def light(self, which: Lamp) -> None:
+        """Light all others."""
+        all_lit = self.on.map(lambda lamp, old: old | ~(lamp == which))
+        require(~self.on[which])
+        del all_lit
+
+
+class Requiring(Lamps):
+    """A quantifier that nobody requires."""
+
+    @action
+    def light(self, which: Lamp) -> None:
+        """Light it where none is lit."""
+        forall(Lamp, lambda lamp: ~self.on[lamp])
+        self.on[which] = True
+
+
+class SameName(Lamps):
+    """Two actions of one name, of which Python keeps the second."""
+
+    @action
+    def light(self, which: Lamp) -> None:
+        """Light it."""
+        self.on[which] = True
+
+    @action  # type: ignore[no-redef]
+    def light(self, which: Lamp) -> None:  # noqa: F811 (the mistake)
+        """Darken it."""
+        self.on[which] = False
+
+
 @pytest.mark.parametrize(
     ("model", "complaint"),
     [
+        (Comparing, r"Comparing, line \d+: `self.on\[which\] == TRUE` does nothing"),
+        (Forgetting, r"Forgetting, line \d+: `self.on.map.* does nothing"),
+        (ForgettingByName, r"self.on.map\(...\) changes nothing by itself"),
+        (Requiring, r"line \d+: `forall.* does nothing: require or assign it"),
+        (SameName, r"SameName, line \d+: light is there already, in line \d+"),
         (AboutState, "the axiom never-on reads on, which changes"),
         (Twice, "2 statements are called same"),
         (Unfair, "wants swich to be fair, which is no action: there are switch"),
@@ -172,7 +230,7 @@ def test_a_start_that_reads_what_was_before_it_is_searched_too() -> None:
     assert found.steps == 0
 
 
-class Nowhere(Lamps):
+class Nowhere(Turned):
     """Axioms that contradict each other."""
 
     first: Lamp
@@ -191,3 +249,8 @@ class Nowhere(Lamps):
 def test_where_nothing_can_begin_nothing_is_called_searched() -> None:
     with pytest.raises(ModelError, match="no initial state"):
         check_bounded(trace(Nowhere), {Lamp: 2}, 2)
+
+
+def test_a_search_for_nothing_is_refused() -> None:
+    with pytest.raises(ModelError, match="there is nothing to search for"):
+        check_bounded(trace(Lamps), {Lamp: 2}, 2)
