@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from brokerproof.checks.model_argument import MODEL
+from brokerproof.checks.proof_lines import idle_lines
 from brokerproof.checks.scope_options import scope_asked_for, scope_options
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.itf import itf
@@ -230,6 +231,7 @@ def _lines(model: str, system: System, found: Exploration, never: tuple[str, ...
     if found.incomplete:
         yield f"  incomplete   {found.incomplete}"
     yield f"  actions {_not_taken(found, never)}"
+    yield from idle_lines(system)
     if found.violation:
         steps = len(found.violation.trace) - 1
         yield f"  broken: {found.violation.invariant}, after {steps} steps and no fewer"

@@ -24,6 +24,8 @@ def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
     """Yield what became of an invariant, and what breaks it."""
     verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
+    if proof.says_nothing:
+        yield "    and SAYS NOTHING: it is true of every state, whatever the actions do"
     for assumption in proof.assumptions:
         yield f"    assuming {assumption}"
     for condition in proof.conditions:
@@ -64,6 +66,21 @@ def unproved_lines(system: System) -> Iterator[str]:
         yield "  NOTHING TO PROVE: the model has no @invariant"
     for promise in system.leads_to:
         yield f"  not proved: {promise.name}; `explore` checks what happens in the end, in a scope"
+
+
+def idle_lines(system: System) -> Iterator[str]:
+    """Yield which actions write nothing: they may be questions, or have lost an assignment."""
+    idle = [action.name for action in system.actions if not action.updates]
+    if idle:
+        yield f"  actions that change nothing: {', '.join(idle)}"
+
+
+def added_lines(concrete: System, model: System) -> Iterator[str]:
+    """Yield which steps a refined model has beyond those of the model that was asked about."""
+    known = {action.name for action in model.actions}
+    added = [action.name for action in concrete.actions if action.name not in known]
+    if added:
+        yield f"    of {concrete.name}, which adds to {model.name}: {', '.join(added)}"
 
 
 def _satisfied(satisfied: Satisfied) -> str:

@@ -17,6 +17,7 @@ from brokerproof.checks import proof_lines
 from brokerproof.checks.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.model import ModelError, System, trace
+from brokerproof.models.survivors import SURVIVORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +44,8 @@ BOUNDED_SIZE = 2
 def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool) -> None:
     """Prove the invariants of MODEL, or of all models, for families of any size.
 
+    Without MODEL, those are attacked whose survivors have reasons: contract and pointer-queue.
+
     For what is not proved, show a small state and the step that breaks it, and a run to it where
     one is found. Each action is also shown to be possible where the invariants hold, since a guard
     that never holds would keep everything. Results are kept in .brokerproof/proofs.
@@ -55,7 +58,7 @@ def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
     complete = True
-    for name in [model] if model else list(CATALOGUE):
+    for name in [model] if model else list(SURVIVORS if attacked else CATALOGUE):
         click.echo(name)
         try:
             with between_questions():
@@ -105,6 +108,7 @@ def _prove(name: str, cache: Cache) -> bool:
         for each in (*proof.invariants, *proof.counters):
             report(each)
     _show(proof_lines.possibility_lines(proof))
+    _show(proof_lines.idle_lines(system))
     _show(proof_lines.unproved_lines(system))
     refined = _refine(name, cache)
     swapped = _swap(system)
@@ -127,6 +131,7 @@ def _refine(name: str, cache: Cache) -> bool:
         RefinementProof, f"refinement-{name}", texts, lambda: prove_refinement(refinement)
     )
     _show(proof_lines.refinement_lines(proof))
+    _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
     return proof.complete
 
 
@@ -162,7 +167,6 @@ def _attack(name: str, cache: Cache) -> bool:
     from brokerproof.models.language.cache import canonical  # noqa: PLC0415
     from brokerproof.models.language.refining import Bound  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
-    from brokerproof.models.survivors import SURVIVORS  # noqa: PLC0415
 
     model = CATALOGUE[name].model
     system, refuter, texts = trace(model), None, [""]

@@ -28,7 +28,7 @@ from brokerproof.models.language.counting import called, moves_wrongly
 from brokerproof.models.language.fates import SIZES, Judged, Refuter
 from brokerproof.models.language.model import Action, ModelError, System
 from brokerproof.models.language.mutants import Mutant, mutants
-from brokerproof.models.language.prover import initial_state_exists
+from brokerproof.models.language.prover import initial_state_exists, prove_invariant
 from brokerproof.models.language.questions import (
     STEPS_FIRST,
     after,
@@ -78,6 +78,12 @@ def attack(
     started = time.perf_counter()
     if initial_state_exists(system).outcome == "never":
         raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
+    unproved = [s.name for s in system.invariants if prove_invariant(system, s).outcome != "proved"]
+    if unproved:
+        raise ModelError(
+            f"{system.name} does not keep {', '.join(unproved)} as it is: prove it first, since a "
+            "mutant cannot lose what there is not"
+        )
     judged = []
     for mutant in mutants(system):
         if isinstance(mutant, Mutant):

@@ -84,8 +84,8 @@ class _Unrolling:
     def __init__(self, system: System, scope: Scope, arguments: range) -> None:
         self.system, self.scope = system, scope
         self.cells = cells(scope, system.symbols)
-        self.instances = instances(system, Scope(scope.sizes, arguments))
-        self._grounder = Grounder(scope)
+        self.instances = instances(system, Scope(scope.sizes, arguments), unbounded=True)
+        self._grounder = Grounder(scope, unbounded=True)
         self._reading = GroundReading(system)
         self._context = self._reading.context
         self._solver = z3.Solver(ctx=self._context)
@@ -125,7 +125,7 @@ class _Unrolling:
 
     def begins(self) -> bool:
         """Whether there is any initial state at all."""
-        answer, _ = checked(self._solver)
+        answer, _ = checked(self._solver, STEPS_MAX)
         return bool(answer != z3.unsat)
 
     def _bound(self, cell: Cell, moment: int) -> None:
@@ -156,7 +156,7 @@ class _Unrolling:
         broken = z3.Not(z3.And(*self._invariants, z3.BoolVal(True, self._context)))
         self._solver.push()
         self._solver.add(self._moved(broken, moment))
-        answer, reason = checked(self._solver)
+        answer, reason = checked(self._solver, STEPS_MAX)
         self._model = self._solver.model() if answer == z3.sat else None
         self._solver.pop()
         return answer, reason

@@ -68,7 +68,7 @@ def canonical(system: System) -> str:
     """Return all that a system says, in a text that depends on nothing else."""
     writer = _Writer()
     lines = [f"system {system.name}"]
-    lines += [f"symbol {_signature(s)} {s.rigid} {s.is_order}" for s in system.symbols]
+    lines += [f"symbol {writer.symbol(s)} {s.rigid} {s.is_order}" for s in system.symbols]
     lines += writer.functions("initial", system.initial.items())
     for action in system.actions:
         lines += writer.action(action)
@@ -77,7 +77,7 @@ def canonical(system: System) -> str:
             lines.append(f"{kind} {statement.name} {writer.term(statement.term)}")
     for ghost in system.ghosts:
         places = [writer.term(place) for place in (*ghost.indices, ghost.element)]
-        lines.append(f"counts {ghost.symbol.name} {places} {writer.term(ghost.term)}")
+        lines.append(f"counts {writer.symbol(ghost.symbol)} {places} {writer.term(ghost.term)}")
     return "\n".join([*lines, *writer.lines])
 
 
@@ -92,11 +92,19 @@ def _sort(sort: type[Term]) -> str:
 
 
 class _Writer:
-    """Each different term once, by a number that says when it was first met."""
+    """Each different term, and each symbol, once, by a number that says when it was first met.
+
+    A set parameter may have the name and the sorts of a symbol of the state: their numbers differ.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._numbers: dict[Term, int] = {}
+        self._symbols: dict[Symbol, int] = {}
+
+    def symbol(self, symbol: Symbol) -> str:
+        number = self._symbols.setdefault(symbol, len(self._symbols))
+        return f"{_signature(symbol)} #{number}"
 
     def term(self, term: Term) -> int:
         if term not in self._numbers:
@@ -106,7 +114,7 @@ class _Writer:
             self._numbers[term] = len(self._numbers)
             payload = term.payload
             if isinstance(payload, Symbol):
-                said = _signature(payload)
+                said = self.symbol(payload)
             else:
                 said = str(payload) if term.op == "constant" else ""
             where = f"{self._numbers[term]} = {term.op} {_sort(type(term))}"
@@ -116,11 +124,11 @@ class _Writer:
     def functions(self, what: str, functions: Iterable[tuple[Symbol, Function]]) -> Iterator[str]:
         for symbol, function in functions:
             places = [self.term(place) for place in function.parameters]
-            yield f"{what} {symbol.name} {places} {self.term(function.body)}"
+            yield f"{what} {self.symbol(symbol)} {places} {self.term(function.body)}"
 
     def action(self, action: Action) -> Iterator[str]:
         parameters = [
-            _signature(p) if isinstance(p, Symbol) else self.term(p) for p in action.parameters
+            self.symbol(p) if isinstance(p, Symbol) else self.term(p) for p in action.parameters
         ]
         yield f"action {action.name} {parameters}"
         for guard in action.guards:

@@ -101,7 +101,7 @@ class ColumnSearch:
         if canonical is None:
             return sum(self.levels)
         chunks = (chunk for level in self._levels for chunk in _chunks(level))
-        return sum(int(canonical.orbit_sizes(chunk).sum()) for chunk in chunks)
+        return sum(map(canonical.stands_for, chunks))
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""

@@ -165,7 +165,7 @@ class CompiledSearch:
         if canonical is None:
             return count
         parts = (self._words(at, min(at + LOOKED_AT, count)) for at in range(0, count, LOOKED_AT))
-        return sum(int(canonical.orbit_sizes(part).sum()) for part in parts)
+        return sum(map(canonical.stands_for, parts))
 
     def close(self) -> None:
         """Give the memory back; the counts stay."""

@@ -32,11 +32,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class InvariantProof:
-    """An invariant, with its conditions and what was assumed beyond the model's axioms."""
+    """An invariant, with its conditions and what was assumed beyond the model's axioms.
+
+    One that `says_nothing` is true of every state, whatever the model does.
+    """
 
     name: str
     conditions: tuple[Condition, ...]
     assumptions: tuple[str, ...] = ()
+    says_nothing: bool = False
 
     @property
     def outcome(self) -> Outcome:

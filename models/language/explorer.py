@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 from brokerproof.models.language.column_search import ColumnSearch
 from brokerproof.models.language.columns import ColumnReading, Words
 from brokerproof.models.language.compiled import CompiledSearch, NoCompilerError
+from brokerproof.models.language.memory import bounded_memory
 from brokerproof.models.language.model import System
 from brokerproof.models.language.overflow import OutOfRange
 from brokerproof.models.language.scope import Scope, Value, arguments_in_words, state_in_words
@@ -127,8 +128,9 @@ def explore(
     search = _Course(reading, set(wanted), limit_states, progress, engine)
     search.deadlock = deadlock
     try:
-        search.run()
-        return search.result()
+        with bounded_memory():
+            search.run()
+            return search.result()
     finally:
         search.search.close()
 

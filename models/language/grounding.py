@@ -61,8 +61,11 @@ class Instance:
 class Grounder:
     """The terms of one scope; `sets` are bit masks of the set parameters that terms may read."""
 
-    def __init__(self, scope: Scope, sets: Mapping[Symbol, int] | None = None) -> None:
+    def __init__(
+        self, scope: Scope, sets: Mapping[Symbol, int] | None = None, *, unbounded: bool = False
+    ) -> None:
         self.scope = scope
+        self.unbounded = unbounded
         self._sets = dict(sets or {})
         self._done: dict[tuple[Term, ...], Term] = {}
         self._reads: dict[tuple[Symbol, tuple[Term, ...]], Term] = {}
@@ -135,6 +138,8 @@ class Grounder:
 
     def _less(self, left: Term, right: Term) -> Term:
         """Return the comparison of two integers or, for an order, of two elements' indices."""
+        if self.unbounded and isinstance(left, Int):
+            return less(left, cast("Int", right))
         values = self.scope.values(type(left))
         # Cells stay within the scope, so nothing is below the first value and nothing above the
         # last. Of sums this does not hold.
@@ -182,19 +187,28 @@ class Grounder:
         return result
 
 
-def instances(system: System, scope: Scope) -> list[Instance]:
-    """Return the actions with all arguments whose guard can hold, in the order of the text."""
-    return [instance for action in system.actions for instance in _instances_of(action, scope)]
+def instances(system: System, scope: Scope, *, unbounded: bool = False) -> list[Instance]:
+    """Return the actions with all arguments whose guard can hold, in the order of the text.
+
+    Where integers are `unbounded`, those of the scope are only those that arguments have.
+    """
+    return [
+        instance
+        for action in system.actions
+        for instance in _instances_of(action, scope, unbounded=unbounded)
+    ]
 
 
-def _instances_of(action: Action, scope: Scope) -> Iterator[Instance]:
+def _instances_of(action: Action, scope: Scope, *, unbounded: bool) -> Iterator[Instance]:
     sets = [p for p in action.parameters if isinstance(p, Symbol)]
     grounders: dict[tuple[int, ...], Grounder] = {}
     for arguments in valuations(scope, action):
         given = dict(zip(action.parameters, arguments, strict=True))
         masks = tuple(given[symbol] for symbol in sets)
         if masks not in grounders:
-            grounders[masks] = Grounder(scope, dict(zip(sets, masks, strict=True)))
+            grounders[masks] = Grounder(
+                scope, dict(zip(sets, masks, strict=True)), unbounded=unbounded
+            )
         variables: dict[Term, Term] = {
             parameter: constant(type(parameter), value)
             for parameter, value in given.items()

@@ -33,15 +33,28 @@ def between_questions() -> Iterator[None]:
         _pressed.clear()
 
 
-def checked(solver: z3.Solver) -> tuple[z3.CheckSatResult, str]:
-    """Return Z3's answer, and its reason if it has none; raises `KeyboardInterrupt` for Ctrl-C."""
+def checked(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
+    """Return Z3's answer, and its reason if it has none; raises `KeyboardInterrupt` for Ctrl-C.
+
+    `steps` is the limit that the solver was given. Z3 says `canceled` where it is used up, and for
+    some solvers where Ctrl-C was pressed too: which it was, only the steps tell.
+    """
     if _pressed:
         raise KeyboardInterrupt
+    before = _steps(solver)
     answer = solver.check()
     reason = solver.reason_unknown() if answer == z3.unknown else ""
-    if _pressed or "interrupted" in reason:
+    early = reason == "canceled" and _steps(solver) - before < steps
+    if _pressed or early or "interrupted" in reason:
         raise KeyboardInterrupt
     return answer, reason
+
+
+def _steps(solver: z3.Solver) -> int:
+    """Return how many of its steps Z3 has taken, with all solvers of the same context."""
+    statistics = solver.statistics()
+    names = statistics.keys()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in names else 0
 
 
 def _note(number: int, _frame: FrameType | None) -> None:

@@ -59,6 +59,14 @@ class Frame:
     sizes: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
 
+    def __hash__(self) -> int:
+        """Return the same as for an equal frame, and find it out once."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.sizes, self.rows))
+            object.__setattr__(self, "_hash", known)
+        return cast("int", known)
+
 
 class Pointwise:
     """A system compiled for one focus family."""
@@ -153,15 +161,14 @@ class Pointwise:
     def exercised(
         self, frame: Frame, world: World, name: str, arguments: Arguments
     ) -> Iterable[str]:
-        """Yield the labels whose situation an action meets in one possibility of a world."""
-        situations = self.actions[name].situations
-        if not situations:
-            return
+        """Return the labels whose situation an action meets in one possibility of a world."""
+        met = self.actions[name].met
+        if met is None:
+            return ()
         rest, entries = world
-        chosen = [min(_set_of(possible)) for possible in entries]
-        for label, holds in situations:
-            if holds(frame.rows, frame.sizes, rest, chosen, *arguments):
-                yield label
+        if frozenset in map(type, entries):
+            entries = tuple([min(_set_of(possible)) for possible in entries])
+        return met(frame.rows, frame.sizes, rest, entries, *arguments)
 
     def _start(self, symbol: Symbol) -> int:
         """Return the initial value, 0 where the model leaves it open."""

@@ -47,7 +47,7 @@ class Compiled:
     own: tuple[tuple[str, Callable[..., bool]], ...]
     each: tuple[tuple[str, Callable[..., bool]], ...]
     wide: tuple[tuple[str, Callable[..., bool]], ...]
-    situations: tuple[tuple[str, Callable[..., bool]], ...]
+    met: Callable[..., list[str]] | None
     rest: Callable[..., Rest] | None
     mine: Callable[..., Local] | None
     others: Callable[..., Local] | None
@@ -152,9 +152,9 @@ class Compiler:
             own=tuple((label, _function(in_one, text)) for label, text in texts.own),
             each=tuple((label, _function(of_another, text)) for label, text in texts.each),
             wide=tuple((label, _function(of_all, text)) for label, text in texts.wide),
-            situations=tuple(
-                (each.label, _function(of_all, chosen.expression(each.term, names)))
-                for each in action.situations
+            met=_met(
+                [(each.label, chosen.expression(each.term, names)) for each in action.situations],
+                of_all,
             ),
             rest=None if texts.rest is None else _function(in_one, texts.rest),
             mine=None if texts.mine is None else _function(in_one, texts.mine),
@@ -299,6 +299,16 @@ def _lawful(texts: _Texts, arguments: list[str]) -> Callable[..., bool]:
     names: dict[str, Any] = {}
     exec("\n".join(lines), {}, names)  # noqa: S102 (text printed from our own terms)
     return cast("Callable[..., bool]", names["lawful"])
+
+
+def _met(
+    situations: list[tuple[str, str]], parameters: list[str]
+) -> Callable[..., list[str]] | None:
+    """Return what lists the labels of the situations that are met; None without any."""
+    if not situations:
+        return None
+    pairs = "".join(f"({label!r}, {text}), " for label, text in situations)
+    return _function(parameters, f"[label for label, holds in ({pairs}) if holds]")
 
 
 def _after(texts: _Texts) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 import z3
@@ -28,6 +28,7 @@ from brokerproof.models.language.questions import (
     SIZE_MAX,
     STEPS_FIRST,
     STEPS_MAX,
+    STEPS_TRIVIAL,
     after,
     asked,
     assumed,
@@ -81,7 +82,7 @@ class Proof:
         """Whether all is proved, and neither by contradiction nor for want of possible actions."""
         possible = all(s.outcome == "fires" for s in (self.start, *self.firing.values()))
         stated = (*self.invariants, *self.counters)
-        return possible and all(proof.outcome == "proved" for proof in stated)
+        return possible and all(p.outcome == "proved" and not p.says_nothing for p in stated)
 
 
 def prove(system: System, *, report: Callable[[InvariantProof], None] | None = None) -> Proof:
@@ -110,7 +111,11 @@ def prove_invariant(system: System, statement: Statement) -> InvariantProof:
         *(ghost.assumption for ghost in system.ghosts if ghost.symbol in read),
         *(a.text for a in _supposed(system, read)),
     ]
-    return InvariantProof(statement.name, tuple(conditions), tuple(dict.fromkeys(assumptions)))
+    proof = InvariantProof(statement.name, tuple(conditions), tuple(dict.fromkeys(assumptions)))
+    if proof.outcome == "proved":
+        alone, _ = asked(system, [*_axioms(system), negation(statement.term)], STEPS_TRIVIAL)
+        return replace(proof, says_nothing=alone == z3.unsat)
+    return proof
 
 
 def _supposed(system: System, read: set[Symbol]) -> Iterator[Assumed]:

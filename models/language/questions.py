@@ -50,6 +50,10 @@ STEPS_MAX = 100_000_000
 """Z3's limit before a condition is unknown, about a minute."""
 
 
+STEPS_TRIVIAL = 100_000
+"""Z3's limit for whether something is true without the model's text; in doubt, it is not."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """Whether formulas exclude each other; `question` has the model where they do not."""
@@ -99,7 +103,7 @@ def asked(system: System, formulas: Iterable[Bool], steps: int) -> tuple[z3.Chec
     solver.set("rlimit", steps)
     for formula in (*rigid_facts(system), *formulas):
         solver.add(reading.formula(formula))
-    return checked(solver)
+    return checked(solver, steps)
 
 
 def assumed(system: System) -> list[Bool]:

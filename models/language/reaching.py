@@ -7,9 +7,13 @@ the two apart as far as a quick search can.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 from brokerproof.models.language.explorer import Violation, explore
 from brokerproof.models.language.model import ModelError, System
-from brokerproof.models.language.scope import Scope, families
+from brokerproof.models.language.scope import Scope, families, terms
+from brokerproof.models.language.terms import Int
 
 SIZES = (1, 2, 3)
 """How many elements of each family are tried, one after the other."""
@@ -18,13 +22,19 @@ STATES_MAX = 40_000
 """How many states are visited in each scope."""
 
 
+NAMED_MAX = 40
+"""Integers in the text up to here are in the scopes too: a guard may count as far."""
+
+
 def reached(system: System, invariants: tuple[str, ...] | None = None) -> Violation | None:
     """Return a shortest run to a violated invariant in the smallest scope that has one.
 
     None says that the quick search found nothing: not that there is nothing.
     """
+    named = [value for value in _constants(system) if abs(value) <= NAMED_MAX]
     for size in SIZES:
-        scope = Scope(dict.fromkeys(families(system), size), range(-2, size + 2))
+        integers = range(min([-2, *named]), max([size, *named]) + 2)
+        scope = Scope(dict.fromkeys(families(system), size), integers)
         try:
             found = explore(system, scope, invariants=invariants, limit_states=STATES_MAX)
         except ModelError:
@@ -33,3 +43,10 @@ def reached(system: System, invariants: tuple[str, ...] | None = None) -> Violat
         if found.violation:
             return found.violation
     return None
+
+
+def _constants(system: System) -> Iterator[int]:
+    """Yield the integers that the text names."""
+    for term in terms(system):
+        if term.op == "constant" and isinstance(term, Int):
+            yield cast("int", term.payload)

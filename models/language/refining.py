@@ -33,6 +33,7 @@ from brokerproof.models.language.model import (
 from brokerproof.models.language.prover import Firing, can_fire, prove_invariant
 from brokerproof.models.language.questions import (
     STEPS_FIRST,
+    STEPS_TRIVIAL,
     Outcome,
     after,
     asked,
@@ -68,6 +69,7 @@ from brokerproof.models.language.terms import (
     show,
 )
 from brokerproof.models.language.witness import Question
+from brokerproof.models.language.z3_reading import order_laws
 
 Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
 """What abstract variables, and the symbols of abstract set parameters, stand for."""
@@ -75,9 +77,6 @@ Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
 FIRING: dict[Firing, Outcome] = {"fires": "proved", "never": "refuted", "unknown": "unknown"}
 """What it says of an action's obligations that it can happen, since guards that exclude each other
 prove everything."""
-
-STEPS_TRIVIAL = 100_000
-"""Z3's limit for whether an obligation needs the model at all; in doubt, it does."""
 
 SIZES = (2, 3)
 """How many elements of each family the quick search for a broken obligation tries."""
@@ -123,6 +122,7 @@ class Bound:
         self._check_history()
         self._model = _instance(refinement.remembering)
         self._definitions = {s: self._definition(s) for s in self.abstract.symbols}
+        self._check_rigid()
         self.witnesses = {a.name: self._witness(a) for a in self.raw.actions}
         self.system = self._remembering(self.raw)
 
@@ -181,7 +181,9 @@ class Bound:
             return
         axioms = [statement.term for statement in self.system.axioms]
         for each in self._about_the_start(self.system):
-            yield Answer(each.name, "", decided(self.system, [*axioms, each.broken]).outcome)
+            outcome = decided(self.system, [*axioms, each.broken]).outcome
+            trivial = outcome == "proved" and self._is_trivial(each)
+            yield Answer(each.name, "", outcome, by_construction=trivial)
         for statement in self.system.invariants:
             proof = prove_invariant(self.system, statement)
             bad = next((c for c in proof.conditions if c.outcome != "proved"), None)
@@ -235,12 +237,17 @@ class Bound:
         for statement in self.abstract.axioms:
             broken = negation(cast("Bool", self._translated(statement.term, {})))
             yield _Obligation(statement.name, broken)
+        for symbol in self.abstract.symbols:
+            for number, law in enumerate(order_laws(symbol) if symbol.is_order else (), start=1):
+                broken = negation(cast("Bool", self._translated(law, {})))
+                yield _Obligation(f"{symbol} is an order, law {number}", broken)
+        # What the abstract start reads of the state is anything: it is taken as what it becomes.
+        started: Bindings = {
+            symbol: Function(d.parameters, substitute(d.body, {}, dict(system.initial)))
+            for symbol, d in self._definitions.items()
+        }
         for symbol, function in self.abstract.initial.items():
-            if any(
-                part.op == "read" and part.payload is symbol for part in subterms(function.body)
-            ):
-                continue  # It starts as anything.
-            broken = self._made_different(symbol, system.initial, function, {})
+            broken = self._made_different(symbol, system.initial, function, started)
             yield _Obligation(f"{symbol} initially", broken)
 
     def _obligations(self, action: Action) -> Iterator[_Obligation]:
@@ -287,6 +294,17 @@ class Bound:
             return True
         alone = dataclasses.replace(self.system, axioms=())
         return bool(asked(alone, [obligation.broken], STEPS_TRIVIAL)[0] == z3.unsat)
+
+    def _check_rigid(self) -> None:
+        """Raise `ModelError` where a rigid abstract symbol is read as something that changes."""
+        for symbol, definition in self._definitions.items():
+            read_here = [part for part in subterms(definition.body) if part.op == "read"]
+            moving = [p for p in read_here if not cast("Symbol", p.payload).rigid]
+            if symbol.rigid and moving:
+                raise ModelError(
+                    f"{self.refinement.name}: {symbol} never changes, and is read as {moving[0]}, "
+                    "which does"
+                )
 
     def _check_history(self) -> None:
         """Raise `ModelError` where the history changes what the concrete model can do."""

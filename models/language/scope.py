@@ -166,11 +166,17 @@ def default_scope(system: System, size: int) -> Scope:
 
 
 def families(system: System) -> tuple[Sort, ...]:
-    """Return the families of the symbols and of the actions' parameters."""
+    """Return the families of the symbols, of parameters, and of what is quantified."""
     found = dict.fromkeys(system.families)
+    sorts: list[Sort] = []
     for action in system.actions:
-        sorts = (type(p) for p in action.parameters if isinstance(p, Term))
-        found.update(dict.fromkeys(sort for sort in sorts if issubclass(sort, Family)))
+        for parameter in action.parameters:
+            sorts += [type(parameter)] if isinstance(parameter, Term) else parameter.domain
+    for term in terms(system):
+        if term.op in ("forall", "exists"):
+            sorts += map(type, cast("tuple[Term, ...]", term.payload))
+    sorts += [type(parameter) for promise in system.leads_to for parameter in promise.parameters]
+    found.update(dict.fromkeys(sort for sort in sorts if issubclass(sort, Family)))
     return tuple(found)
 
 
@@ -181,6 +187,8 @@ def terms(system: System) -> Iterator[Term]:
         *(function.body for function in functions),
         *(guard.term for action in system.actions for guard in action.guards),
         *(statement.term for statement in (*system.invariants, *system.axioms)),
+        *(term for each in system.leads_to for term in (each.premise, each.conclusion)),
+        *(ghost.term for ghost in system.ghosts),
     ]
     seen: set[Term] = set()
     for root in roots:

@@ -18,6 +18,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -153,19 +154,20 @@ class Canonical:
                 column |= (is_named * np.uint64(element)) << np.uint64(inside)
         return out
 
-    def orbit_sizes(self, words: Words) -> Words:
-        """Return how many states each form stands for; the states are forms."""
+    def stands_for(self, words: Words) -> int:
+        """Return how many states these forms stand for, all together; the states are forms."""
         keys = self._keys(words)
-        shared = np.ones(len(words), dtype=np.uint64)
-        whole = 1
+        whole = math.prod(math.factorial(len(alike)) for alike in self._classes)
+        # Python's own integers where the sum might leave 64 bits: they are slow and never wrap.
+        fits = whole * max(len(words), 1) < 1 << WORD_BITS
+        one: Any = np.ones(len(words), dtype=np.uint64 if fits else np.object_)
+        shared = one.copy()
         for alike in self._classes:
-            whole *= math.factorial(len(alike))
-            run = np.ones(len(words), dtype=np.uint64)
+            run = one
             for before, element in itertools.pairwise(alike):
-                run = np.where(keys[before] == keys[element], run + np.uint64(1), np.uint64(1))
+                run = np.where(keys[before] == keys[element], run + one, one)
                 shared *= run
-        sizes: Words = np.uint64(whole) // shared
-        return sizes
+        return int((one * whole // shared).sum())
 
     def c_text(self) -> str:
         """Return the function in C that gives a state its form."""

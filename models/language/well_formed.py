@@ -11,7 +11,7 @@ from collections import Counter
 
 from brokerproof.models.language.rewriting import subterms
 from brokerproof.models.language.systems import System
-from brokerproof.models.language.terms import ModelError, Symbol
+from brokerproof.models.language.terms import TRUE, ModelError, Symbol
 
 
 def check_well_formed(system: System) -> System:
@@ -28,6 +28,11 @@ def check_well_formed(system: System) -> System:
     for name, times in names.items():
         if times > 1:
             raise ModelError(f"{system.name}: {times} statements are called {name}")
+    for statement in system.invariants:
+        if statement.term is TRUE:
+            raise ModelError(
+                f"{system.name}: {statement.name} is true of whatever state: it promises nothing"
+            )
     if not system.actions:
         raise ModelError(f"{system.name} has no @action: nothing can ever happen in it")
     known = {action.name for action in system.actions}

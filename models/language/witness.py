@@ -67,7 +67,7 @@ class Question:
         self.scope = Scope(sizes, INTEGERS)
         self.action = action
         self.scope.check(system)
-        self._grounder = Grounder(self.scope)
+        self._grounder = Grounder(self.scope, unbounded=True)
         self._reading = GroundReading(system)
         self._solver = z3.Solver(ctx=self._reading.context)
         # A parameter becomes a rigid symbol without indices, so that its value is Z3's to choose.
@@ -87,7 +87,7 @@ class Question:
         for formula in formulas:
             ground = self._grounder.ground(substitute(formula, variables))
             self._solver.add(self._reading.formula(ground))
-        return checked(self._solver)
+        return checked(self._solver, steps)
 
     def witness(self, statement: Statement) -> tuple[Step, ...]:
         """Return the state where the action breaks the statement and the step, or the first state.

@@ -67,6 +67,26 @@ class Impossible(Lamps):
         require(self.used[which] > 0)
         self.lit[which] = False
 
+class Asking(Lamps):
+    @action
+    def ask(self, which: Lamp) -> None:
+        require(self.lit[which])
+
+class Tautology(Lamps):
+    @invariant("lit-or-not")
+    def either(self) -> Bool:
+        return forall(Lamp, lambda lamp: (self.used[lamp] >= 0) | (self.used[lamp] < 1))
+
+class TooFew(Lamps):
+    @action
+    def use(self, which: Lamp) -> None:
+        require(self.used[which] < 4)
+        self.used[which] = self.used[which] + 1
+
+    @invariant("at-most-one")
+    def few(self) -> Bool:
+        return forall(Lamp, lambda lamp: self.used[lamp] < 4)
+
 class True_(Lamps):
     harmless: ClassVar[dict[str, str]] = {
         "light: guard 1: dropped": "lighting twice is lighting once",
@@ -130,6 +150,11 @@ def run(line: str) -> Result:
         ("explore lamps.py:Lamps --svg no/such.svg", 2, "no/such.svg: No such file or directory"),
         ("explore lamps.py:Broken --itf way.json", 1, "  written      way.json"),
         ("explore lamps.py:Lamps --itf way.json", 0, "so way.json is not written"),
+        ("explore lamps.py:Asking", 0, "  actions that change nothing: ask"),
+        ("prove lamps.py:Asking", 1, "  actions that change nothing: ask"),
+        ("prove lamps.py:Tautology", 1, "    and SAYS NOTHING: it is true of every state"),
+        ("prove lamps.py:TooFew --attack", 2, "does not keep at-most-one as it is: prove it first"),
+        ("prove lamps.py:TooFew", 1, "    reachable, in 4 steps and no fewer in this scope:"),
         ("prove lamps.py:Lamps", 1, "  NOTHING TO PROVE: the model has no @invariant"),
         ("prove lamps.py:True_", 0, "  not proved: lit-in-the-end; `explore` checks"),
         ("prove lamps.py:Lamps --bounded 2", 2, "there is nothing to search for"),
@@ -157,16 +182,55 @@ def test_ctrl_c_while_z3_is_asked_is_raised_after_the_question() -> None:
     with interruption.between_questions():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            interruption.checked(solver)
+            interruption.checked(solver, 1000)
     with interruption.between_questions():
-        assert interruption.checked(solver) == (z3.sat, "")
+        assert interruption.checked(solver, 1000) == (z3.sat, "")
+
+
+class Cancelled:
+    """A solver that gave up after so many steps, and does not say whether by itself."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self.taken = steps, 7
+
+    def check(self) -> z3.CheckSatResult:
+        """Take the steps and give up."""
+        self.taken += self.steps
+        return z3.unknown
+
+    def reason_unknown(self) -> str:
+        """Return what Z3 says of either."""
+        return "canceled"
+
+    def statistics(self) -> Cancelled:
+        """Return what knows the steps."""
+        return self
+
+    def keys(self) -> list[str]:
+        """Return what is known."""
+        return ["rlimit count"]
+
+    def get_key_value(self, _name: str) -> int:
+        """Return the steps taken so far."""
+        return self.taken
+
+
+def test_what_was_cancelled_early_was_ctrl_c_and_what_used_its_steps_was_not() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interruption.checked(Cancelled(steps=99), 100)
+    assert interruption.checked(Cancelled(steps=100), 100) == (z3.unknown, "canceled")
+    solver = z3.Solver(ctx=z3.Context())
+    solver.set("rlimit", 20_000)
+    numbers = [z3.Int(f"x{n}", ctx=solver.ctx) for n in range(12)]
+    solver.add(sum(n * n * n for n in numbers) == 123_457, *(n > 3 for n in numbers))
+    assert interruption.checked(solver, 20_000) == (z3.unknown, "canceled")
 
 
 @pytest.mark.usefixtures("lamps")
 def test_what_was_judged_before_ctrl_c_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[z3.Solver] = []
 
-    def checked(solver: z3.Solver) -> tuple[z3.CheckSatResult, str]:
+    def checked(solver: z3.Solver, _steps: int) -> tuple[z3.CheckSatResult, str]:
         asked.append(solver)
         if len(asked) > 20:
             raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from brokerproof.models.language import (
     Bool,
     Family,
     Fixed,
+    Int,
     Map,
     Model,
     Relation,
@@ -129,6 +131,10 @@ def renamed(plain: PlainReading, state: State, family: type, new: tuple[int, ...
     return tuple(after[cell] for cell in plain.cells)
 
 
+class Turn(Family):
+    """Whose turn it is; there is one."""
+
+
 def orbits(plain: PlainReading, level: list[State], family: type) -> set[frozenset[State]]:
     """Return the states of a level, put together with those that differ in names alone."""
     there = set(level)
@@ -155,7 +161,8 @@ def test_each_orbit_is_searched_once_and_stands_for_its_states(
         for orbit in orbits(plain, level, family):
             forms = reading.form(reading.pack(sorted(orbit)))
             assert len(set(reading.unpack(forms))) == 1
-            assert reading.canonical.orbit_sizes(forms).tolist() == [len(orbit)] * len(orbit)
+            each = [reading.canonical.stands_for(forms[n : n + 1]) for n in range(len(orbit))]
+            assert each == [len(orbit)] * len(orbit)
 
 
 def test_a_sort_that_ends_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,3 +336,31 @@ def test_the_page_shows_what_the_command_prints() -> None:
     result = CliRunner().invoke(explore_command, ["pointer-queue", "--symmetry", "Subscription"])
     page = Path(__file__).parents[2] / "docs" / "explorer.md"
     assert "\n".join(result.output.splitlines()[:2]) in page.read_text(encoding="utf-8")
+
+
+class Numbers(Model):
+    """Each takes the next number, once."""
+
+    taken: Map[Item, Int]
+    following: Map[Turn, Int]
+
+    @initial
+    def none(self) -> None:
+        """Nobody has one."""
+        self.taken.fill(0)
+        self.following.fill(1)
+
+    @action
+    def take(self, item: Item, turn: Turn) -> None:
+        """Take the next one."""
+        require(self.taken[item] == 0)
+        self.taken[item] = self.following[turn]
+        self.following[turn] = self.following[turn] + 1
+
+
+@pytest.mark.parametrize("size", [3, 20, 21])
+def test_what_states_stand_for_is_counted_beyond_64_bits(size: int) -> None:
+    scope = Scope({Item: size, Turn: 1}, range(size + 2))
+    found = explore(trace(Numbers), scope, symmetric="Item")
+    assert found.states == size + 1
+    assert found.stands_for == sum(math.perm(size, taken) for taken in range(size + 1))

@@ -13,7 +13,9 @@ from brokerproof.models.language import (
     ModelError,
     action,
     axiom,
+    exists,
     forall,
+    implies,
     initial,
     invariant,
     ite,
@@ -21,7 +23,10 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.bounded import check_bounded
-from brokerproof.models.language.model import trace
+from brokerproof.models.language.explorer import explore
+from brokerproof.models.language.model import SetOf, trace
+from brokerproof.models.language.prover import prove_invariant
+from brokerproof.models.language.scope import INTEGER_BOUND, Scope, default_scope
 from brokerproof.models.language.terms import FALSE, TRUE
 
 
@@ -59,8 +64,8 @@ class Twice(Lamps):
 
     @invariant("same")
     def one(self) -> Bool:
-        """Anything."""
-        return TRUE
+        """One thing."""
+        return exists(Lamp, lambda lamp: self.on[lamp])
 
     @invariant("same")
     def other(self) -> Bool:
@@ -161,9 +166,47 @@ class SameName(Lamps):
         self.on[which] = False
 
 
+class Identical(Lamps):
+    """Asks whether two symbols are the same object."""
+
+    @invariant("dark")
+    def dark(self) -> Bool:
+        """It is decided while the text is read."""
+        return forall(Lamp, lambda lamp: self.on[lamp] is not TRUE)
+
+
+class Promising(Lamps):
+    """Promises nothing."""
+
+    @invariant("anything")
+    def anything(self) -> Bool:
+        """It is so."""
+        return implies(TRUE, TRUE)
+
+
+class Dark(Lamps):
+    """No lamp is ever on, which is wrong."""
+
+    @invariant("dark")
+    def dark(self) -> Bool:
+        """None is on."""
+        return forall(Lamp, lambda lamp: ~self.on[lamp])
+
+
+class Losing(Dark):
+    """Overrides a promise, and does not say that it is one."""
+
+    def dark(self) -> Bool:
+        """None is on."""
+        return forall(Lamp, lambda lamp: self.on[lamp])
+
+
 @pytest.mark.parametrize(
     ("model", "complaint"),
     [
+        (Identical, r"`self.on\[lamp\] is not TRUE` is decided once: write == or !="),
+        (Promising, "anything is true of whatever state: it promises nothing"),
+        (Losing, "Losing.dark overrides an @invariant: mark it as one"),
         (Comparing, r"Comparing, line \d+: `self.on\[which\] == TRUE` does nothing"),
         (Forgetting, r"Forgetting, line \d+: `self.on.map.* does nothing"),
         (ForgettingByName, r"self.on.map\(...\) changes nothing by itself"),
@@ -254,3 +297,70 @@ def test_where_nothing_can_begin_nothing_is_called_searched() -> None:
 def test_a_search_for_nothing_is_refused() -> None:
     with pytest.raises(ModelError, match="there is nothing to search for"):
         check_bounded(trace(Lamps), {Lamp: 2}, 2)
+
+
+class Counting(Lamps):
+    """Counts up to the largest number that a text can name."""
+
+    times: Map[Lamp, Int]
+
+    @initial
+    def off(self) -> None:
+        """All have been switched nearly as often as can be."""
+        self.on.fill(False)
+        self.times.fill(INTEGER_BOUND - 1)
+
+    @action
+    def switch(self, which: Lamp) -> None:
+        """One is switched once more."""
+        self.times[which] = self.times[which] + 1
+
+    @invariant("not-too-often")
+    def few(self) -> Bool:
+        """Wrong after a step, where integers have no end."""
+        return forall(Lamp, lambda lamp: self.times[lamp] <= INTEGER_BOUND - 1)
+
+
+def test_behind_the_largest_integer_that_can_be_named_nothing_is_called_kept() -> None:
+    with pytest.raises(ModelError, match=f"times becomes {INTEGER_BOUND}, outside of"):
+        check_bounded(trace(Counting), {Lamp: 1}, 2)
+
+
+class Everywhere(Counting):
+    """What happens in the end to all integers, which have no end."""
+
+    @leads_to("past-all")
+    def passes(self, which: Lamp) -> tuple[Bool, Bool]:
+        """Be above each."""
+        return self.on[which], forall(Int, lambda k: k <= self.times[which])
+
+
+def test_a_promise_about_all_integers_is_refused() -> None:
+    with pytest.raises(ModelError, match="is about all integers"):
+        Scope({Lamp: 1}, range(3)).check(trace(Everywhere))
+
+
+class Wire(Family):
+    """What only a set names."""
+
+
+class Sets(Lamps):
+    """A family that is in no symbol, only in a set and a quantifier."""
+
+    @action
+    def cut(self, which: SetOf[Wire], lamp: Lamp) -> None:
+        """Cut all of the wires."""
+        require(forall(Wire, lambda wire: which[wire]))
+        self.on[lamp] = False
+
+    @invariant("no-more-lamps-than-there-are")
+    def some(self) -> Bool:
+        """Wrong."""
+        return forall(Lamp, lambda lamp: ~self.on[lamp])
+
+
+def test_a_family_that_only_a_set_names_has_a_size_too() -> None:
+    scope = default_scope(trace(Sets), 2)
+    assert scope.sizes == {Lamp: 2, Wire: 2}
+    assert explore(trace(Sets), scope).violation is not None
+    assert prove_invariant(trace(Sets), trace(Sets).invariants[0]).outcome == "refuted"
