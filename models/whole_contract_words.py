@@ -276,13 +276,16 @@ class WholeContractWords(Contract):
         return self.has_room(who, f) & ~open_
 
     def waits_before(self, who: Consumer, f: Entry) -> Bool:
-        """Whether the consumer waits at an earlier entry for which it has no room."""
+        """Whether the consumer may be waiting at an earlier entry for which it has no room.
+
+        A browser may wait at whatever its place has not certainly passed.
+        """
         return exists(
             Entry,
             lambda g: (
                 self.there_for(who, g)
                 & self.precedes(g, f)
-                & ~((self.mode[who] == Mode.BROWSE) & self.excused[who, g])
+                & ~((self.mode[who] == Mode.BROWSE) & self.behind[who, g])
                 & ~self.must_take(who, g)
             ),
         )

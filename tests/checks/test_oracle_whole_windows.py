@@ -197,6 +197,14 @@ def test_a_browser_may_go_on_behind_what_was_taken_from_before_it() -> None:
     assert broken([*taken, drain()], WHOLE) == ["browser-sees-all"]
 
 
+def test_a_browser_may_wait_at_what_came_back_before_its_place_had_passed_it() -> None:
+    start = [make(), put("m0", size=3), put("m1"), get(given("m0", None))]
+    for size, owed in ((2, []), (3, ["browser-sees-all"])):
+        back = [*start, subscribe("b", size=size, mode="browse"), release("d0")]
+        assert broken([*back, drain()], WHOLE) == owed
+        assert broken([*back, drain(given("m1", "b", delivery="b1"))], WHOLE) == []
+
+
 # Windows of a channel.
 
 POOL = (make(), subscribe("c"), subscribe("d"), pool("ch0", messages=1))
