@@ -1,5 +1,7 @@
 """Ctrl-C, remembered: what swallows the exception does not swallow that it was pressed.
 
+Being asked to end (SIGTERM) is taken for the same: that is how a CI host cancels a job.
+
 Python drops what is raised in a finalizer or in a callback of the garbage collector, and a
 candidate may catch anything. So the signal is noted as well as raised, and asked for where a run
 can stop.
@@ -12,6 +14,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
@@ -26,11 +30,12 @@ class Interrupts:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGINT, self._note)
+        before = {number: signal.signal(number, self._note) for number in SIGNALS}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
         self.pressed = True

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.reporting.verdict_file import VerdictFile, encoded
 
 COUNTEREXAMPLES = "counterexamples"
@@ -65,12 +66,13 @@ def put(path: Path, content: bytes) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C while the body runs, where signals can be held back."""
+    """Ignore Ctrl-C and its like while the body runs, where signals can be held back."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

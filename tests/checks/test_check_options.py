@@ -325,21 +325,23 @@ class Swallower(Box):
     """Swallows whatever is raised within it, as a finalizer would."""
 
     presses = 0
+    asked_by = signal.SIGINT
 
     def handle(self, operation: Operation) -> Answer:
         """Press Ctrl-C as often as is left, and do as asked all the same."""
         if Swallower.presses:
             Swallower.presses -= 1
             with contextlib.suppress(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(Swallower.asked_by)
         return super().handle(operation)
 
 
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("presses", "interrupted"), [(0, False), (1, True)])
 def test_ctrl_c_counts_where_the_exception_is_swallowed(
-    presses: int, interrupted: bool, folder: Path
+    presses: int, interrupted: bool, asked: signal.Signals, folder: Path
 ) -> None:
-    Swallower.presses = presses
+    Swallower.presses, Swallower.asked_by = presses, asked
     status = check(folder, f"{__name__}:Swallower", *FIFO).exit_code
     assert verdict_in(folder)["interrupted"] == interrupted
     assert status == (3 if interrupted else 0)
