@@ -15,7 +15,7 @@ check: $(LINKED)  ## Hold the embedded reference broker against the documented p
 	$(BIN)/brokerproof check
 
 test: $(LINKED) $(VENV)/.dev  ## Run the tests.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable
 
 lint: $(LINKED) $(VENV)/.dev  ## Lint and check the format.
 	$(BIN)/ruff check .
