@@ -135,7 +135,7 @@ class Amqp091Candidate:
             # A channel that holds something has gone, and what it held has gone with it.
             error = now.fault = Error("internal", f"the broker closed a channel: {closed}")
         except LOST as lost:
-            error, now.fault = told_as_errors(lost)
+            error, now.fault = told_as_errors(lost, durable=self._crashes is not None)
         events, now.told = tuple(now.told), []
         return Answer(events, error)
 
@@ -415,8 +415,9 @@ class Amqp091Candidate:
         try:
             self._crashes.come_up()
         except CandidateUnavailable as unavailable:
-            return Error("timeout", str(unavailable))
+            return refused(f"the broker did not come back: {unavailable}")
         self._now.is_down = False
+        self._now.queues = self._crashes.still_there(self._now.queues)
         return OK
 
     # What the broker tells.

@@ -217,14 +217,16 @@ def _reason(error: Exception) -> str:
     return described(error)
 
 
-def told_as_errors(lost: Exception) -> tuple[Error, Error]:
+def told_as_errors(lost: Exception, *, durable: bool) -> tuple[Error, Error]:
     """Return the error to answer, and the one for whatever is asked before the next reset.
 
     A broker that names a reason for closing the connection is still there, and says that it is a
-    matter of this connection; one that hangs up, or is being shut down, has gone.
+    matter of this connection; one that hangs up, or is being shut down, has gone. Of one that
+    claims `durable` this would be asked to have kept every settlement, which it owes only to those
+    who wait before they kill it (`amqp091_crashes.py`); so it is left open what has happened.
     """
     spoke = isinstance(lost, amqp.exceptions.ConnectionError)
-    if spoke and not isinstance(lost, amqp.ConnectionForced):
+    if durable or (spoke and not isinstance(lost, amqp.ConnectionForced)):
         error = Error("internal", f"the connection was lost: {described(lost)}")
         return error, error
     return Error("crashed", described(lost)), Error(

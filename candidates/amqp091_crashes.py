@@ -19,12 +19,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from brokerproof.candidates.amqp091_connection import CONNECT_DEADLINE_S
+import amqp
+
+from brokerproof.candidates.amqp091_connection import ANSWER_DEADLINE_S, CONNECT_DEADLINE_S
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.unavailable import CandidateUnavailable
 
 if TYPE_CHECKING:
     from brokerproof.candidates.amqp091_connection import Deadline
+    from brokerproof.candidates.amqp091_example import Queue
     from brokerproof.candidates.amqp091_pool import Pool
     from brokerproof.candidates.crash_commands import Power
 
@@ -58,6 +61,19 @@ class Crashes:
         except CandidateUnavailable:
             self.power.restart()
             self._wait()
+
+    def still_there(self, queues: dict[str, Queue]) -> dict[str, Queue]:
+        """Return those queues that came back; the others are unknown from then on.
+
+        Asking for what has gone would close the channel of whoever asks.
+        """
+        self.deadline.start(ANSWER_DEADLINE_S)
+        found = {}
+        for name, queue in queues.items():
+            with contextlib.suppress(amqp.NotFound):
+                self.pool.control.queue_declare(queue.name, passive=True)
+                found[name] = queue
+        return found
 
     def _wait(self) -> None:
         end = time.monotonic() + RESTART_DEADLINE_S

@@ -27,9 +27,11 @@ from typing import IO, TYPE_CHECKING, Self
 import click
 
 from brokerproof.candidates.amqp091_connection import Address, Connection, Deadline, connect
+from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.unavailable import CandidateUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -108,15 +110,26 @@ class PrivateRabbitMQ:
                         remedy="try again",
                     ) from error
             except BaseException:
-                self.stop()
+                # One that is still starting does not listen to being asked.
+                self._stop(_kill)
                 raise
             else:
                 return
 
     def stop(self) -> None:
-        """End the server, politely and then by force, and remove its folder."""
+        """End the server, politely and then by force, and remove its folder.
+
+        Ctrl-C in the midst of that ends it by force at once.
+        """
+        try:
+            self._stop(_end)
+        except KeyboardInterrupt:
+            self._stop(_kill)
+            raise
+
+    def _stop(self, end: Callable[[subprocess.Popen[bytes]], None]) -> None:
         for process in reversed(self._processes):  # the server while it still has its port mapper
-            _end(process)
+            end(process)
         self._processes.clear()
         if self._folder is not None:
             _end_leftovers(self._folder)
@@ -134,7 +147,8 @@ class PrivateRabbitMQ:
     def restart(self) -> None:
         """Start the server on what it left, and return when it takes AMQP connections.
 
-        Raises `CandidateUnavailable` as `start` does; the folder stays until `stop`.
+        Raises `CandidateUnavailable` where it does not come back, and `PowerFailed` where another
+        program has taken its port, which says nothing of it; the folder stays until `stop`.
         """
         assert self._folder is not None, "this server was never started"
         while len(self._processes) > 1:  # a server that has not come up, or has ended by itself
@@ -142,7 +156,12 @@ class PrivateRabbitMQ:
         log = self._folder / "server.log"
         with log.open("wb") as output:
             self._spawn([str(SERVER)], output)
-        self._wait_until_ready(log)
+        try:
+            self._wait_until_ready(log)
+        except _PortTakenError as error:
+            raise PowerFailed(
+                f"{NAME}: another program took its port while it was down; try again"
+            ) from error
 
     def close(self) -> None:
         """Stop, under the name by which others give back what they hold."""

@@ -9,24 +9,18 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
-from brokerproof.candidates.crash_commands import (
-    CRASH,
-    RESTART,
-    CrashCommands,
-    Power,
-    PowerFailed,
-    WrongCommand,
-)
+from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.driver_self_check import BrokerproofErrs
-from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.configuration import Settings, asked
+from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.interrupts import Interrupts
@@ -42,7 +36,7 @@ from brokerproof.checks.reporting.verdict_file import (
     verdict_file,
     without_password,
 )
-from brokerproof.checks.subjects import WIRE, Subject, default_addresses, open_subject
+from brokerproof.checks.subjects import WIRE, Subject, default_addresses
 from brokerproof.checks.verdicts import ExitStatus, status_of
 from brokerproof.spec.requirements import CatalogueError, Requirement
 
@@ -101,16 +95,7 @@ from brokerproof.spec.requirements import CatalogueError, Requirement
     metavar="DATE",
     help="The day by which known failures expire; by default today (UTC).",
 )
-@click.option(
-    "--crash-command",
-    metavar="COMMAND",
-    help="Kills the broker at an amqp091:// URL, and returns when it is dead.",
-)
-@click.option(
-    "--restart-command",
-    metavar="COMMAND",
-    help="Starts that broker again, on what it left on its disk.",
-)
+@crash_options
 @click.option(
     "--strict", is_flag=True, help="Let recommendations (SHOULD) decide the exit status too."
 )
@@ -172,7 +157,8 @@ def check(
         progress=sys.stderr.isatty() if progress is None else progress,
     )
     addresses = candidates or settings.candidates or default_addresses()
-    run.power = _power(crash_command, restart_command, addresses)
+    if _concerned_by_crash_commands(ctx, addresses):
+        run.power = power_over(addresses, crash_command, restart_command)
     try:
         with run.interrupts.listening():
             run.hold(addresses, report)
@@ -205,26 +191,17 @@ class _Check:
 
     def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
         """Hold each candidate against the requirements; those after an interrupted one are left."""
-        subjects: list[Subject] = []
-        try:
-            subjects.extend(map(self._opened, addresses))
+        with ExitStack() as open_ones:
+            subjects = []
+            for address in addresses:
+                subjects.append(opened(address, self.power))
+                open_ones.callback(subjects[-1].close)
             _make_folder(folder)
             for subject in subjects:
                 self._hold_one(subject)
                 if self.interrupted:
                     return
                 self.interrupts.raise_if_pressed()
-        finally:
-            for subject in subjects:
-                subject.close()
-
-    def _opened(self, address: str) -> Subject:
-        if self.power is None or not address.startswith(WIRE):
-            return opened(address)
-        try:
-            return open_subject(address, power=self.power)
-        except CandidateUnavailable as error:
-            raise CannotRun(str(error)) from error
 
     def _hold_one(self, subject: Subject) -> None:
         report = self._run(subject)
@@ -316,25 +293,11 @@ def _chosen(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:
     return {key: value for key, value in requirements.items() if not only or key in only}
 
 
-def _power(
-    crash: str | None, restart: str | None, addresses: tuple[str, ...]
-) -> CrashCommands | None:
-    """Return the power over the one broker on the wire that the two commands give."""
-    if crash is None and restart is None:
-        return None
-    if crash is None or restart is None:
-        given, missing = (CRASH, RESTART) if restart is None else (RESTART, CRASH)
-        raise CannotRun(f"{given}: there is no {missing}; give both or neither")
-    count = sum(address.startswith(WIRE) for address in addresses)
-    if count != 1:
-        raise CannotRun(
-            f"{CRASH}: {count} candidates are on the wire; "
-            f"name the one broker that it kills, as {WIRE}user:password@host:port/"
-        )
-    try:
-        return CrashCommands(crash, restart)
-    except WrongCommand as error:
-        raise CannotRun(str(error)) from error
+def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...]) -> bool:
+    """Whether the commands are meant: those in a file are for brokers on the wire only."""
+    sources = [ctx.get_parameter_source(name) for name in ("crash_command", "restart_command")]
+    on_the_wire = any(address.startswith(WIRE) for address in addresses)
+    return on_the_wire or ParameterSource.COMMANDLINE in sources
 
 
 def _known(path: Path | None, today: dt.date) -> KnownFailures:

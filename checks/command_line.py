@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
 
+from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.checks import counterexamples
 from brokerproof.checks.check_command import check
 from brokerproof.checks.configuration import WrongConfiguration, asked, read_settings
 from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.explore_command import explore
 from brokerproof.checks.prove_command import prove
@@ -63,7 +66,15 @@ main.add_command(explore)
     metavar="SET",
     help="With --rejudge: the set of requirements to judge by.",
 )
-def replay(file: Path, candidate: str | None, rejudge: bool, requirements: str) -> None:
+@crash_options
+def replay(
+    file: Path,
+    candidate: str | None,
+    rejudge: bool,
+    requirements: str,
+    crash_command: str | None,
+    restart_command: str | None,
+) -> None:
     """Run the counterexample in FILE again, on its own candidate or on another.
 
     Says, step by step, what was answered then and now, and where expected and seen part.
@@ -79,13 +90,14 @@ def replay(file: Path, candidate: str | None, rejudge: bool, requirements: str) 
     address = candidate or found.candidate
     if f":{verdict_file.HIDDEN}@" in address:
         raise CannotRun(f"{file}: the password is not kept in reports; name the candidate with it")
-    subject = opened(address)
+    power = power_over((address,), crash_command, restart_command)
     try:
-        result = replay_on(found, subject)
+        with closing(opened(address, power)) as subject:
+            result = replay_on(found, subject)
     except CannotStart as error:
         raise CannotRun(f"{verdict_file.without_password(address)}: {error}") from error
-    finally:
-        subject.close()
+    except PowerFailed as error:
+        raise CannotRun(str(error)) from error
     _say(result)
     sys.exit(_REPLAYED[result.outcome].value)
 

@@ -1,9 +1,9 @@
-"""A broker behind a connection that can be killed: how often it is, and how long it may take.
+"""A broker behind a connection that can be killed: its crashes are counted, bounded and given time.
 
-A crash and the start after it cost seconds, a thousand times what other operations do. So there are
-few, kept for examples in which something is at stake. What has been crashed once may be crashed
-again, whole or in part: that is how a finding is confirmed and shortened. A crash beyond that is
-answered `timeout`, which is true (it was not carried out in time) and ends the example unjudged.
+A crash and the start after it cost seconds, a thousand times what other operations do. So no stage
+makes them in passing: those of the durability stage are planned (`durability.py`), and bounded
+there by `at_most`. A crash beyond the bound is answered `timeout`, which is true (it was not
+carried out in time) and ends its run unjudged. Refuses to know how a broker is killed.
 """
 
 from __future__ import annotations
@@ -15,38 +15,19 @@ from brokerproof.checks import watchdog
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate, Closable
 from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import (
-    Acknowledge,
-    Crash,
-    Operation,
-    Reject,
-    Release,
-    Reset,
-    Restart,
-    name_of,
-)
-
-CRASHES_MAX = 20
-"""Examples of the stateful stage in which the broker is killed."""
-
-REPEATS_MAX = 60
-"""Crashes for confirming and shortening what was found."""
-
-AT_STAKE = 8
-"""So many operations are made before a crash that nobody planned."""
+from brokerproof.spec.operations import Crash, Operation, Reset, Restart
 
 
 class Crashable:
-    """A candidate whose crashes are counted, and which is given its own time for them."""
+    """A candidate whose crashes are counted; without a bound each is carried out, as in a replay.
 
-    def __init__(self, behind: Candidate, crashes_max: int = CRASHES_MAX) -> None:
+    `crashes` counts those that were carried out.
+    """
+
+    def __init__(self, behind: Candidate) -> None:
         self.crashes = 0
         self._behind = behind
-        self._crashes_left = crashes_max
-        self._repeats_left = REPEATS_MAX
-        self._plans = False
-        self._made: list[Operation | str] = []
-        self._crashed: list[tuple[Operation | str, ...]] = []
+        self._crashes_max: int | None = None
 
     def hello(self) -> Hello:
         """Return what the broker says of itself."""
@@ -54,14 +35,10 @@ class Crashable:
 
     def handle(self, operation: Operation) -> Answer:
         """Pass an operation on, unless it is a crash too many."""
-        if isinstance(operation, Reset):
-            self._made.clear()
-        elif isinstance(operation, Acknowledge | Release | Reject):
-            self._made.append(name_of(operation))  # another run has other names for deliveries
-        else:
-            self._made.append(operation)
-        if isinstance(operation, Crash) and not self._spends():
-            return Answer(error=Error("timeout", "no more crashes: each takes seconds"))
+        if isinstance(operation, Crash):
+            if self._crashes_max is not None and self.crashes >= self._crashes_max:
+                return Answer(error=Error("timeout", "no more crashes: each takes seconds"))
+            self.crashes += 1
         if isinstance(operation, Crash | Restart | Reset):
             # These have limits of their own, beyond what the watchdog allows an operation. It
             # watches one at a time: entering and leaving ends its watch of this one.
@@ -75,33 +52,10 @@ class Crashable:
             self._behind.close()
 
     @contextmanager
-    def planned(self) -> Iterator[None]:
-        """Let every crash be carried out while the body runs, which counts them itself."""
-        self._plans = True
+    def at_most(self, crashes: int) -> Iterator[None]:
+        """Carry out only so many more crashes while the body runs."""
+        before, self._crashes_max = self._crashes_max, self.crashes + crashes
         try:
             yield
         finally:
-            self._plans = False
-
-    def _spends(self) -> bool:
-        """Whether a crash may be carried out now; if so it is counted."""
-        made = tuple(self._made)
-        if self._plans:
-            pass
-        elif any(_is_part(made, known) for known in self._crashed):
-            if not self._repeats_left:
-                return False
-            self._repeats_left -= 1
-        elif len(made) >= AT_STAKE and self._crashes_left:
-            self._crashes_left -= 1
-        else:
-            return False
-        self.crashes += 1
-        self._crashed.append(made)
-        return True
-
-
-def _is_part(some: tuple[Operation | str, ...], known: tuple[Operation | str, ...]) -> bool:
-    """Whether `some` is what is left of `known` without some of its operations."""
-    rest = iter(known)
-    return all(operation in rest for operation in some)
+            self._crashes_max = before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import ExitStatus
@@ -15,9 +16,9 @@ class CannotRun(click.ClickException):
     exit_code = ExitStatus.CANNOT_RUN.value
 
 
-def opened(address: str) -> Subject:
-    """Return the subject that an address names; raises `CannotRun`."""
+def opened(address: str, power: Power | None = None) -> Subject:
+    """Return the subject that an address names, with `power` over it; raises `CannotRun`."""
     try:
-        return open_subject(address)
+        return open_subject(address, power=power)
     except CandidateUnavailable as error:
         raise CannotRun(str(error)) from error

@@ -11,6 +11,7 @@ from brokerproof.checks import watchdog
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.charges import charged
 from brokerproof.checks.counterexamples import Certificate, counterexample_of
+from brokerproof.checks.durability import run_durability
 from brokerproof.checks.exhaustive import run_exhaustive
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
@@ -39,6 +40,7 @@ def run_gate(
         with watchdog.watching():
             run_exhaustive(run)
             _run_stateful(run)
+            run_durability(run)
             if hello.capabilities.inspect:
                 report.stages.append(_snapshot_stage(run.evidence))
             _end_in_order(run)

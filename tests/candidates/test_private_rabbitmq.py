@@ -127,3 +127,22 @@ def test_a_server_that_is_not_ready_in_time_is_ended_by_force(
     with pytest.raises(CandidateUnavailable, match=r"no AMQP connection .* it said last: deaf"):
         server.start()
     assert server.process_ids == ()
+
+
+@pytest.mark.rabbitmq
+@pytest.mark.slow
+@pytest.mark.usefixtures("rabbitmq")
+def test_ctrl_c_while_a_server_is_being_stopped_ends_it_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pressed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    server = PrivateRabbitMQ()
+    server.start()
+    folder, processes = folder_of(server.url), server.process_ids
+    monkeypatch.setattr(private_rabbitmq, "_end", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        server.stop()
+    assert not folder.exists()
+    assert [line for line in map(command_line_of, processes) if line] == []
