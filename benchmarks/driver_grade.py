@@ -29,22 +29,22 @@ DRIVER = Path(__file__).parents[1] / "examples" / "drivers" / "driver.py"
 def searched(command: str, operations: int) -> tuple[int, float, list[bytes]]:
     """Search one scope; return operations, seconds, and the requests that were sent."""
     sent: list[bytes] = []
-    exchange = DriverProcess.exchange
+    send = DriverProcess.send
 
-    def kept(self: DriverProcess, line: bytes, within_s: float) -> bytes:
+    def kept(self: DriverProcess, line: bytes, within_s: float) -> float:
         sent.append(line)
-        return exchange(self, line, within_s)
+        return send(self, line, within_s)
 
     subject = open_subject(f"exec:{command}")
     scope = next(s for s in scopes_for(subject.hello.capabilities) if s.name == "one channel")
     found = Search(scope, "sequences")
-    setattr(DriverProcess, "exchange", kept)  # noqa: B010 (a method is not assigned otherwise)
+    setattr(DriverProcess, "send", kept)  # noqa: B010 (a method is not assigned otherwise)
     try:
         start = time.perf_counter()
         search_sequences(found, subject.fresh, operations, lambda: "")
         seconds = time.perf_counter() - start
     finally:
-        setattr(DriverProcess, "exchange", exchange)  # noqa: B010
+        setattr(DriverProcess, "send", send)  # noqa: B010
         subject.close()
     return found.operations, seconds, sent
 

@@ -15,11 +15,12 @@ from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.product import search
 from brokerproof.checks.scope_catalogue import scopes_for
 from brokerproof.checks.scopes import Scope
-from brokerproof.checks.searches import Search
+from brokerproof.checks.searches import Search, collecting_rarely
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.spec.operations import Declare, Drain, Publish
 
 
+@collecting_rarely()
 def bare_seconds(subject: Subject, copier: Copier, scope: Scope, operations: int) -> float:
     """Return the seconds that so many forks, operations and fingerprints take without judging."""
     candidate, _ = subject.fresh()

@@ -11,6 +11,7 @@ import select
 import shlex
 import signal
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -29,9 +30,14 @@ from brokerproof.spec.driver import AnswerShape, DriverAnswer, DriverHello
 from brokerproof.spec.operations import Drain, Operation, Reset, name_of
 
 FORM = "exec:"
-_HELLO = b'{"op":"hello","protocol":1}'
+_HELLO = b'{"id":0,"op":"hello","protocol":1}\n'
 _BOM = b"\xef\xbb\xbf"
 _LIMITS = Limits()
+
+KNOWN_MAX = 1 << 14
+"""So many answers are remembered with what they mean."""
+KNOWN_BYTES_MAX = 1 << 10
+"""A longer answer is not remembered."""
 
 
 class DriverFault(Exception):
@@ -43,6 +49,20 @@ class DriverFault(Exception):
     def __init__(self, what: str, *, hangs: bool = False) -> None:
         super().__init__(what)
         self.hangs = hangs
+
+
+class Played(Protocol):
+    """An operation that was asked, and the answer to it."""
+
+    @property
+    def operation(self) -> Operation:
+        """The operation."""
+        ...
+
+    @property
+    def answer(self) -> Answer:
+        """The answer."""
+        ...
 
 
 class DriverCandidate:
@@ -73,6 +93,7 @@ class DriverCandidate:
         self._encode = msgspec.json.Encoder().encode
         self._check_form = msgspec.json.Decoder(AnswerShape).decode
         self._decode = msgspec.json.Decoder(DriverAnswer).decode
+        self._known: dict[bytes, Answer] = {}
         try:
             self._hello = self._start()
         except DriverFault as fault:
@@ -97,15 +118,51 @@ class DriverCandidate:
             if not isinstance(operation, Reset):
                 raise DriverFault(str(self._fault), hangs=self._fault.hangs)
             self._start_again()
-        is_drain = isinstance(operation, Drain)
-        limit_s = self._limits.drain_s if is_drain else self._limits.operation_s
+        limit_s = self._limit_s(operation)
+        line = self._line(operation)
         try:
-            body = self._encode(operation)
-        except (UnicodeEncodeError, OverflowError) as error:
-            raise BrokerproofErrs(f"{name} cannot be written as JSON: {error}") from error
-        try:
-            return self._understood(name, self._ask(name, body, limit_s))
+            end = self._send(name, line, limit_s)
+            told = self._understood(name, self._answered(name, end, limit_s), self._next - 1)
         except (DriverFault, BrokerproofErrs):
+            raise
+        except BaseException:
+            self._abandon(name)
+            raise
+        self._check.after(told)
+        return told
+
+    def first_difference(self, played: Sequence[Played]) -> int | None:
+        """Ask again what was asked before; return which of it is answered otherwise, if any is.
+
+        A fault is a difference too; at most one operation is asked beyond the first. What can wait
+        is done while the driver is at work: an answer is looked at when the next request is on its
+        way, and the request after that is written then.
+        """
+        if self._process is None:
+            return 0 if played else None
+        number, different, name = 0, False, ""
+        try:
+            line, answered = self._line(played[0].operation) if played else b"", b""
+            for number, each in enumerate(played):
+                name, limit_s = name_of(each.operation), self._limit_s(each.operation)
+                end = self._send(name, line, limit_s)
+                different = number > 0
+                if different:
+                    said = self._understood(name, answered, self._next - 2)
+                    different = said != played[number - 1].answer
+                if number + 1 < len(played):
+                    line = self._line(played[number + 1].operation)
+                answered = self._answered(name, end, limit_s)
+                self._check.after(each.answer)
+                if different:
+                    return number - 1
+            if not played:
+                return None
+            told = self._understood(name, answered, self._next - 1)
+            return None if told == played[-1].answer else number
+        except DriverFault:
+            return number - different
+        except BrokerproofErrs:
             raise
         except BaseException:
             self._abandon(name)
@@ -137,49 +194,74 @@ class DriverCandidate:
 
     # One request.
 
-    def _ask(self, name: str, body: bytes, limit_s: float) -> bytes:
-        """Send a request and return the line that answers it, known to be UTF-8."""
+    def _limit_s(self, operation: Operation) -> float:
+        return self._limits.drain_s if type(operation) is Drain else self._limits.operation_s
+
+    def _line(self, operation: Operation) -> bytes:
+        """Return the next request."""
+        try:
+            body = self._encode(operation)
+        except (UnicodeEncodeError, OverflowError) as error:
+            name = name_of(operation)
+            raise BrokerproofErrs(f"{name} cannot be written as JSON: {error}") from error
+        return b'{"id":%d,%b\n' % (self._next, body[1:])
+
+    def _send(self, name: str, line: bytes, limit_s: float) -> float:
+        """Send a request, and return when its answer must be there."""
         assert self._process is not None
-        line = b'{"id":%d,%b\n' % (self._next, body[1:])
         self._check.before(line)
         self._next += 1
         try:
-            answered = self._process.exchange(line, limit_s)
+            return self._process.send(line, limit_s)
         except NoAnswer as error:
             raise self._not_answered(name, error, limit_s) from error
-        if not answered.isascii():
-            if answered.startswith(_BOM):
-                raise self._failed(name, "its answer begins with a byte order mark")
-            try:
-                answered.decode()
-            except UnicodeDecodeError as error:
-                raise self._failed(name, f"its answer is not UTF-8: {error}") from error
-        if not answered.strip():
-            raise self._failed(name, "it answered with an empty line")
-        return answered
 
-    def _understood(self, name: str, line: bytes) -> Answer:
-        """Return what a line says that answers the last request."""
+    def _answered(self, name: str, end: float, limit_s: float) -> bytes:
+        """Return the line that answers the last request."""
+        assert self._process is not None
+        try:
+            return self._process.receive(end)
+        except NoAnswer as error:
+            raise self._not_answered(name, error, limit_s) from error
+
+    def _understood(self, name: str, line: bytes, asked: int) -> Answer:
+        """Return what a line says that answers request `asked`.
+
+        A search hears the same answers again and again; one that differs from an earlier one in the
+        id alone, which leads the line, says the same.
+        """
+        said = _behind_the_id(line, asked)
+        known = self._known.get(said)
+        if known is not None:
+            return known
+        self._check_text(name, line)
         try:
             self._check_form(line)
             answer = self._decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._failed(name, f"its answer is not in form: {error}") from error
-        wrong = self._wrong_id(answer.id) or _contradiction(answer)
+        wrong = _wrong_id(answer.id, asked) or _contradiction(answer)
         if wrong:
             raise self._failed(name, wrong)
         events = () if answer.events is msgspec.UNSET else answer.events
         told = Answer(events, answer.error, parked=answer.parked)
-        self._check.after(told)
+        if said and b'"id"' not in said and len(said) <= KNOWN_BYTES_MAX:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            self._known[said] = told
         return told
 
-    def _wrong_id(self, answered: int) -> str:
-        asked = self._next - 1
-        if answered == asked:
-            return ""
-        if answered == asked - 1:
-            return f"request {answered} was answered twice"
-        return f"its answer has the id {answered}, the request has {asked}"
+    def _check_text(self, name: str, line: bytes) -> None:
+        """See that an answer is a line of UTF-8 with something in it."""
+        if not line.isascii():
+            if line.startswith(_BOM):
+                raise self._failed(name, "its answer begins with a byte order mark")
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise self._failed(name, f"its answer is not UTF-8: {error}") from error
+        if not line.strip():
+            raise self._failed(name, "it answered with an empty line")
 
     # What goes wrong.
 
@@ -220,7 +302,9 @@ class DriverCandidate:
         self._process = self._process_of(self._command)
         self._next, self._check = 0, SelfCheck()
         try:
-            return self._introduced(self._ask("hello", _HELLO, self._limits.hello_s))
+            limit_s = self._limits.hello_s
+            end = self._send("hello", _HELLO, limit_s)
+            return self._introduced(self._answered("hello", end, limit_s))
         except (DriverFault, BrokerproofErrs):
             raise
         except BaseException:
@@ -229,11 +313,12 @@ class DriverCandidate:
 
     def _introduced(self, line: bytes) -> Hello:
         """Return what a line says that answers hello."""
+        self._check_text("hello", line)
         try:
             answer = msgspec.json.decode(line, type=DriverHello)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._failed("hello", f"its answer is not in form: {error}") from error
-        if wrong := self._wrong_id(answer.id):
+        if wrong := _wrong_id(answer.id, 0):
             raise self._failed("hello", wrong)
         hello = _introduction(answer)
         if isinstance(hello, str):
@@ -265,6 +350,14 @@ class DriverCandidate:
         return ending
 
 
+def _behind_the_id(line: bytes, asked: int) -> bytes:
+    """Return what a line says after the id of the request, if it begins with that; else nothing."""
+    for beginning in (b'{"id":%d,' % asked, b'{"id": %d,' % asked):
+        if line.startswith(beginning):
+            return line[len(beginning) :]
+    return b""
+
+
 def _command_of(address: str) -> list[str]:
     remedy = f"write {FORM} and a command line, such as {FORM}'python driver.py'"
     try:
@@ -292,6 +385,15 @@ def _introduction(answer: DriverHello) -> Hello | str:
     # What `inspect` shows has no form on the wire yet (rule 50).
     claims = msgspec.structs.replace(answer.capabilities, inspect=False)
     return Hello(name=answer.name, version=answer.version, capabilities=claims)
+
+
+def _wrong_id(answered: int, asked: int) -> str:
+    """Return what is wrong with an answer's id, or nothing."""
+    if answered == asked:
+        return ""
+    if answered == asked - 1:
+        return f"request {answered} was answered twice"
+    return f"its answer has the id {answered}, the request has {asked}"
 
 
 def _contradiction(answer: DriverAnswer) -> str:

@@ -103,12 +103,28 @@ class DriverProcess:
 
         Raises `NoAnswer`; the process can then be used for nothing but its end.
         """
+        return self.receive(self.send(line, within_s))
+
+    def send(self, line: bytes, within_s: float) -> float:
+        """Send a line; return when the one that answers it must be there. Raises `NoAnswer`."""
         end = time.monotonic() + within_s
-        self._send(line, end)
+        try:
+            sent = os.write(self._in, line)
+        except (BlockingIOError, BrokenPipeError):
+            sent = 0
+        if sent < len(line):
+            self._send_rest(line[sent:], end)
+        return end
+
+    def receive(self, end: float) -> bytes:
+        """Return the line that answers what was sent, without its end. Raises `NoAnswer`."""
+        chunk = self._received(end)
+        # The common answer comes whole and alone.
+        if len(chunk) <= LINE_BYTES_MAX and chunk.find(b"\n") == len(chunk) - 1 >= 0:
+            return chunk[:-1].removesuffix(b"\r")
         chunks: list[bytes] = []
         length = 0
         while True:
-            chunk = self._received(end)
             if not chunk:
                 raise Ended("its output ended")
             place = chunk.find(b"\n")
@@ -119,6 +135,7 @@ class DriverProcess:
             # A line of this length may still be a longest one with its carriage return.
             if length > LINE_BYTES_MAX + 1:
                 break
+            chunk = self._received(end)
         # A carriage return before the end belongs to the end.
         whole = b"".join((*chunks, chunk[:place])).removesuffix(b"\r") if place >= 0 else b""
         if place < 0 or len(whole) > LINE_BYTES_MAX:
@@ -127,8 +144,8 @@ class DriverProcess:
             raise NoAnswer("it answered with more than one line")
         return whole
 
-    def _send(self, line: bytes, end: float) -> None:
-        """Write a line; a driver that does not read meanwhile is listened to."""
+    def _send_rest(self, line: bytes, end: float) -> None:
+        """Write what is left of a line; a driver that does not read meanwhile is listened to."""
         view = memoryview(line)
         while view:
             try:

@@ -12,6 +12,13 @@ import msgspec
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.driver import LINE_BYTES_MAX, RequestShape, SayHello
 
+KNOWN_MAX = 1 << 14
+"""So many bodies of requests are remembered as being in form."""
+KNOWN_BYTES_MAX = 1 << 10
+"""A longer one is not remembered."""
+
+_HAVE_A_TURN = ("hello", "reset", "publish", "consume", "credit")
+
 
 class BrokerproofErrs(BaseException):
     """Brokerproof was about to break its own protocol; this is no fault of the candidate.
@@ -37,10 +44,18 @@ class SelfCheck:
         self._messages: set[str] = set()
         self._consumers: set[str] = set()
         self._new: tuple[set[str], str] | None = None
+        self._known: dict[bytes, msgspec.Struct | None] = {}
+        """What follows the id in requests that were in form; None where no turn is out of place."""
 
     def before(self, line: bytes) -> None:
         """Check a line that is about to leave; raises `BrokerproofErrs`."""
-        wrong = self._wrong(line)
+        beginning = b'{"id":%d,' % self._next
+        body = line[len(beginning) :] if line.startswith(beginning) else b""
+        if body in self._known and self._said_hello and not self._waiting:
+            known = self._known[body]
+            wrong = "" if known is None else self._out_of_turn(known)
+        else:
+            wrong = self._wrong(line, body)
         if wrong:
             shown = line[:200].decode("utf-8", "replace").rstrip("\n")
             raise BrokerproofErrs(f"{wrong} in the request {shown}")
@@ -60,8 +75,8 @@ class SelfCheck:
             used.add(name)
         self._new = None
 
-    def _wrong(self, line: bytes) -> str:
-        """Return what is wrong with a line, or nothing."""
+    def _wrong(self, line: bytes, body: bytes) -> str:
+        """Return what is wrong with a line, or nothing; `body` is what follows its id, if known."""
         if self._waiting:
             return "the last request is not answered yet (rule 41)"
         if len(line) > LINE_BYTES_MAX + 1:
@@ -74,7 +89,21 @@ class SelfCheck:
             return f"{error} (rules 36, 43, 54 and 55)"
         if request.id != self._next:
             return f"the id {request.id} where {self._next} is the next (rule 42)"
+        if body and len(body) <= KNOWN_BYTES_MAX:
+            self._remember(body, request)
         return self._out_of_turn(request)
+
+    def _remember(self, body: bytes, request: msgspec.Struct) -> None:
+        """Remember a body that is in form under any id that leads the line.
+
+        It is none that has an id of its own, which would be taken instead of the one that leads.
+        """
+        another = self._decoder.decode(b'{"id":%d,%b' % (self._next + 1, body))
+        if another.id == self._next + 1:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            kind = request.__struct_config__.tag
+            self._known[body] = request if kind in _HAVE_A_TURN else None
 
     def _out_of_turn(self, request: msgspec.Struct) -> str:
         """Return what is wrong with a request here and now, or nothing."""

@@ -42,6 +42,35 @@ def load_python_object(target: str) -> Candidate:
     arguments. Raises `CandidateUnavailable` when it cannot be found or fails, or when its result
     has no `hello` and `handle` or does not introduce itself well.
     """
+    factory = _found(target)
+    candidate = _make(target, factory)
+    _check(target, candidate)
+    return cast("Candidate", candidate)
+
+
+def starting(target: str) -> Callable[[], Candidate]:
+    """Return what makes the candidate that `target` names, one for every run, as is done above.
+
+    The factory is looked for once. What it makes is looked at when it is the first of its type:
+    making one is all that a run costs.
+    """
+    factory: Callable[[], object] | None = None
+    looked_at: set[type] = set()
+
+    def start() -> Candidate:
+        nonlocal factory
+        factory = factory or _found(target)
+        candidate = _make(target, factory)
+        if type(candidate) not in looked_at:
+            _check(target, candidate)
+            looked_at.add(type(candidate))
+        return cast("Candidate", candidate)
+
+    return start
+
+
+def _found(target: str) -> Callable[[], object]:
+    """Return the factory that `target` names."""
     place, separator, attribute = target.rpartition(":")
     if not (separator and place and attribute):
         raise CandidateUnavailable(
@@ -50,7 +79,11 @@ def load_python_object(target: str) -> Candidate:
             remedy="write package.module:factory or path/to/file.py:factory",
         )
     module = _load_file(target, Path(place)) if place.endswith(".py") else _load(target, place)
-    candidate = _make(target, _factory(target, module, attribute))
+    return _factory(target, module, attribute)
+
+
+def _check(target: str, candidate: object) -> None:
+    """See that a candidate can be asked at all, and introduces itself well."""
     for method in ("hello", "handle"):
         if not callable(getattr(candidate, method, None)):
             raise CandidateUnavailable(
@@ -58,9 +91,7 @@ def load_python_object(target: str) -> Candidate:
                 what=f"the factory returned {type(candidate).__name__} without a method {method}",
                 remedy="return an object with the methods of brokerproof.spec.candidate.Candidate",
             )
-    loaded = cast("Candidate", candidate)
-    _check_hello(target, loaded)
-    return loaded
+    _check_hello(target, cast("Candidate", candidate))
 
 
 def _load(target: str, name: str) -> ModuleType:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.charges import Fresh
-from brokerproof.checks.findings import Told, step
-from brokerproof.checks.moves import Move
-from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.searches import Search, may_go_on
+from brokerproof.checks.findings import Told
+from brokerproof.checks.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.standings import Place, Standing, Standings
 from brokerproof.spec.candidate import Candidate
 
 RUN_MAX = 60
@@ -32,10 +31,12 @@ APPROACH_MAX = 100
 class _State:
     """A contract state that was met: its moves, those tried, and where they led.
 
-    `approached` counts the steps that were made elsewhere in order to try a move here.
+    The moves are those of the standing that was met first: others with its key have the same ones,
+    or are asked to make them. `approached` counts the steps that were made elsewhere in order to
+    try a move here.
     """
 
-    moves: tuple[Move, ...]
+    standing: Standing
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
     approached: Counter[int] = field(default_factory=Counter)
 
@@ -43,20 +44,21 @@ class _State:
         """Return the numbers of the moves that are still to be tried."""
         return [
             number
-            for number in range(len(self.moves))
+            for number in range(self.standing.page.own)
             if number not in self.tried and self.approached[number] < APPROACH_MAX
         ]
 
 
 @dataclass
 class _Walk:
-    """Where the walk is: the candidate and the oracle of this run, and its steps."""
+    """Where the walk is: the candidate of this run, what is known of it, and its steps."""
 
     candidate: Candidate
-    oracle: Oracle
+    place: Place
     steps: list[Told] = field(default_factory=list)
 
 
+@collecting_rarely()
 def search_adaptively(
     found: Search,
     fresh: Fresh,
@@ -65,32 +67,50 @@ def search_adaptively(
     progress: Callable[[Search], None] = lambda _: None,
 ) -> None:
     """Walk until no pair is left that could be tried, or the budget ends."""
+    standings = Standings(found)
+    try:
+        _walk(found, standings, fresh, operations_max, interrupted, progress)
+    finally:
+        standings.add_up()
+
+
+def _walk(
+    found: Search,
+    standings: Standings,
+    fresh: Fresh,
+    operations_max: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Search], None],
+) -> None:
+    """Walk as `search_adaptively` says, over the standings that are met."""
+
+    def begin() -> _Walk:
+        candidate, oracle = fresh()
+        return _Walk(candidate, standings.start(oracle))
+
     states: dict[Hashable, _State] = {}
-    walk = _Walk(*fresh())
-    start = walk.oracle.key()
+    walk = begin()
+    start = walk.place.standing.key
     while True:
-        key = walk.oracle.key()
+        key = walk.place.standing.key
         if key not in states:
-            states[key] = _State(tuple(found.scope.moves(walk.oracle.book)))
+            states[key] = _State(walk.place.standing)
         route = _route(states, key)
         if route is None and key == start and not walk.steps:
             break
         if route is None or len(walk.steps) >= RUN_MAX:
-            walk = _Walk(*fresh())
+            walk = begin()
             continue
-        if not _make(walk, states, key, route, found):
-            walk = _Walk(*fresh())
+        if not _make(walk, states[key], route, found, standings):
+            walk = begin()
         found.pairs = sum(len(state.tried) for state in states.values())
         found.depth = max(found.depth, len(walk.steps))
-        found.stopped_by = (
-            found.stopped_by
-            or interrupted()
-            or (f"{operations_max} operations" if found.operations >= operations_max else "")
-        )
-        if found.stopped_by:
+        if found.is_to_stop(interrupted, operations_max):
             break
         progress(found)
-    found.never_offered = sum(len(state.moves) - len(state.tried) for state in states.values())
+    found.never_offered = sum(
+        state.standing.page.own - len(state.tried) for state in states.values()
+    )
     found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
@@ -115,25 +135,24 @@ def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
     return None
 
 
-def _make(
-    walk: _Walk, states: dict[Hashable, _State], key: Hashable, number: int, found: Search
-) -> bool:
-    """Make a move; return whether the run goes on."""
-    state = states[key]
+def _make(walk: _Walk, state: _State, number: int, found: Search, standings: Standings) -> bool:
+    """Make a move of a state; return whether the run goes on."""
     led = state.tried.setdefault(number, {})
-    oracle = walk.oracle.fork()
     found.operations += 1
+    if walk.place.standing.page is not state.standing.page:
+        number = walk.place.standing.page.number_of(state.standing.page.moves[number][0])
     try:
-        told, breaches = step(walk.candidate, oracle, state.moves[number])
+        told, breaches, after = standings.step(
+            walk.candidate, walk.place, number, lambda: walk.steps
+        )
     except Unfollowable:
         found.unfollowed += 1
         return False
     if told is None:
         return True
     walk.steps.append(told)
-    walk.oracle = oracle
-    found.count(oracle)
-    if not may_go_on(walk.steps, breaches, walk.candidate, found):
+    if not may_go_on(walk.steps, breaches, walk.candidate, found) or after is None:
         return False
-    led[oracle.key()] = None
+    walk.place = after
+    led[after.standing.key] = None
     return True

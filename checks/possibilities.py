@@ -16,8 +16,8 @@ column is empty in every row, no order of events and operations that the protoco
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
 
 from brokerproof.checks.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.pointwise import (
@@ -41,6 +41,9 @@ Cases: TypeAlias = frozenset[Case]
 CASES_MAX = 256
 """More possible worlds than this are not followed: the rest of the run is inconclusive."""
 
+KNOWN_MAX = 1 << 15
+"""Of so many cases it is remembered what a step makes of them, and whether a broker may move."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -48,6 +51,12 @@ class Rules:
 
     contract: Pointwise
     tolerated: frozenset[str]
+    _applied: dict[tuple[Frame, Cases, Step], tuple[Cases, list[Blame]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _moving: dict[tuple[Frame, Cases], bool] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def apply(
         self,
@@ -60,8 +69,28 @@ class Rules:
     ) -> tuple[Cases, list[Blame]]:
         """Return the cases after a step, and what was to blame where it was impossible.
 
-        The cases returned are closed under the floating steps: any of them may have followed.
+        The cases returned are closed under the floating steps: any of them may have followed. What
+        a step makes of cases is remembered: rows of a window are often alike, and so are windows.
         """
+        if floating or as_floating:
+            return self._apply(frame, cases, step, floating, as_floating=as_floating)
+        known = self._applied.get((frame, cases, step))
+        if known is None:
+            if len(self._applied) >= KNOWN_MAX:
+                self._applied.clear()
+            known = self._apply(frame, cases, step, floating, as_floating=as_floating)
+            self._applied[frame, cases, step] = known
+        return known
+
+    def _apply(
+        self,
+        frame: Frame,
+        cases: Cases,
+        step: Step,
+        floating: tuple[Step, ...],
+        *,
+        as_floating: bool,
+    ) -> tuple[Cases, list[Blame]]:
         name, arguments = step
         if len(cases) == 1 and not (floating or as_floating):
             # The common case by far: all is certain.
@@ -83,6 +112,20 @@ class Rules:
         if len(found) > CASES_MAX:
             raise TooManyCases(f"more than {CASES_MAX} possible worlds")
         return self.closed(frame, found, floating), blames
+
+    def may_move(self, frame: Frame, cases: Cases) -> bool:
+        """Whether the broker could still give somebody something in one of the cases."""
+        known = self._moving.get((frame, cases))
+        if known is None:
+            if len(self._moving) >= KNOWN_MAX:
+                self._moving.clear()
+            known = any(self._may_move_in(frame, world) for world, _, _ in cases)
+            self._moving[frame, cases] = known
+        return known
+
+    def _may_move_in(self, frame: Frame, world: World) -> bool:
+        resting, _ = self.contract.take(frame, world, "rest", ())
+        return not resting or resting[0][0] != world
 
     def closed(self, frame: Frame, cases: Cases, floating: tuple[Step, ...]) -> Cases:
         """Return the cases and those in which some floating steps happened after them."""
@@ -106,6 +149,14 @@ class Row:
 
     cases: Cases
     step: Step | None = None
+
+    def __hash__(self) -> int:
+        """Return the same as for an equal row, and find it out once: windows hand on their rows."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.cases, self.step))
+            object.__setattr__(self, "_hash", known)
+        return cast("int", known)
 
 
 @dataclass(frozen=True)
@@ -192,8 +243,13 @@ class Window:
 
     def departures(self) -> frozenset[str]:
         """Return the tolerated labels that were not kept in any case that is left."""
-        cases = [labels for row in self.rows for _, labels, _ in row.cases]
-        return frozenset.intersection(*cases) if cases else frozenset()
+        found: frozenset[str] | None = None
+        for row in self.rows:
+            for _, labels, _ in row.cases:
+                if not labels:
+                    return labels
+                found = labels if found is None else found & labels
+        return found or frozenset()
 
     @property
     def alive(self) -> bool:
@@ -203,7 +259,7 @@ class Window:
     def trimmed(self, rules: Rules, frame: Frame) -> Window:
         """Drop leading rows in which no event told later can lie."""
         first = 0
-        while first < len(self.rows) - 1 and not _may_move(rules, frame, self.rows[first].cases):
+        while first < len(self.rows) - 1 and not rules.may_move(frame, self.rows[first].cases):
             first += 1
         if not first:
             return self
@@ -219,12 +275,3 @@ def ordered(cases: Iterable[Case]) -> list[Case]:
     if len(listed) > 1:
         listed.sort(key=lambda case: (sort_key(case[0]), sorted(case[1]), sorted(case[2])))
     return listed
-
-
-def _may_move(rules: Rules, frame: Frame, cases: Cases) -> bool:
-    """Whether the broker could still give somebody something in one of the cases."""
-    for world, _, _ in cases:
-        resting, _ = rules.contract.take(frame, world, "rest", ())
-        if not resting or resting[0][0] != world:
-            return True
-    return False

@@ -9,13 +9,14 @@ sampled: what ends early says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from brokerproof.checks.breaches import Unfollowable
-from brokerproof.checks.conversation import CannotCopy, Copier
-from brokerproof.checks.findings import Told, step
+from brokerproof.checks.conversation import Copier
+from brokerproof.checks.findings import Told
 from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.searches import Search, may_go_on
+from brokerproof.checks.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.standings import Place, Standings
 from brokerproof.spec.candidate import Candidate
 
 
@@ -26,7 +27,7 @@ class Node:
     parent: Node | None
     told: Told | None
     depth: int
-    pair: tuple[Candidate, Oracle] | None
+    pair: tuple[Candidate, Place] | None
 
     def steps(self) -> tuple[Told, ...]:
         """Return the steps from the reset to here."""
@@ -39,6 +40,24 @@ class Node:
         return tuple(reversed(steps))
 
 
+@dataclass
+class _Reached:
+    """What has been reached, and how it is told from what is new."""
+
+    found: Search
+    copier: Copier
+    standings: Standings
+    seen: set[Hashable] = field(default_factory=set)
+
+    def is_new(self, candidate: Candidate, place: Place) -> bool:
+        """Whether a pair is met for the first time; it is not, from now on."""
+        pair = self.copier.fingerprint(candidate), place.standing.key
+        before = len(self.seen)
+        self.seen.add(pair)
+        return len(self.seen) > before
+
+
+@collecting_rarely()
 def search(
     found: Search,
     start: tuple[Candidate, Oracle],
@@ -49,56 +68,49 @@ def search(
 ) -> None:
     """Search a scope from a candidate just reset; stops at `operations_max` or when interrupted.
 
-    `interrupted` returns a reason to stop, or nothing.
+    `interrupted` returns a reason to stop, or nothing. Raises `CannotCopy`: what was found until
+    then is kept.
     """
-    level = [Node(None, None, 0, start)]
-    seen: set[Hashable] = {(copier.fingerprint(start[0]), start[1].key())}
-    while level:
-        following: list[Node] = []
-        for node in level:
-            try:
-                _expand(node, found, copier, seen, following)
-            except CannotCopy as error:
-                found.stopped_by = str(error)
-                found.pairs = len(seen)
-                return
-            node.pair = None
-            found.stopped_by = (
-                found.stopped_by
-                or interrupted()
-                or (f"{operations_max} operations" if found.operations >= operations_max else "")
-            )
-            if found.stopped_by:
-                found.pairs = len(seen)
-                return
-        found.pairs, found.depth = len(seen), found.depth + 1
-        progress(found)
-        level = following
-    found.complete = not found.unfollowed
+    standings = Standings(found)
+    reached = _Reached(found, copier, standings)
+    candidate, place = start[0], standings.start(start[1])
+    reached.is_new(candidate, place)
+    level = [Node(None, None, 0, (candidate, place))]
+    try:
+        while level:
+            following: list[Node] = []
+            for node in level:
+                _expand(node, reached, following)
+                node.pair = None
+                if found.is_to_stop(interrupted, operations_max):
+                    return
+            found.depth += 1
+            found.pairs = len(reached.seen)
+            progress(found)
+            level = following
+        found.complete = not found.unfollowed
+    finally:
+        found.pairs = len(reached.seen)
+        standings.add_up()
 
 
-def _expand(
-    node: Node, found: Search, copier: Copier, seen: set[Hashable], following: list[Node]
-) -> None:
+def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
     """Make every move from a pair; keep what is new, file what is broken."""
     assert node.pair is not None
-    candidate, oracle = node.pair
-    for move in found.scope.moves(oracle.book):
-        their, our = copier.fork(candidate), oracle.fork()
+    found, copier = reached.found, reached.copier
+    candidate, place = node.pair
+    for number in range(place.standing.page.own):
+        their = copier.fork(candidate)
         found.operations += 1
         try:
-            told, breaches = step(their, our, move)
+            told, breaches, after = reached.standings.step(their, place, number, node.steps)
         except Unfollowable:
             found.unfollowed += 1
             continue
-        found.count(our)
         if told is None:
             continue
-        child = Node(node, told, node.depth + 1, (their, our))
-        if not breaches or may_go_on(child.steps(), breaches, their, found):
-            key = (copier.fingerprint(their), our.key())
-            if key not in seen:
-                seen.add(key)
-                following.append(child)
+        goes_on = not breaches or may_go_on((*node.steps(), told), breaches, their, found)
+        if goes_on and after is not None and reached.is_new(their, after):
+            following.append(Node(node, told, node.depth + 1, (their, after)))
         if found.stopped_by:
             return

@@ -9,14 +9,15 @@ shows whether the candidate is deterministic at all. One that is not is left to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.charges import Fresh
-from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.findings import Told, step
-from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.searches import Search, may_go_on
+from brokerproof.checks.conversation import first_difference
+from brokerproof.checks.findings import Told
+from brokerproof.checks.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.standings import Place, Standings
+from brokerproof.spec.candidate import Candidate
 
 LENGTH_MAX = 64
 """A scope whose every sequence has ended by itself before this length has been searched whole."""
@@ -26,15 +27,15 @@ class Nondeterministic(Exception):
     """The same operations were answered differently; the message is one line."""
 
 
-@dataclass
-class _Prefix:
-    """A sequence that was played: its last step, the oracle after it, and what continues it."""
+@dataclass(slots=True)
+class _Sequence:
+    """A sequence that was played: its steps, and where the run stands after it."""
 
-    told: Told | None
-    oracle: Oracle
-    longer: list[_Prefix] = field(default_factory=list)
+    steps: tuple[Told, ...]
+    place: Place
 
 
+@collecting_rarely()
 def search_sequences(
     found: Search,
     fresh: Fresh,
@@ -47,50 +48,54 @@ def search_sequences(
     `depth` of what was found is the length up to which all were played. Raises
     `Nondeterministic`, and `CannotStart` where a reset fails.
     """
-    root = _Prefix(None, fresh()[1])
-    ends = [[root]]
-    while ends and len(ends[0]) <= LENGTH_MAX:
-        following: list[list[_Prefix]] = []
-        for path in ends:
-            following += _continued(path, found, fresh)
-            found.stopped_by = (
-                found.stopped_by
-                or interrupted()
-                or (f"{operations_max} operations" if found.operations >= operations_max else "")
-            )
-            if found.stopped_by:
-                return
-        found.depth += 1
-        found.pairs += len(following)
-        progress(found)
-        ends = following
-    found.complete = not found.unfollowed and not ends
+    standings = Standings(found)
+    ends = [_Sequence((), standings.start(fresh()[1]))]
+    try:
+        while ends and len(ends[0].steps) < LENGTH_MAX:
+            following: list[_Sequence] = []
+            for sequence in ends:
+                following += _continued(sequence, found, fresh, standings)
+                if found.is_to_stop(interrupted, operations_max):
+                    return
+            found.depth += 1
+            found.pairs += len(following)
+            progress(found)
+            ends = following
+        found.complete = not found.unfollowed and not ends
+    finally:
+        standings.add_up()
 
 
-def _continued(path: list[_Prefix], found: Search, fresh: Fresh) -> Iterator[list[_Prefix]]:
+def _continued(
+    sequence: _Sequence, found: Search, fresh: Fresh, standings: Standings
+) -> Iterator[_Sequence]:
     """Play each continuation of a sequence by one move; yield those that can be continued."""
-    last = path[-1]
-    steps = tuple(prefix.told for prefix in path if prefix.told is not None)
-    for move in list(found.scope.moves(last.oracle.book)):
+    steps, place = sequence.steps, sequence.place
+    for number in range(place.standing.page.own):
         candidate, _ = fresh()
-        oracle = last.oracle.fork()
-        for number, earlier in enumerate(steps, start=1):
-            found.operations += 1
-            answer = ask(candidate, earlier.operation)
-            if isinstance(answer, Misbehaviour) or answer != earlier.answer:
-                raise Nondeterministic(
-                    f"step {number} of the same {len(steps)} operations was answered differently"
-                )
+        _play_again(candidate, steps, found)
         try:
-            told, breaches = step(candidate, oracle, move)
+            told, breaches, after = standings.step(candidate, place, number, lambda: steps)
         except Unfollowable:
             found.unfollowed += 1
             continue
         found.operations += 1
         if told is None:
             continue
-        found.count(oracle)
-        if may_go_on((*steps, told), breaches, candidate, found):
-            yield [*path, _Prefix(told, oracle)]
+        longer = (*steps, told)
+        if may_go_on(longer, breaches, candidate, found) and after is not None:
+            yield _Sequence(longer, after)
         if found.stopped_by:
             return
+
+
+def _play_again(candidate: Candidate, steps: tuple[Told, ...], found: Search) -> None:
+    """Play the steps of a sequence; raises `Nondeterministic` where another answer comes."""
+    different = first_difference(candidate, steps)
+    if different is None:
+        found.operations += len(steps)
+        return
+    found.operations += different + 1
+    raise Nondeterministic(
+        f"step {different + 1} of the same {len(steps)} operations was answered differently"
+    )

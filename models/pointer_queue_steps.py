@@ -13,9 +13,9 @@ one after the other, so a path in the short queue is one in the long queue, and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.paths import Seen, Taken, path
@@ -135,7 +135,29 @@ def explained(
     """
     if before == after and not _concerns(happened, before):
         return ()
-    return answer(shortened(question(before, after, happened)))
+    asked = before, after, happened.arrival, happened.settled, _is_done_by(happened.operation)
+    known = _KNOWN.get(asked, _UNKNOWN)
+    if known is _UNKNOWN:
+        if len(_KNOWN) >= KNOWN_MAX:
+            _KNOWN.clear()
+        known = _KNOWN[asked] = answer(shortened(question(before, after, happened)))
+    return cast("tuple[str, ...] | None", known)
+
+
+KNOWN_MAX = 1 << 16
+"""So many steps are remembered with what explains them; a search meets few, but those often."""
+
+_KNOWN: dict[Hashable, object] = {}
+_UNKNOWN = object()
+
+
+def _is_done_by(operation: Operation) -> tuple[type[Operation], str]:
+    """Return all that matters of an operation besides the message that it is about."""
+    match operation:
+        case Consume(consumer=name) | Cancel(consumer=name) | CloseChannel(channel=name):
+            return type(operation), name
+        case _:
+            return type(operation), ""
 
 
 def question(before: PointerQueueView, after: PointerQueueView, happened: Happening) -> Question:

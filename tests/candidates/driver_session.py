@@ -64,9 +64,13 @@ def recorded(*command: str) -> list[str]:
     lines: list[bytes] = []
 
     class Recording(DriverProcess):
-        def exchange(self, line: bytes, within_s: float) -> bytes:
-            answer = super().exchange(line, within_s)
-            lines.extend((line.removesuffix(b"\n"), answer))
+        def send(self, line: bytes, within_s: float) -> float:
+            lines.append(line.removesuffix(b"\n"))
+            return super().send(line, within_s)
+
+        def receive(self, end: float) -> bytes:
+            answer = super().receive(end)
+            lines.append(answer)
             return answer
 
     candidate = DriverCandidate(f"exec:{shlex.join(command)}", process_of=Recording)

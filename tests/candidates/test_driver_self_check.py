@@ -210,3 +210,42 @@ def test_what_is_wrong_is_shown_with_the_request() -> None:
         sent(GET | {"queue": ""})
     assert '{"id": 1, "op": "get", "channel": "ch0", "queue": ""' in str(raised.value)
     assert not isinstance(raised.value, Exception)
+
+
+# What is remembered of requests.
+
+RESET_BODY = b'"op":"reset"}\n'
+PUBLISH_BODY = (
+    b'"op":"publish","queue":"q0","message":{"id":"m0","priority":4,"size":1,"persistent":false,'
+    b'"properties":{}},"not_before_s":null,"expires_s":null}\n'
+)
+
+
+def test_a_request_that_is_known_is_still_held_against_its_turn() -> None:
+    check = SelfCheck()
+    check.before(b'{"id":0,"op":"hello","protocol":1}\n')
+    check.after()
+    check.before(b'{"id":1,' + RESET_BODY)
+    check.after()
+    check.before(b'{"id":2,' + PUBLISH_BODY)
+    check.after()
+    with pytest.raises(BrokerproofErrs, match=r"second time since the last reset \(rule 16\)"):
+        check.before(b'{"id":3,' + PUBLISH_BODY)
+    check.before(b'{"id":3,' + RESET_BODY)
+    with pytest.raises(BrokerproofErrs, match="rule 41"):
+        check.before(b'{"id":4,' + RESET_BODY)
+    check.after()
+    check.before(b'{"id":4,' + PUBLISH_BODY)
+    check.after()
+    with pytest.raises(BrokerproofErrs, match="rule 42"):
+        check.before(b'{"id":9,' + RESET_BODY)
+
+
+def test_a_request_with_an_id_of_its_own_is_not_remembered() -> None:
+    check = SelfCheck()
+    check.before(b'{"id":0,"op":"hello","protocol":1}\n')
+    check.after()
+    check.before(b'{"id":7,"op":"reset","id":1}\n')
+    check.after()
+    with pytest.raises(BrokerproofErrs, match=r"the id 1 where 2 is the next \(rule 42\)"):
+        check.before(b'{"id":2,"op":"reset","id":1}\n')

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.candidates.python_object import load_python_object
+from brokerproof.candidates.python_object import load_python_object, starting
 from brokerproof.candidates.unavailable import REASON_CHARACTERS_MAX, CandidateUnavailable
 from brokerproof.spec.answers import OK
 from brokerproof.spec.operations import Reset
@@ -147,3 +147,27 @@ def test_a_hello_that_is_not_well_formed_is_refused(
 ) -> None:
     text = GOOD.replace('Hello(name="box", version="1", capabilities=Capabilities())', returned)
     assert told in refusal(f"{write(tmp_path, text)}:Box")
+
+
+def test_a_candidate_for_each_run_is_made_by_a_factory_that_is_looked_for_once(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, GOOD)
+    start = starting(f"{path}:Box")
+    first = start()
+    write(tmp_path, "raise RuntimeError('changed in the midst of a gate')")
+    second = start()
+    assert first is not second
+    assert type(first) is type(second)
+
+
+def test_what_a_factory_makes_is_looked_at_when_it_is_something_else(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        f"{GOOD}\nmade = []\n\n\ndef make():\n    made.append(0)\n"
+        "    return Box() if len(made) < 3 else object()\n",
+    )
+    start = starting(f"{path}:make")
+    assert type(start()) is type(start())
+    with pytest.raises(CandidateUnavailable, match="returned object without a method hello"):
+        start()

@@ -123,5 +123,5 @@ def test_a_whole_contract_that_forgets_something_of_the_core_is_found_out(
 ) -> None:
     deaf = Rules(Pointwise(trace(Deaf), Entry), TOLERATED)
     monkeypatch.setattr(oracle_module, "whole", lambda: deaf)
-    found, _ = differences(conversations(SOUND["reference"], 20), CLAIMS)
+    found, _ = differences(conversations(SOUND["reference"], 60), CLAIMS)
     assert any("redelivered-flag" in each for each in found)
