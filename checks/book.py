@@ -17,6 +17,7 @@ from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import Fifo, LastValue, Message, Order, Sorted, level_of
 from brokerproof.spec.operations import (
     Acknowledge,
+    Cancel,
     CloseChannel,
     Consume,
     Declare,
@@ -91,6 +92,8 @@ class Book:
     down: bool = False
     dropped: int = 0
     """How many parked publishes went with their queue: their names are used too (rule 16)."""
+    perhaps_left: frozenset[str] = frozenset()
+    """Consumers that may have left, since what would have let them leave had no certain outcome."""
 
     @classmethod
     def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Book, World]:
@@ -399,7 +402,20 @@ class Book:
             case _:
                 gone = frozenset()
         held = {k: v for k, v in self.held.items() if k not in gone}
-        return self.changed(held=held, doubtful=self.doubtful | gone)
+        leaving = frozenset(
+            name
+            for name in self.active
+            if (isinstance(operation, Cancel) and name == operation.consumer)
+            or (
+                isinstance(operation, CloseChannel)
+                and self.consumers[name].channel == operation.channel
+            )
+        )
+        return self.changed(
+            held=held,
+            doubtful=self.doubtful | gone,
+            perhaps_left=self.perhaps_left | leaving,
+        )
 
     def without_consumer(self, consumer: str) -> Book:
         """Return the book in which a consumer has left; its name stays known."""

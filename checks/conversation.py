@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from brokerproof.candidates.driver import DriverCandidate, DriverFault
+from brokerproof.candidates.driver import DriverCandidate, DriverFault, Played
 from brokerproof.checks import watchdog
-from brokerproof.spec.answers import Accepted, Answer, ConsumerClosed, Delivered, QueueDeleted
+from brokerproof.spec.answers import (
+    Accepted,
+    Answer,
+    ConsumerClosed,
+    Delivered,
+    Error,
+    QueueDeleted,
+)
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
 from brokerproof.spec.operations import Operation, Reset, name_of
 
@@ -46,15 +53,75 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
     except watchdog.Hangs as hangs:
         return Misbehaviour(str(hangs), hangs=True)
     # A candidate may raise anything, and may even try to end the process: all of it is a finding.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
-        text = str(error).splitlines()[0][:200] if str(error) else ""
-        return Misbehaviour(f"{name_of(operation)} raised {type(error).__name__}: {text}")
+    except (Exception, SystemExit) as raised:  # noqa: BLE001
+        text = str(raised).splitlines()[0][:200] if str(raised) else ""
+        return Misbehaviour(f"{name_of(operation)} raised {type(raised).__name__}: {text}")
     if not isinstance(answer, Answer):
         return Misbehaviour(f"{name_of(operation)} returned {type(answer).__name__}, not an Answer")
-    for event in answer.events:
-        if not isinstance(event, Delivered | ConsumerClosed | QueueDeleted | Accepted):
+    events, error = cast("tuple[object, object]", (answer.events, answer.error))
+    if not isinstance(events, tuple):
+        return Misbehaviour(f"{name_of(operation)} told {type(events).__name__}, not a tuple")
+    if error is not None and not isinstance(error, Error):
+        return Misbehaviour(f"{name_of(operation)} failed with {type(error).__name__}, no Error")
+    for event in events:
+        if not isinstance(event, _EVENTS):
             return Misbehaviour(f"{name_of(operation)} told {type(event).__name__}, not an event")
+    if events or error is not None or answer.parked is not False:
+        what = _malformed(answer)
+        if what:
+            return Misbehaviour(f"{name_of(operation)} was answered with {what}")
     return answer
+
+
+_EVENTS = (Delivered, ConsumerClosed, QueueDeleted, Accepted)
+
+_FIELDS: dict[type, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
+    Delivered: (
+        ("delivery", str),
+        ("consumer", (str, type(None))),
+        ("queue", str),
+        ("message", str),
+        ("redelivered", bool),
+    ),
+    ConsumerClosed: (("consumer", str),),
+    QueueDeleted: (("queue", str),),
+    Accepted: (("message", str),),
+    Error: (("code", str), ("message", str)),
+    Answer: (("parked", bool),),
+}
+"""What a struct does not check when it is made in Python; a driver's is checked as it is read."""
+
+
+def _malformed(answer: Answer) -> str:
+    """Return which field of an answer is of another type than it has to be, or nothing."""
+    parts = (answer, *answer.events)
+    for part in parts if answer.error is None else (*parts, answer.error):
+        for field, kind in _FIELDS.get(type(part), ()):
+            value = getattr(part, field)
+            if not isinstance(value, kind):
+                return (
+                    f"{type(part).__name__} whose field `{field}` is of type {type(value).__name__}"
+                )
+    return ""
+
+
+def first_difference(candidate: Candidate, played: Sequence[Played]) -> int | None:
+    """Ask again what was asked before; return which of it is answered otherwise, if any is.
+
+    What was answered before was in form, so what is equal to it need not be looked at again.
+    """
+    if isinstance(candidate, DriverCandidate):
+        return candidate.first_difference(played)
+    handle = candidate.handle
+    for number, each in enumerate(played):
+        try:
+            with watchdog.asking(each.operation):
+                answer = handle(each.operation)
+        except (watchdog.Hangs, Exception, SystemExit):  # noqa: BLE001 (it raised nothing before)
+            return number
+        if type(answer) is not Answer or answer != each.answer:
+            return number
+    return None
 
 
 class CannotStart(Exception):

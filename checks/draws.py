@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.moves import Move, Settle, SettlementName
+from brokerproof.checks.nonsense import nonsense
 from brokerproof.checks.scopes import Kind, Payload
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Credit, Fifo, LastValue, Message, Order, Priority, Sorted
+from brokerproof.spec.messages import Credit, Fifo, LastValue, Order, Priority, Sorted
 from brokerproof.spec.operations import (
     Advance,
     Cancel,
@@ -29,7 +30,6 @@ from brokerproof.spec.operations import (
     Flush,
     Get,
     GetMode,
-    Publish,
     Purge,
     Restart,
     SetCredit,
@@ -204,11 +204,7 @@ class Chooser:
             case "delete" if len(book.queues) > 1:
                 return Delete(queue=queue)
             case "nonsense":
-                wrong: tuple[Move, ...] = (
-                    Publish(queue=queue, message=Message(id="nobody's", priority=10)),
-                    Publish(queue="nowhere", message=Message(id="nobody's")),
-                    Cancel(consumer="nobody"),
-                )
+                wrong = list(nonsense(book))
                 return wrong[how % len(wrong)]
             case _:
                 return None

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from brokerproof.checks.adaptive import search_adaptively
 from brokerproof.checks.charges import charged
-from brokerproof.checks.conversation import Copier, copier_of
+from brokerproof.checks.conversation import CannotCopy, Copier, copier_of
 from brokerproof.checks.counterexamples import Certificate, counterexample_of
 from brokerproof.checks.gate_run import GateRun, Stage
 from brokerproof.checks.product import search
 from brokerproof.checks.scope_catalogue import scopes_for
+from brokerproof.checks.scopes import Scope
 from brokerproof.checks.searches import HANGS, Search
 from brokerproof.checks.sequences import Nondeterministic, search_sequences
 
@@ -24,19 +25,36 @@ OUTSIDE_PART = 10
 def run_exhaustive(run: GateRun) -> None:
     """Search every scope."""
     copier = copier_of(run.subject.fresh()[0]) if run.subject.in_process else "it is not ours"
-    for scope in scopes_for(run.subject.hello.capabilities):
+    claims, ours = run.subject.hello.capabilities, run.subject.in_process
+    for scope in scopes_for(claims, in_process=ours):
         if run.clock.reason():
             return
-        found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
-        try:
-            _search(run, found, copier)
-        except Nondeterministic as error:
-            run.report.stages.append(Stage("sequences", f"left: {error}", False, found.operations))
-            run.grade = "adaptive"
-            found = Search(scope, run.grade)
-            _search(run, found, copier)
-        finally:
-            _close(run, found)
+        if scope.crashes and run.subject.crashable is not None:
+            continue  # each crash takes seconds there, and has a stage of its own
+        tried, copier = copier, _search_in_its_grade(run, scope, copier)
+        if copier is not tried and not run.clock.reason():
+            copier = _search_in_its_grade(run, scope, copier)
+
+
+def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> Copier | str:
+    """Search a scope in the grade that the candidate allows, as far as is known by now.
+
+    Returns how it is copied from now on. What was found until a copy failed is kept, and the scope
+    is to be searched once more, without copies.
+    """
+    found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
+    try:
+        _search(run, found, copier)
+    except CannotCopy as error:
+        found.stopped_by = copier = str(error)
+    except Nondeterministic as error:
+        run.report.stages.append(Stage("sequences", f"left: {error}", False, found.operations))
+        run.grade = "adaptive"
+        found = Search(scope, run.grade)
+        _search(run, found, copier)
+    finally:
+        _close(run, found)
+    return copier
 
 
 def _search(run: GateRun, found: Search, copier: Copier | str) -> None:

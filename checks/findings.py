@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.contracts import TOLERATED
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.moves import Move, Settle, operation_of
 from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.step_conformance import REQUIREMENT, Departure
+from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.operations import Operation
@@ -50,26 +51,35 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
         return None, []
     answer = ask(candidate, operation)
     if isinstance(answer, Misbehaviour):
-        instead = Answer(error=Error("internal", answer.what))
-        return Told(move, operation, instead), [Breach("protocol", answer.what, hangs=answer.hangs)]
+        told, breach = instead_of(answer, move, operation)
+        return told, [breach]
     breaches = oracle.observe(operation, answer)
     told = Told(move, operation, answer)
     if oracle.watch is not None and all(map(goes_on, breaches)):
-        breaches += _looked_inside(candidate, oracle, told)
+        seen, moved = looked_inside(candidate, oracle.watch, told, oracle.book)
+        oracle.exercised[REQUIREMENT] += moved
+        breaches += seen
     return told, breaches
 
 
-def _looked_inside(candidate: Candidate, oracle: Oracle, told: Told) -> list[Breach]:
-    """Return the breach, if any, that a look at the candidate's queues shows."""
-    assert oracle.watch is not None
+def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Told, Breach]:
+    """Return the step that was answered with what no answer may be, and the breach that it is."""
+    instead = Answer(error=Error("internal", answer.what))
+    return Told(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
+
+
+def looked_inside(
+    candidate: Candidate, watch: Watch, told: Told, book: Book
+) -> tuple[list[Breach], bool]:
+    """Look at the candidate's queues; return the breach, if any, and whether anything has moved."""
     settles = isinstance(told.move, Settle) and not told.move.again
     settled = told.move.message if isinstance(told.move, Settle) and settles else ""
     try:
-        moved = oracle.watch.look(candidate, told.operation, told.answer, settled, oracle.book)
+        moved = watch.look(candidate, told.operation, told.answer, settled, book)
     except Departure as departure:
-        return [Breach(REQUIREMENT, str(departure), expected=departure.expected)]
-    oracle.exercised[REQUIREMENT] += moved
-    return []
+        seen, hangs = str(departure), departure.hangs
+        return [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)], False
+    return [], moved
 
 
 def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
@@ -92,4 +102,5 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
 
 def goes_on(breach: Breach) -> bool:
     """Whether the oracle can follow the broker beyond the breach."""
-    return breach.requirement in TOLERATED or breach.requirement == REQUIREMENT
+    tolerated = breach.requirement in TOLERATED or breach.requirement == REQUIREMENT
+    return tolerated and not breach.hangs

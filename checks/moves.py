@@ -30,12 +30,16 @@ from brokerproof.spec.operations import (
     Purge,
     Reject,
     Release,
+    Reset,
     Restart,
     SetCredit,
     name_of,
 )
 
 SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
+
+NOBODYS = "nobody's"
+"""A message that is never published, and a delivery that never was."""
 
 _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
     "acknowledge": Acknowledge,
@@ -47,8 +51,9 @@ _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="settle"):
     """Settle the delivery through which a message is held; nothing happens if nobody holds it.
 
-    With `again` it is the message's last delivery that is settled already, once more: that must
-    have no effect (driver protocol 1, rule 13).
+    With `again` it is the message's last delivery that is settled already, once more, and of
+    `NOBODYS` it is a delivery that never was: neither may have an effect (driver protocol 1,
+    rule 13).
     """
 
     how: SettlementName
@@ -72,6 +77,7 @@ Move: TypeAlias = (
     | Drain
     | Flush
     | Advance
+    | Reset
 )
 
 
@@ -87,6 +93,8 @@ def operation_of(move: Move, book: Book) -> Operation | None:
     """Return the operation that a move is now; None for settling what nobody holds."""
     if not isinstance(move, Settle):
         return move
+    if move.message == NOBODYS:
+        return _SETTLEMENTS[move.how](delivery=NOBODYS)
     delivery = book.settled.get(move.message) if move.again else book.delivery_of(move.message)
     return None if delivery is None else _SETTLEMENTS[move.how](delivery=delivery)
 
@@ -94,6 +102,8 @@ def operation_of(move: Move, book: Book) -> Operation | None:
 def text_of(move: Move) -> str:
     """Return a move in a few words, as counterexamples print it."""
     match move:
+        case Settle(how=how, message=message) if message == NOBODYS:
+            return f"{how} a delivery that never was"
         case Settle(how=how, message=message, again=again):
             return f"{how} {message}" + (" again, by its old delivery" if again else "")
         case Declare(queue=queue, order=order):

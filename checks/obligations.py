@@ -56,20 +56,21 @@ def must_succeed(operation: Operation, book: Book) -> bool:
         case Acknowledge() | Release() | Reject():
             return operation.delivery in book.held
         case Cancel(consumer=consumer):
-            return consumer in book.active and not book.consumers[consumer].auto_close
+            return _is_there(consumer, book)
         case Purge(queue=queue):
             return queue in book.queues and claims.purge
         case Delete(queue=queue):
             return queue in book.queues and claims.delete
         case Flush(consumer=consumer):
-            there = consumer in book.active and not book.consumers[consumer].auto_close
-            return claims.flush and there
+            return claims.flush and _is_there(consumer, book)
         case Advance(seconds=seconds):
             return claims.clock and seconds >= 0
         case Crash():
             return claims.durable and not book.down
         case Restart():
             return claims.durable and book.down
+        case Reset():
+            return True
         case CloseChannel() | Drain():
             return not book.down
         case _:
@@ -101,7 +102,11 @@ def must_be_refused(operation: Operation, book: Book) -> str:
             return "" if book.consumers[consumer].auto_close else "the name is in use"
         case Consume(credit=credit) if min(credit.messages or 0, credit.bytes or 0) < 0:
             return "a window is not negative"
-        case Cancel(consumer=consumer) | Flush(consumer=consumer) if consumer not in book.consumers:
+        case (
+            Cancel(consumer=str(consumer))
+            | Flush(consumer=str(consumer))
+            | SetCredit(consumer=str(consumer))
+        ) if consumer not in book.consumers:
             return "there is no such consumer"
         case SetCredit(messages=messages, bytes=size) if min(messages or 0, size or 0) < 0:
             return "a window is not negative"
@@ -151,9 +156,13 @@ def _changes_what_is_claimed(operation: SetCredit, book: Book) -> bool:
     if operation.channel is not None:
         wanted = (wanted - {"change"}) | {"channel"}
         return wanted <= {*book.claims.credit} and operation.channel in book.channels
-    consumer = operation.consumer or ""
-    there = consumer in book.active and not book.consumers[consumer].auto_close
-    return there and wanted <= {*book.claims.credit}
+    return _is_there(operation.consumer or "", book) and wanted <= {*book.claims.credit}
+
+
+def _is_there(consumer: str, book: Book) -> bool:
+    """Whether a consumer has certainly not left; one that closes itself may have (rule 39)."""
+    known = consumer in book.active and consumer not in book.perhaps_left
+    return known and not book.consumers[consumer].auto_close
 
 
 def _declares_what_is_claimed(declare: Declare, claims: Capabilities) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.possibilities import Step
+from brokerproof.spec.answers import Answer, Delivered, Event
 from brokerproof.spec.operations import (
     Acknowledge,
     Advance,
@@ -18,6 +19,7 @@ from brokerproof.spec.operations import (
     Crash,
     Delete,
     Flush,
+    Get,
     Operation,
     Publish,
     Purge,
@@ -113,3 +115,44 @@ def _returning(channel: str, book: Book) -> tuple[Step, ...]:
         return ()
     held = (held.entry for held in book.held.values() if held.channel == channel)
     return tuple(("release", (entry,)) for entry in held)
+
+
+def own_crash(operation: Operation, answer: Answer, book: Book) -> Crash:
+    """Return the crash that an answer of `crashed` tells of (driver protocol 1, rules 15 and 29).
+
+    The operation happened before it or not at all; what comes next is a restart. Raises
+    `Unfollowable` where nothing is left to be judged, or where what the broker handed out at the
+    last moment may have got lost on its way to us, as a consumer's deliveries may.
+    """
+    if not book.claims.durable:
+        raise Unfollowable("the broker went down by itself, and comes back only by a reset")
+    certain = isinstance(operation, Publish | Acknowledge | Release | Reject | Purge)
+    if not certain or answer.events or book.active:
+        raise Unfollowable("the broker went down by itself, and may have handed something out")
+    return Crash()
+
+
+def events_around(
+    operation: Operation, answer: Answer, book: Book, *, in_order: bool
+) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """Return the events that happened before the operation for certain, and the others.
+
+    Only a get's own delivery says where in the list its operation took effect, and only where the
+    list is told `in_order`. It is left out here: the operation itself tells it. What a crash tells
+    was before it, and so is what a closing channel is to return in order.
+    """
+    if isinstance(operation, Get):
+        for index, event in enumerate(answer.events):
+            if isinstance(event, Delivered) and event.consumer is None:
+                before, after = answer.events[:index], answer.events[index + 1 :]
+                return (before, after) if in_order else ((), (*before, *after))
+    if isinstance(operation, Crash | Flush):
+        return answer.events, ()
+    if isinstance(operation, CloseChannel) and returns_in_order(book):
+        last = 0
+        for number, event in enumerate(answer.events, start=1):
+            if isinstance(event, Delivered) and event.consumer in book.consumers:
+                taker = book.consumers[event.consumer]
+                last = number if taker.channel == operation.channel else last
+        return answer.events[:last], answer.events[last:]
+    return (), answer.events

@@ -19,13 +19,14 @@ from brokerproof.checks.book import MODES, Book, Held
 from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
 from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
-from brokerproof.checks.operation_steps import MAY_FLOAT, returns_in_order, steps_of
-from brokerproof.checks.possibilities import Failure, Row, Rules, Step, Window, ordered
+from brokerproof.checks.operation_steps import MAY_FLOAT, events_around, own_crash, steps_of
+from brokerproof.checks.possibilities import Cases, Failure, Row, Rules, Step, Window, ordered
+from brokerproof.checks.resets import begin_anew
 from brokerproof.checks.resting import come_to_rest
 from brokerproof.checks.step_conformance import Watch
 from brokerproof.checks.streams import Streams
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
-from brokerproof.models.language.pointwise import TooManyCases, World
+from brokerproof.models.language.pointwise import TooManyCases
 from brokerproof.spec.answers import (
     Accepted,
     Answer,
@@ -45,7 +46,6 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
-    Flush,
     Get,
     Operation,
     Publish,
@@ -130,7 +130,7 @@ class Oracle:
         """
         try:
             return self._observe(operation, answer)
-        except _Broken as broken:
+        except Broken as broken:
             return [broken.breach]
         except TooManyCases as error:
             raise Unfollowable(str(error)) from error
@@ -148,7 +148,8 @@ class Oracle:
         if must_succeed(operation, self.book):
             self.outcomes[name_of(operation), answer.ok] += 1
             self.exercised["does-what-it-claims"] += answer.ok
-        before, after = self._split(operation, answer)
+        in_order = self.streams is None
+        before, after = events_around(operation, answer, self.book, in_order=in_order)
         for event in before:
             self._event(event)
         if answer.error is None:
@@ -160,44 +161,18 @@ class Oracle:
         for event in after:
             self._event(event)
         if answer.error is not None and answer.error.code == "crashed":
-            raise Unfollowable("the broker went down by itself; it may refuse everything now")
+            self._done(own_crash(operation, answer, self.book), Answer())
         if isinstance(operation, CloseChannel) and answer.error is None:
             # What its answer told was delivered before the closing, and released by it.
             self.book = self.book.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
-            return come_to_rest(self)
+            return self._rest()
         if isinstance(operation, Cancel | CloseChannel) and answer.ok:
             self._tells_all_before(operation)
-        if self.streams is None:
-            self.window = self.window.trimmed(self.rules, self.book.frame)
+        self._trim()
         return []
 
     # What an operation does.
-
-    def _split(
-        self, operation: Operation, answer: Answer
-    ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
-        """Return the events that happened before the operation for certain, and the others.
-
-        Only a get's own delivery says where in the list its operation took effect, and only where
-        the order of the list is promised. It is left out here: the operation itself tells it. What
-        a crash tells was before it, and so is what a closing channel is to return in order.
-        """
-        if isinstance(operation, Get):
-            for index, event in enumerate(answer.events):
-                if isinstance(event, Delivered) and event.consumer is None:
-                    before, after = answer.events[:index], answer.events[index + 1 :]
-                    return (before, after) if self.streams is None else ((), (*before, *after))
-        if isinstance(operation, Crash | Flush):
-            return answer.events, ()
-        if isinstance(operation, CloseChannel) and returns_in_order(self.book):
-            last = 0
-            for number, event in enumerate(answer.events, start=1):
-                if isinstance(event, Delivered) and event.consumer in self.book.consumers:
-                    taker = self.book.consumers[event.consumer]
-                    last = number if taker.channel == operation.channel else last
-            return answer.events[:last], answer.events[last:]
-        return (), answer.events
 
     def _done(self, operation: Operation, answer: Answer) -> None:
         match operation:
@@ -214,7 +189,7 @@ class Oracle:
             case Restart():
                 self.book = self.book.changed(down=False)
             case Reset():
-                raise Unfollowable("what was before a reset is over")
+                self._begin_anew()
             case Drain():
                 pass
             case _:
@@ -247,10 +222,7 @@ class Oracle:
         if len(steps) > 1:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         for step in steps:
-            if self.streams is None:
-                self.window = self.window.maybe(self.rules, self.book.frame, step)
-            else:
-                self.streams = self.streams.with_maybe(step)
+            self._float(step)
         self.book = self.book.with_doubts_about(operation)
         if published is not None and published in self.book.messages:
             self.unplaced = (*self.unplaced, published)
@@ -375,7 +347,23 @@ class Oracle:
             self._break("protocol", f"a delivery id of {len(event.delivery)} characters")
         self.book = self.book.with_delivery(event.delivery, held)
 
-    # The window.
+    # The window. Nothing above this line looks at it: `scripts.py` relies on that.
+
+    def _trim(self) -> None:
+        if self.streams is None:
+            self.window = self.window.trimmed(self.rules, self.book.frame)
+
+    def _rest(self) -> list[Breach]:
+        return come_to_rest(self)
+
+    def _begin_anew(self) -> None:
+        begin_anew(self)
+
+    def _float(self, step: Step) -> None:
+        if self.streams is None:
+            self.window = self.window.maybe(self.rules, self.book.frame, step)
+        else:
+            self.streams = self.streams.with_maybe(step)
 
     def _nothing_earlier(self, event: Delivered) -> None:
         """Forget the rows before the last: a get's own delivery precedes all told after it."""
@@ -392,6 +380,9 @@ class Oracle:
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
         if step[0] not in self.rules.contract.actions:
             raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
+        self._take(step, event)
+
+    def _take(self, step: Step, event: Delivered | None) -> None:
         if self.streams is not None:
             self.streams = self.streams.with_operation(step)
             return
@@ -446,13 +437,11 @@ class Oracle:
         """Let every case have the element that the book has got."""
         contract = self.rules.contract
 
-        def grown(world: World) -> World:
-            return contract.grown(world, family)
-
-        rows = tuple(
-            Row(frozenset((grown(w), labels, taken) for w, labels, taken in row.cases), row.step)
-            for row in self.window.rows
-        )
+        # Rows are often alike, and are many where a broker is slow to tell.
+        grown: dict[Cases, Cases] = {}
+        for cases in {row.cases for row in self.window.rows}:
+            grown[cases] = frozenset((contract.grown(w, family), ls, ts) for w, ls, ts in cases)
+        rows = tuple(Row(grown[row.cases], row.step) for row in self.window.rows)
         self.book = book
         self.window = Window(rows, self.window.floating, self.window.floors)
 
@@ -461,7 +450,8 @@ class Oracle:
     def count(self, step: Step) -> None:
         """Count the situations that a step exercises, in the latest case there is."""
         for row in reversed(self.window.rows):
-            for world, _, _ in ordered(row.cases)[:1]:
+            if row.cases:
+                world, _, _ = ordered(row.cases)[0]
                 contract, exercised = self.rules.contract, self.exercised
                 for label in contract.exercised(self.book.frame, world, step[0], step[1]):
                     exercised[label] += 1
@@ -476,7 +466,7 @@ class Oracle:
         own = () if event is None or event.message in overdue else (event.message,)
         moment = Moment(self.book, self.window, failure.step)
         witnesses = (*overdue, *own)
-        raise _Broken(
+        raise Broken(
             Breach(labels[0], failure.step[0], witnesses, overdue, tuple(labels[1:]), moment=moment)
         )
 
@@ -484,10 +474,12 @@ class Oracle:
         return tuple(self.book.name_of_entry(entry) for entry in sorted(entries))
 
     def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
-        raise _Broken(Breach(requirement, reason, expected=expected))
+        raise Broken(Breach(requirement, reason, expected=expected))
 
 
-class _Broken(Exception):
+class Broken(Exception):
+    """What ends a run; `observe` returns its breach."""
+
     def __init__(self, breach: Breach) -> None:
         super().__init__(breach.requirement)
         self.breach = breach

@@ -1,13 +1,15 @@
 """The scopes of the exhaustive stage: which small worlds are searched for which claims.
 
 Owns the choice; what can happen in a scope is in `scopes`. Each scope is about one thing, since
-what is possible grows with everything that may happen beside it.
+what is possible grows with everything that may happen beside it. Those about consumers and their
+windows are in `consumer_scopes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from brokerproof.checks.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.scopes import Kind, Payload, Scope
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import (
@@ -16,10 +18,12 @@ from brokerproof.spec.messages import (
     LastValue,
     Order,
     Priority,
-    PropertyValue,
     Sorted,
 )
 from brokerproof.spec.operations import GetMode
+
+LONG = 12
+"""More messages than the documents' slice of deliveries holds (Qpid, Message Delivery: ten)."""
 
 
 def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
@@ -32,8 +36,11 @@ def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
     )
 
 
-def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
-    """Return the scopes in which what a candidate claims is searched whole, smallest first."""
+def scopes_for(claims: Capabilities, *, in_process: bool = False) -> tuple[Scope, ...]:
+    """Return the scopes in which what a candidate claims is searched whole, smallest first.
+
+    Who is not `in_process` is not asked what the form of a driver's requests leaves out.
+    """
     kinds = kinds_for(claims)
     acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
     narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
@@ -66,13 +73,16 @@ def scopes_for(claims: Capabilities) -> tuple[Scope, ...]:
         )
     if acknowledging:
         scopes.extend(_consumer_scopes(orders, acknowledging, narrow))
+        scopes.append(_scope_of_a_long_queue(claims, orders))
     if claims.browse:
         scopes.extend(_browser_scopes(orders, acknowledging, gets))
     if priority:
         scopes.extend(_priority_scopes(claims, priority, narrow, gets))
-    scopes.extend(_scopes_of_windows(claims, orders, gets))
-    scopes.extend(_scopes_of_consumers(claims, orders, gets))
+    scopes.extend(scopes_of_windows(claims, orders, gets))
+    scopes.extend(scopes_of_consumers(claims, orders, gets))
     scopes.extend(_scopes_of_queues(claims, orders, gets))
+    if gets or takers:
+        scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))
     scopes.extend(_scopes_of_messages(claims, orders, gets))
     return tuple(scopes)
 
@@ -98,6 +108,23 @@ def _consumer_scopes(
         kinds=kinds[-1:],
         settlements=("release",),
         cancels=True,
+    )
+
+
+def _scope_of_a_long_queue(claims: Capabilities, orders: tuple[Order, ...]) -> Scope:
+    """Return the scope in which more is given at once than the documents' slice of deliveries."""
+    changes = {"messages", "change"} <= {*claims.credit}
+    return Scope(
+        "a long queue",
+        orders,
+        messages=LONG,
+        channels=2,
+        consumers=2,
+        kinds=(*((Kind("acknowledge", 0),) if changes else ()), Kind("acknowledge")),
+        windows=(Credit(None),) if changes else (),
+        settlements=(),
+        closes=True,
+        filled=True,
     )
 
 
@@ -167,174 +194,6 @@ def _priority_scopes(
         )
 
 
-def _scopes_of_windows(
-    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
-) -> Iterator[Scope]:
-    takes = "acknowledge" in claims.modes
-    if {"messages", "change"} <= {*claims.credit} and takes:
-        yield Scope(
-            "windows that change",
-            orders,
-            messages=3,
-            consumers=1,
-            kinds=(Kind("acknowledge", 0), Kind("acknowledge", 1)),
-            windows=(Credit(0), Credit(1), Credit(2), Credit(None)),
-            settlements=("acknowledge",),
-        )
-    if "bytes" in claims.credit and takes:
-        sizes = (Payload(size=1), Payload(size=3))
-        both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
-        yield Scope(
-            "windows of bytes",
-            orders,
-            messages=3,
-            payloads=sizes,
-            consumers=1,
-            kinds=(Kind("acknowledge", bytes=2), *both),
-        )
-        if claims.browse:
-            yield Scope(
-                "browsers with windows of bytes",
-                orders,
-                messages=2,
-                payloads=sizes,
-                consumers=1,
-                kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
-                gets=gets,
-            )
-        if "change" in claims.credit:
-            yield Scope(
-                "windows of bytes that change",
-                orders,
-                messages=2,
-                payloads=(Payload(size=1), Payload(size=2)),
-                consumers=2,
-                kinds=(Kind("acknowledge", bytes=1),),
-                windows=(Credit(None, 0), Credit(None, 2)),
-                settlements=("release",),
-            )
-    yield from _scopes_of_pools(claims, orders)
-
-
-def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterator[Scope]:
-    takes = "acknowledge" in claims.modes
-    if {"channel", "messages"} <= {*claims.credit} and takes:
-        yield Scope(
-            "a window that a channel shares",
-            orders,
-            messages=2,
-            consumers=2,
-            kinds=(Kind("acknowledge"),),
-            pools=(Credit(1),),
-            settlements=("acknowledge",),
-            cancels=True,
-        )
-    if {"channel", "bytes"} <= {*claims.credit} and takes:
-        yield Scope(
-            "a window of bytes that a channel shares",
-            orders,
-            messages=2,
-            payloads=(Payload(size=1), Payload(size=2)),
-            consumers=2,
-            kinds=(Kind("acknowledge"),),
-            pools=(Credit(None, 2),),
-            settlements=("release",),
-        )
-
-
-def _scopes_of_consumers(
-    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
-) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
-    window = 1 if "messages" in claims.credit else None
-    if claims.selectors and claims.modes:
-        red, blue = ((("colour", colour),) for colour in ("red", "blue"))
-        yield Scope(
-            "selectors",
-            orders,
-            messages=2,
-            payloads=(
-                Payload(),
-                Payload(properties=red),
-                Payload(properties=blue),
-            ),
-            consumers=2,
-            kinds=tuple(Kind(mode, selector=red) for mode in claims.modes if mode != "automatic")
-            + takers,
-        )
-        yield _scope_of_values(orders, takers or (Kind("browse"),))
-    if claims.consumer_priority and takers:
-        kind = takers[0].mode
-        yield Scope(
-            "consumers with priorities",
-            orders,
-            messages=2,
-            channels=1,
-            consumers=3,
-            kinds=(Kind(kind, window, priority=-1), Kind(kind, window, priority=1)),
-        )
-    if claims.auto_close:
-        narrow = window is not None and "acknowledge" in claims.modes
-        windowed = (Kind("acknowledge", window, auto_close=True),) if narrow else ()
-        yield Scope(
-            "consumers that close themselves",
-            orders,
-            messages=2,
-            consumers=1,
-            kinds=tuple(Kind(mode, auto_close=True) for mode in claims.modes) + windowed,
-            gets=gets,
-            closes=True,
-        )
-    yield from _scopes_of_special_consumers(claims, orders, gets)
-
-
-def _scopes_of_special_consumers(
-    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
-) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
-    window = 1 if "messages" in claims.credit else None
-    if claims.exclusive and takers:
-        yield Scope(
-            "exclusive consumers",
-            orders,
-            messages=1,
-            channels=2,
-            consumers=2,
-            kinds=(Kind(takers[0].mode, exclusive=True), takers[0]),
-            gets=gets,
-            cancels=True,
-        )
-    if claims.flush and takers:
-        yield Scope(
-            "flushed consumers",
-            orders,
-            messages=2 if gets else 3,
-            consumers=1,
-            kinds=tuple(dict.fromkeys((Kind(takers[0].mode, window), takers[0]))),
-            gets=gets,
-            flushes=True,
-        )
-
-
-def _scope_of_values(orders: tuple[Order, ...], kinds: tuple[Kind, ...]) -> Scope:
-    """Return the scope of values that are nearly equal, and of selectors that ask for two."""
-    one = (("n", 1),)
-    both = (("m", 1), ("n", 1))
-    values: tuple[PropertyValue, ...] = (1, True, "1")
-    return Scope(
-        "selectors by value",
-        orders,
-        messages=1,
-        payloads=(
-            Payload(),
-            *(Payload(properties=(("n", value),)) for value in values),
-            Payload(properties=both),
-        ),
-        consumers=1,
-        kinds=tuple(Kind(kinds[0].mode, selector=selector) for selector in (one, both)),
-    )
-
-
 def _scopes_of_queues(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
@@ -401,6 +260,7 @@ def _scopes_of_crashes(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
     if claims.durable:
         yield Scope(
             "crashes",
@@ -427,13 +287,64 @@ def _scopes_of_crashes(
         )
     if gets or takers:
         yield Scope(
-            "what must be refused",
+            "resets",
+            orders,
+            messages=1,
+            durable=(claims.durable,),
+            consumers=1,
+            kinds=(*takers, *browsers),
+            gets=gets,
+            settlements=(),
+            resets=True,
+        )
+
+
+def _scopes_of_refusals(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    gets: tuple[GetMode, ...],
+    *,
+    in_process: bool,
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    # A window below 0 can be asked for by `credit` only, over the driver protocol (rule 22).
+    asks = in_process and "messages" in claims.credit
+    wrong = tuple(Kind(each.mode, -1) for each in takers if asks)
+    yield Scope(
+        "what must be refused",
+        orders,
+        messages=1,
+        consumers=1,
+        kinds=(*takers, *wrong),
+        gets=gets,
+        cancels=True,
+        nonsense=True,
+    )
+    if claims.delete:
+        yield Scope(
+            "what must be refused of a queue that has gone",
             orders,
             messages=1,
             consumers=1,
             kinds=takers,
-            gets=gets,
+            gets=() if takers else gets,
+            settlements=(),
+            deletes=True,
             nonsense=True,
+        )
+    if claims.durable:
+        yield Scope(
+            "what must be refused while the broker is down",
+            orders,
+            messages=1,
+            durable=(True,),
+            consumers=1,
+            kinds=takers,
+            gets=() if takers else gets,
+            settlements=(),
+            crashes=True,
+            nonsense=True,
+            resets=True,
         )
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from brokerproof.checks.book import Book
 from brokerproof.checks.moves import Move, Settle, SettlementName
+from brokerproof.checks.nonsense import NOWHERE, nonsense
 from brokerproof.models.contract import Queue
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority, PropertyValue
+from brokerproof.spec.messages import Credit, Message, Order, PropertyValue
 from brokerproof.spec.operations import (
     Advance,
     Cancel,
@@ -31,6 +30,7 @@ from brokerproof.spec.operations import (
     GetMode,
     Publish,
     Purge,
+    Reset,
     Restart,
     SetCredit,
 )
@@ -85,8 +85,9 @@ class Scope:
     """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
 
     `windows` and `pools` are those that a consumer's or channel's is replaced by, `seconds` how far
-    the clock may be moved. With `nonsense` there are operations that must be refused, and a second
-    declaration, which changes nothing.
+    the clock may be moved. With `nonsense` there are operations that must be refused, and some that
+    change nothing (`checks/nonsense.py`); with `filled` all messages are there before anything else
+    happens, as many as there are, and with `resets` the broker may be reset.
     """
 
     name: str
@@ -112,29 +113,40 @@ class Scope:
     seconds: int = 0
     crashes: bool = False
     nonsense: bool = False
+    filled: bool = False
+    resets: bool = False
 
     def moves(self, book: Book) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
+        if self.resets and (book.declared or book.down):
+            yield Reset()
         if book.down:
             yield Restart()
+            if self.nonsense:
+                yield from nonsense(book)
             return
         queues = list(book.queues)
         if len(queues) < self.queues and self._may_declare(book):
             yield from self._declarations(book)
             if not self.deletes and not self.auto_delete:
                 return
-        yield Drain()
+        fills = self.filled and book.names_used() < self.messages
+        if not fills:
+            yield Drain()
         if book.names_used() < self.messages:
             name = f"m{book.names_used()}"
             for queue in queues:
                 for payload in self.payloads:
                     yield payload.publish(queue, name)
+        if fills:
+            return
         yield from self._of_takers(book)
         yield from self._settlements(book)
         yield from self._endings(book)
         yield from self._of_few(book)
         if self.nonsense:
-            yield from self._nonsense(book)
+            gone = (f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
+            yield from nonsense(book, next(gone, NOWHERE))
 
     def _may_declare(self, book: Book) -> bool:
         """A queue that has gone may be declared again, once: there are so many and no more."""
@@ -212,19 +224,3 @@ class Scope:
             yield Advance(seconds=1)
         if self.crashes:
             yield Crash()
-
-    @staticmethod
-    def _nonsense(book: Book) -> Iterator[Move]:
-        queue = next(iter(book.queues))
-        nobody = Message(id="nobody's", priority=10)
-        yield Publish(queue=queue, message=nobody)
-        yield Publish(queue="nowhere", message=Message(id="nobody's"))
-        yield Cancel(consumer="nobody")
-        declared = book.declared[queue]
-        yield declared
-        other = Priority(2) if isinstance(declared.order, Fifo) else Fifo()
-        yield replace(declared, order=other)
-        known = next(iter(sorted(book.active)), None)
-        # That a name in use is refused cannot be asked: none is used twice (rule 25).
-        if known is not None and "change" in book.claims.credit:
-            yield SetCredit(consumer=known, messages=-1)

@@ -14,13 +14,14 @@ from typing import Self
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.views import malformed
 from brokerproof.models import pointer_queue_steps
 from brokerproof.models.language.paths import TooFar
 from brokerproof.models.pointer_queue_steps import NotAQueue, happening
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.inspections import Inspection, PointerQueueView
-from brokerproof.spec.messages import Message, level_of
+from brokerproof.spec.messages import Message, Order, level_of
 from brokerproof.spec.operations import Drain, Inspect, Operation, name_of
 
 REQUIREMENT = "documented-steps"
@@ -31,11 +32,17 @@ transitions was never taken."""
 
 
 class Departure(Exception):
-    """A step that no path of the model explains, or no view at all; the message is one line."""
+    """A step that no path of the model explains, or no view at all; the message is one line.
 
-    def __init__(self, seen: str, expected: str = "a view of the queue") -> None:
+    With `hangs` the candidate did not come back when it was asked for a view.
+    """
+
+    def __init__(
+        self, seen: str, expected: str = "a view of the queue", *, hangs: bool = False
+    ) -> None:
         super().__init__(seen)
         self.expected = expected
+        self.hangs = hangs
 
 
 class Watch:
@@ -48,7 +55,8 @@ class Watch:
 
     def __init__(self) -> None:
         """Start right after a reset."""
-        self.views: dict[str, Inspection] = {}
+        self.views: dict[str, Inspection | None] = {}
+        """None is of a queue that showed nothing that could be read: its next step is unknown."""
         self.taken: Counter[tuple[str, str]] = Counter()
         self.given_up = 0
 
@@ -64,20 +72,23 @@ class Watch:
         """Look at every queue after an operation, and say whether anything in them has moved.
 
         `settled` is the message whose delivery the operation settled, if it did. Raises
-        `Departure`; the candidate can be followed beyond it.
+        `Departure`; the candidate can be followed beyond it, unless it hangs.
         """
         happened = operation if answer.ok else Drain()
         before, self.views = self.views, {}
         departures: list[Departure] = []
         moved = 0
         for queue in book.queues:
-            view = self.views[queue] = _view(candidate, queue)
-            if answer.error is not None and not answer.error.definite:
-                continue
-            last = before.get(queue) or PointerQueueView(book.order_of(queue))
+            self.views[queue] = None
+            last = before.get(queue, PointerQueueView(book.order_of(queue)))
             try:
+                view = self.views[queue] = _view(candidate, queue, book.order_of(queue))
+                if last is None or (answer.error is not None and not answer.error.definite):
+                    continue
                 moved += self._explain(queue, last, view, happened, settled, book)
             except Departure as departure:
+                if departure.hangs:
+                    raise
                 departures.append(departure)
         if departures:
             raise departures[0]
@@ -114,14 +125,18 @@ class Watch:
         return len(steps)
 
 
-def _view(candidate: Candidate, queue: str) -> Inspection:
+def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
+    """Return what a candidate shows of a queue; raises `Departure` where that is no view of it."""
     answer = ask(candidate, Inspect(queue=queue))
     if isinstance(answer, Misbehaviour):
-        raise Departure(answer.what)
+        raise Departure(answer.what, hangs=answer.hangs)
     if answer.error is not None:
         raise Departure(f"inspect was answered {answer.error.code}: {answer.error.message}")
     if answer.inspection is None:
         raise Departure("inspect was answered without a view")
+    what = malformed(answer.inspection, order)
+    if what:
+        raise Departure(f"inspect of {queue} showed {what}", "a view in form")
     return answer.inspection
 
 

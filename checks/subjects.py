@@ -11,18 +11,24 @@ import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
-from brokerproof.candidates.crash_commands import Power
+from msgspec.structs import replace
+
+from brokerproof.candidates.crash_commands import CRASH, RESTART, Power
 from brokerproof.candidates.driver import FORM, DriverCandidate
 from brokerproof.candidates.driver_process import Limits
-from brokerproof.candidates.python_object import load_python_object
+from brokerproof.candidates.python_object import starting
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.conversation import CannotStart, Misbehaviour, reset
+from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask, reset
+from brokerproof.checks.core_profile import is_claimed, with_the_core
 from brokerproof.checks.crashable import Crashable
 from brokerproof.checks.oracle import Oracle
 from brokerproof.reference import DOCUMENTED_SYSTEMS, make
+from brokerproof.spec.answers import Answer
 from brokerproof.spec.candidate import Candidate, Closable
 from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.operations import Crash, Restart, name_of
 
 REFERENCE = "reference:"
 WIRE = "amqp091://"
@@ -43,6 +49,14 @@ class Subject:
     in_process: bool
     _kept: Candidate | None = field(default=None, repr=False)
     _last: Candidate | None = field(default=None, repr=False)
+    _oracle: Oracle | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Let the core profile be asked of it, whatever it claims (driver protocol 1, rule 49)."""
+        claims = self.hello.capabilities
+        if not is_claimed(claims):
+            asked = with_the_core(claims, lambda: self.fresh()[0])
+            self.hello = replace(self.hello, capabilities=asked)
 
     @property
     def crashable(self) -> Crashable | None:
@@ -65,7 +79,10 @@ class Subject:
             if not isinstance(candidate, DriverCandidate):
                 raise
             candidate.give_up(str(error))
-        return candidate, Oracle(self.hello.capabilities)
+        claims = self.hello.capabilities
+        if self._oracle is None or self._oracle.book.claims is not claims:
+            self._oracle = Oracle(claims)
+        return candidate, self._oracle.fork()
 
     def end(self) -> Misbehaviour | None:
         """End a driver in order, and return what was wrong with its end; it is not needed any more.
@@ -90,12 +107,14 @@ class Subject:
 
 def _close(candidate: Candidate | None) -> None:
     """Close what can be closed; a `close` that wants arguments is something else."""
-    if isinstance(candidate, Closable):
+    # As `Closable` says; a look through the protocol would take longer than many an operation.
+    if callable(getattr(candidate, "close", None)):
+        closable = cast("Closable", candidate)
         try:
-            inspect.signature(candidate.close).bind()
+            inspect.signature(closable.close).bind()
         except TypeError:
             return
-        candidate.close()
+        closable.close()
 
 
 def default_addresses() -> tuple[str, ...]:
@@ -114,7 +133,8 @@ def open_subject(
         raise CandidateUnavailable(
             address,
             what="this form of candidate is not supported yet",
-            remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND or amqp091://…",
+            remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://… "
+            f"or {PRIVATE_RABBITMQ}",
         )
     if address.startswith(FORM):
         return _driver(address, limits)
@@ -125,7 +145,7 @@ def open_subject(
         return _private(address)
     if address.startswith(REFERENCE):
         return _in_process(address, lambda: _reference(address))
-    return _in_process(address, lambda: load_python_object(address))
+    return _in_process(address, starting(address))
 
 
 def _in_process(address: str, start: Callable[[], Candidate]) -> Subject:
@@ -154,14 +174,44 @@ def _need_the_client(address: str) -> None:
 
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
-    """Connect to a broker; with `power` over it, which is given back when that fails."""
+    """Connect to a broker; with `power` over it, it is seen that it can be killed and started."""
     from brokerproof.candidates.amqp091 import Amqp091Candidate  # noqa: PLC0415 (an extra)
 
     candidate = Amqp091Candidate(url, power)
     kept = candidate if power is None else Crashable(candidate)
     subject = Subject(address, candidate.hello(), lambda: kept, in_process=False, _kept=kept)
-    _try(subject)
+    try:
+        _try(subject)
+        if power is not None and not power.is_ours:
+            _rehearse(subject)
+    except BaseException:
+        candidate.close()
+        raise
     return subject
+
+
+def _rehearse(subject: Subject) -> None:
+    """Crash a broker that is empty: what goes wrong now is a matter of the commands.
+
+    From then on, a broker that does not come back is a finding.
+    """
+    candidate, _ = subject.fresh()
+    for operation in (Crash(), Restart()):
+        what = _why_not(ask(candidate, operation))
+        if what:
+            raise CandidateUnavailable(
+                subject.address,
+                what=f"{name_of(operation)} failed while there was nothing to lose: {what}",
+                remedy=f"try {CRASH} and {RESTART} by hand",
+            )
+    _try(subject)
+
+
+def _why_not(answer: Answer | Misbehaviour) -> str:
+    """Return what stands in the way of `ok`, or nothing."""
+    if isinstance(answer, Misbehaviour):
+        return answer.what
+    return "" if answer.error is None else answer.error.message
 
 
 def _private(address: str) -> Subject:

@@ -23,6 +23,7 @@ from brokerproof.checks.draws import (
     orders_drawn,
 )
 from brokerproof.checks.moves import Move, operation_of
+from brokerproof.checks.nonsense import nonsense
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.scope_catalogue import kinds_for
 from brokerproof.checks.scopes import Payload
@@ -269,3 +270,10 @@ def test_a_seed_gives_the_same_bytes_in_every_process(address: str) -> None:
     assert "fifo-order" in one
     # Another seed is another run, so that the comparison says something.
     assert verdicts(address, 300, 6, 1) != one
+
+
+def test_nonsense_is_of_many_kinds_and_is_refused_by_a_sound_broker() -> None:
+    oracle = after(Consume(channel="ch0", queue="q0", consumer="c0"))
+    moves = [move for how in range(60) for move in drawn("nonsense", 0, how, oracle)]
+    assert len(moves) == 60
+    assert len(set(map(repr, moves))) == len(list(nonsense(oracle.book)))

@@ -30,6 +30,7 @@ from brokerproof.spec.capabilities import Capabilities, ReleasePosition
 from brokerproof.spec.messages import Credit, Fifo
 from brokerproof.spec.operations import (
     Consume,
+    Crash,
     Declare,
     Drain,
     Operation,
@@ -174,7 +175,7 @@ def test_the_scopes_of_all_claims_come_to_all_operations() -> None:
     for scope, seed in itertools.product(scopes_for(claims), range(24)):
         seen.update(name_of(told.operation) for told in walked(scope, claims, broker, seed))
     kinds = {kind.__struct_config__.tag for kind in get_args(Operation)}
-    assert set(seen) == kinds - {"reset", "inspect"}
+    assert set(seen) == kinds - {"inspect"}
 
 
 @pytest.mark.parametrize("flag", ["purge", "delete", "flush", "clock", "durable", "exclusive"])
@@ -286,3 +287,29 @@ def test_what_cannot_be_followed_is_not_met_on_the_way() -> None:
                 list(drawn_from(claims, broker_with(claims), seed))
         except Unfollowable as error:
             pytest.fail(f"claims {number}: {error}")
+
+
+def test_a_filled_scope_begins_with_all_its_messages() -> None:
+    scope = Scope("", (Fifo(),), messages=3, gets=("acknowledge",), filled=True)
+    oracle = book_after(everything(), Declare(queue="q0", order=Fifo()))
+    for name in ("m0", "m1", "m2"):
+        assert list(scope.moves(oracle.book)) == [publish(name)[0]]
+        oracle.observe(*publish(name))
+    assert {name_of_move(move) for move in scope.moves(oracle.book)} == {"drain", "get"}
+
+
+def test_a_reset_is_asked_for_where_there_is_something_to_forget() -> None:
+    for resets in (True, False):
+        scope = Scope("", (Fifo(),), messages=1, durable=(True,), crashes=True, resets=resets)
+        nothing = book_after(everything())
+        made = book_after(everything(), Declare(queue="q0", order=Fifo()))
+        down = book_after(everything(), Declare(queue="q0", order=Fifo()), Crash())
+        asked = [Reset() in list(scope.moves(oracle.book)) for oracle in (nothing, made, down)]
+        assert asked == [False, resets, resets]
+
+
+def test_a_long_queue_is_longer_than_a_slice_for_whoever_can_be_given_several() -> None:
+    for claims in CLAIMS:
+        long = [scope for scope in scopes_for(claims) if scope.filled]
+        assert bool(long) == ("acknowledge" in claims.modes)
+        assert all(scope.messages > 10 and scope.closes for scope in long)

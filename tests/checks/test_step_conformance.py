@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.step_conformance import REQUIREMENT, never_taken
+from brokerproof.checks.oracle import Oracle
+from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch, never_taken
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.checks.watchdog import Hangs
 from brokerproof.models import pointer_queue_steps
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
-from brokerproof.spec.answers import Answer, unsupported
+from brokerproof.spec.answers import OK, Answer, unsupported
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.capabilities import Capabilities, Hello
 from brokerproof.spec.inspections import PointerQueueView
-from brokerproof.spec.messages import Fifo
-from brokerproof.spec.operations import Inspect, Operation
+from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.operations import Declare, Drain, Inspect, Operation, Publish
 from brokerproof.spec.requirements import catalogue
 
 
@@ -116,3 +119,68 @@ def test_a_view_that_is_wrong_or_missing_is_a_finding(
     assert verdict.outcome is Outcome.BROKEN
     assert verdict.counterexample is not None
     assert seen in verdict.counterexample.seen
+
+
+def spoils(answer: Answer) -> Answer:
+    """Say that somebody stands behind the last entry."""
+    view = answer.inspection
+    if view is None or not view.subscriptions:
+        return answer
+    wrong = replace(view.subscriptions[0], last_seen=len(view.entries) + 1)
+    return Answer(inspection=replace(view, subscriptions=(wrong, *view.subscriptions[1:])))
+
+
+def test_a_view_that_cannot_be_read_is_one_finding_and_the_run_goes_on() -> None:
+    class Spoils(Shown):
+        """Shows places that there are not."""
+
+    Spoils.shows = staticmethod(spoils)
+    report = report_on(Spoils, 200, 5)
+    broken = [each for each in report.verdicts if each.outcome is Outcome.BROKEN]
+    assert [each.requirement.id for each in broken] == [REQUIREMENT]
+    assert "inspect of q0 showed " in broken[0].reason
+    assert all(stage.operations > 20 for stage in report.stages if stage.name != "snapshot")
+
+
+def test_after_a_view_that_cannot_be_read_the_next_step_is_not_judged() -> None:
+    class Spoils(Shown):
+        """Shows once what cannot be read."""
+
+    broker, watch, book = Spoils(), Watch(), Oracle(Shown.claims).book
+    declare = Declare(queue="q0", order=Fifo())
+    oracle = Oracle(Shown.claims)
+    oracle.observe(declare, broker.handle(declare))
+    book = oracle.book
+    assert watch.look(broker, declare, OK, "", book) is False
+    Spoils.shows = staticmethod(lambda _: Answer())
+    publish = Publish(queue="q0", message=Message(id="m0"))
+    broker.handle(publish)
+    with pytest.raises(Departure, match="without a view"):
+        watch.look(broker, publish, OK, "", book)
+    Spoils.shows = None
+    assert watch.look(broker, Drain(), OK, "", book) is False
+    assert watch.views["q0"] is not None
+    publish = Publish(queue="q0", message=Message(id="m1"))
+    broker.handle(publish)
+    assert watch.look(broker, publish, OK, "", book) is True
+
+
+@pytest.mark.parametrize("budget", [(200, 0), (0, 5)], ids=["product", "stateful"])
+def test_an_inspect_that_hangs_is_asked_once_and_ends_the_stages(budget: tuple[int, int]) -> None:
+    asked = []
+
+    def hangs(_answer: Answer) -> Answer:
+        asked.append(1)
+        raise Hangs("inspect did not come back within 10 s")
+
+    class Sleeper(Shown):
+        """Never shows anything."""
+
+    Sleeper.shows = staticmethod(hangs)
+    report = report_on(Sleeper, *budget)
+    verdict = verdict_on(report)
+    assert verdict.outcome is Outcome.BROKEN
+    assert "inspect did not come back within 10 s" in verdict.reason
+    assert len(asked) == 1
+    others = {each.outcome for each in report.verdicts if each is not verdict}
+    assert others == {Outcome.INCONCLUSIVE, Outcome.NOT_CLAIMED}
