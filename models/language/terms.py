@@ -315,7 +315,8 @@ def equal(left: Term, right: Term) -> Bool:
             condition, then, otherwise = choice.args
             if is_constant(then) or is_constant(otherwise):
                 return ite(cast("Bool", condition), equal(then, other), equal(otherwise, other))
-    first, second = sorted((left, right), key=lambda term: term.number)
+    # Constants are shared by all models, so when one was made depends on what was traced before.
+    first, second = sorted((left, right), key=lambda term: (not is_constant(term), term.number))
     return _intern(Bool, "equal", (first, second))
 
 

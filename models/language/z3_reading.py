@@ -70,10 +70,15 @@ class Z3Reading:
         return self._functions[symbol]
 
     def variable(self, term: Term) -> z3.ExprRef:
-        """Return Z3's constant for a variable of ours."""
+        """Return Z3's constant for a variable of ours.
+
+        Numbers are this reading's own: Z3's search depends on names, and must not on how much was
+        traced before.
+        """
         if term not in self._variables:
-            name, serial = cast("tuple[str, int]", term.payload)
-            self._variables[term] = z3.Const(f"{name}!{serial}", self.sort(type(term)))
+            name, _ = cast("tuple[str, int]", term.payload)
+            number = len(self._variables)
+            self._variables[term] = z3.Const(f"{name}!{number}", self.sort(type(term)))
         return self._variables[term]
 
     def formula(self, term: Term) -> z3.ExprRef:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import pytest
+import z3
 
-from brokerproof.models.language import Bool, action, axiom, forall, implies, invariant, require
+from brokerproof.models.language import (
+    Bool,
+    Int,
+    action,
+    axiom,
+    forall,
+    implies,
+    invariant,
+    require,
+)
+from brokerproof.models.language.interruption import checked
 from brokerproof.models.language.model import System, trace
 from brokerproof.models.language.prover import (
     InvariantProof,
@@ -13,6 +24,7 @@ from brokerproof.models.language.prover import (
     prove,
     prove_invariant,
 )
+from brokerproof.models.language.terms import fresh
 from brokerproof.models.pointer_queue import Entry, PointerQueue, Status, Subscription
 from tests.models.small_models import Counters, Item, Shelves
 
@@ -186,3 +198,28 @@ def test_what_an_action_does_not_touch_needs_no_question() -> None:
     proof = proof_of(trace(Still), "limits-stay")
     assert proof.outcome == "proved"
     assert [c.seconds for c in proof.conditions[1:]] == [0.0, 0.0, 0.0]
+
+
+def test_what_z3_is_asked_does_not_depend_on_what_was_traced_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def noted(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
+        asked.append(solver.sexpr())
+        return checked(solver, steps)
+
+    def questions_about_a_model_traced_now() -> list[str]:
+        class Once(PointerQueue):
+            """Traced anew."""
+
+        asked.clear()
+        prove_invariant(trace(Once), trace(Once).invariants[-1])
+        return [*asked]
+
+    monkeypatch.setattr("brokerproof.models.language.questions.checked", noted)
+    first = questions_about_a_model_traced_now()
+    for _ in range(7):
+        fresh(Int, "x")
+    assert len(first) > 2
+    assert questions_about_a_model_traced_now() == first
