@@ -380,7 +380,9 @@ class Contract(ContractInvariants):
         require(
             forall(
                 Entry,
-                lambda f: ~(overtaken(f) & ~came_back_to_its_place(f) & more_urgent(f)),
+                lambda f: (
+                    ~(overtaken(f) & ~came_back_to_its_place(f) & more_urgent(f) & is_placed(f))
+                ),
             ),
             "priority-order",
         )

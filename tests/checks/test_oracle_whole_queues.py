@@ -326,6 +326,16 @@ def test_a_broker_that_claims_no_place_may_return_messages_anywhere() -> None:
         assert broken([*TWO_HELD, close("ch0"), *takes], nowhere) == []
 
 
+def test_a_broker_that_claims_no_place_is_not_asked_for_the_level_of_what_returned() -> None:
+    start = [make(order=Priority(10)), put("m0", priority=0), taken("m0"), put("m1", priority=9)]
+    back = [*start, release("d0")]
+    nowhere = replace(WHOLE, release_position=None)
+    assert broken([*back, taken("m0", again=True)], nowhere) == []
+    assert broken([*back, taken("m0", again=True)], WHOLE) == ["priority-order"]
+    never = [make(order=Priority(10)), put("m0", priority=0), put("m1", priority=9)]
+    assert broken([*never, taken("m0")], nowhere) == ["priority-order"]
+
+
 @pytest.mark.parametrize("claims", [TAIL, HEAD], ids=["tail", "head"])
 def test_the_tail_and_the_head_are_those_of_a_priority_level(claims: Capabilities) -> None:
     start = [make(order=Priority(10)), put("m0", priority=9), put("m1", priority=0)]
