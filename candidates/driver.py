@@ -37,6 +37,9 @@ _LIMITS = Limits()
 KNOWN_MAX = 1 << 14
 """So many answers are remembered with what they mean."""
 KNOWN_BYTES_MAX = 1 << 10
+
+PART_BYTES_MAX = 80
+"""So much of a line that was not ended is shown."""
 """A longer answer is not remembered."""
 
 
@@ -266,12 +269,16 @@ class DriverCandidate:
     # What goes wrong.
 
     def _not_answered(self, name: str, error: NoAnswer, limit_s: float) -> DriverFault:
+        half = ""
+        if error.part:
+            begun = error.part[:PART_BYTES_MAX].decode("utf-8", "replace")
+            half = f", after {len(error.part)} bytes of a line that was not ended: {begun!r}"
         if error.hangs:
-            return self._failed(name, f"no answer within {limit_s:g} s", hangs=True)
-        return self._failed(name, str(error), ended=isinstance(error, Ended))
+            return self._failed(name, f"no answer within {limit_s:g} s{half}", hangs=True)
+        return self._failed(name, f"{error}{half}", ended=isinstance(error, Ended), half=half)
 
     def _failed(
-        self, name: str, what: str, *, hangs: bool = False, ended: bool = False
+        self, name: str, what: str, *, hangs: bool = False, ended: bool = False, half: str = ""
     ) -> DriverFault:
         """End the process and return the fault, with how it ended and what it said last."""
         process = self._process
@@ -281,7 +288,8 @@ class DriverCandidate:
         ending = self._end_process(deaf=not ended)
         if ended:
             last_words = process.last_words
-            what = f"no answer, {what}" if ending.signals else f"no answer, the driver {ending}"
+            how = what if ending.signals else f"the driver {ending}{half}"
+            what = f"no answer, {how}"
         if last_words:
             what += f"; it said last: {last_words}"
         self._fault = DriverFault(f"{name}: {what}", hangs=hangs)

@@ -48,11 +48,15 @@ GUARD_S = Limits().ending_s
 
 
 class NoAnswer(Exception):
-    """A driver did not answer with a line; `hangs` where it was the time that ran out."""
+    """A driver did not answer with a line; `hangs` where it was the time that ran out.
+
+    `part` is what came of a line whose end did not come.
+    """
 
     def __init__(self, what: str, *, hangs: bool = False) -> None:
         super().__init__(what)
         self.hangs = hangs
+        self.part = b""
 
 
 class Ended(NoAnswer):
@@ -126,7 +130,9 @@ class DriverProcess:
         length = 0
         while True:
             if not chunk:
-                raise Ended("its output ended")
+                ended = Ended("its output ended")
+                ended.part = b"".join(chunks)
+                raise ended
             place = chunk.find(b"\n")
             if place >= 0:
                 break
@@ -135,7 +141,11 @@ class DriverProcess:
             # A line of this length may still be a longest one with its carriage return.
             if length > LINE_BYTES_MAX + 1:
                 break
-            chunk = self._received(end)
+            try:
+                chunk = self._received(end)
+            except NoAnswer as error:
+                error.part = b"".join(chunks)
+                raise
         # A carriage return before the end belongs to the end.
         whole = b"".join((*chunks, chunk[:place])).removesuffix(b"\r") if place >= 0 else b""
         if place < 0 or len(whole) > LINE_BYTES_MAX:

@@ -165,7 +165,8 @@ WRONG = {
     "died": "no answer, the driver exited with status 1; it said last: ",
     "killed": "no answer, the driver was ended by SIGSEGV",
     "left": "no answer, the driver exited with status 0",
-    "half a line": "no answer, the driver exited with status 1",
+    "half a line": "no answer, the driver exited with status 1, after 9 bytes of a line that was "
+    'not ended: \'{"id":',
     "not JSON": "its answer is not in form: JSON is malformed: invalid character",
     "not an object": "its answer is not in form: Expected `object`, got `array`",
     "two objects": "its answer is not in form: JSON is malformed: trailing characters",
@@ -249,11 +250,16 @@ def test_what_a_driver_does_wrong_is_reported_and_can_be_replayed(tmp_path: Path
 # Time.
 
 
-@pytest.mark.parametrize("fault", ["silent", "half a line, then silence"])
-def test_a_driver_that_does_not_answer_hangs_and_ends_the_stage(fault: str) -> None:
+HALF = ", after 9 bytes of a line that was not ended: "
+
+
+@pytest.mark.parametrize(("fault", "half"), [("silent", ""), ("half a line, then silence", HALF)])
+def test_a_driver_that_does_not_answer_hangs_and_ends_the_stage(fault: str, half: str) -> None:
     report = gated(bad(fault, "--at", 2), IMPATIENT)
     [(requirement, seen)] = broken(report).items()
-    assert (requirement, seen) == ("protocol", "drain: no answer within 0.2 s")
+    what, _, begun = seen.partition("'")
+    assert (requirement, what) == ("protocol", f"drain: no answer within 0.2 s{half}")
+    assert begun.startswith('{"id":') == bool(half)
     reasons = {v.reason for v in report.verdicts if v.outcome is Outcome.INCONCLUSIVE}
     assert reasons == {"the candidate hangs, so nothing more was tried"}
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
