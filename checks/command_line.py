@@ -111,6 +111,9 @@ def _rejudge(place: Path, requirements: str) -> None:
     files = [place]
     if place.is_dir():
         files = sorted(path for path in place.rglob("*.json") if path.name != VERDICT)
+    if not files and (place / VERDICT).is_file():
+        click.echo("nothing was broken in this report, so there is nothing to judge again")
+        sys.exit(ExitStatus.KEPT.value)
     if not files:
         raise CannotRun(f"{place}: there are no counterexamples below it")
     statuses = set()

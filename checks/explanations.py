@@ -18,7 +18,9 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     """Return what the contract allowed at that moment, and what happened instead."""
     moment = breach.moment
     if moment is None:
-        return breach.expected or "what the requirement says", breach.reason
+        in_form = "an answer in form and in time, as the protocol has it"
+        meant = in_form if breach.requirement == "protocol" else "what the requirement says"
+        return breach.expected or meant, breach.reason
     if breach.lost:
         return f"{breach.witnesses[0]} to be there for somebody", breach.reason
     book, (name, arguments) = moment.book, moment.step

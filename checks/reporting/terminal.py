@@ -38,7 +38,7 @@ def show(record: CandidateRecord, console: Console) -> None:
             verdict.requirement,
             verdict.level.value,
             Text(verdict.verdict.value, style),
-            str(verdict.exercised or ""),
+            "" if verdict.verdict is Outcome.NOT_CLAIMED else str(verdict.exercised or ""),
             Text(visible(reason_of(verdict))),
         )
     console.print(table)

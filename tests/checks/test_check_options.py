@@ -505,6 +505,9 @@ def test_what_cannot_be_judged_again_is_told(saved: Path, tmp_path: Path) -> Non
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "there are no counterexamples" in refusal(run("replay", "--rejudge", empty))
+    (empty / "verdict.json").write_text("{}", encoding="utf-8")
+    nothing = run("replay", "--rejudge", empty)
+    assert (nothing.exit_code, nothing.output.startswith("nothing was broken")) == (0, True)
     assert "there is no set" in refusal(run("replay", "--rejudge", path, "--requirements", "1.0"))
     assert "No such file" in refusal(run("replay", "--rejudge", tmp_path / "nowhere.json"))
 
