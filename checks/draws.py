@@ -18,12 +18,11 @@ from brokerproof.checks.moves import Move, Settle, SettlementName
 from brokerproof.checks.nonsense import nonsense
 from brokerproof.checks.scopes import Kind, Payload
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Credit, Fifo, LastValue, Order, Priority, Sorted
+from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted
 from brokerproof.spec.operations import (
     Advance,
     Cancel,
     CloseChannel,
-    Consume,
     Crash,
     Delete,
     Drain,
@@ -194,7 +193,10 @@ class Chooser:
         match kind:
             case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
                 chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
-                return self._consume(chosen, channel, queue, book)
+                several = chosen.every_queue and len(book.queues) > 1
+                queues = tuple(book.queues) if several else ()
+                first = queues[0] if several else queue
+                return chosen.consume(channel, first, f"c{len(book.consumers)}", queues)
             case "get" if self.claims.get:
                 automatic = how // len(CHANNELS) % 4 == 0
                 mode: GetMode = "automatic" if automatic else "acknowledge"
@@ -208,21 +210,6 @@ class Chooser:
                 return wrong[how % len(wrong)]
             case _:
                 return None
-
-    def _consume(self, kind: Kind, channel: str, queue: str, book: Book) -> Consume:
-        several = kind.every_queue and len(book.queues) > 1
-        return Consume(
-            channel=channel,
-            queue=next(iter(book.queues)) if several else queue,
-            consumer=f"c{len(book.consumers)}",
-            mode=kind.mode,
-            credit=Credit(kind.credit, kind.bytes),
-            selector=None if kind.selector is None else dict(kind.selector),
-            priority=kind.priority,
-            auto_close=kind.auto_close,
-            queues=tuple(book.queues) if several else (),
-            exclusive=kind.exclusive,
-        )
 
 
 def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:

@@ -51,6 +51,23 @@ class Kind:
     exclusive: bool = False
     every_queue: bool = False
 
+    def consume(
+        self, channel: str, queue: str, consumer: str, queues: tuple[str, ...] = ()
+    ) -> Consume:
+        """Return the operation that subscribes one, to several `queues` if they are given."""
+        return Consume(
+            channel=channel,
+            queue=queue,
+            consumer=consumer,
+            mode=self.mode,
+            credit=Credit(self.credit, self.bytes),
+            selector=None if self.selector is None else dict(self.selector),
+            priority=self.priority,
+            auto_close=self.auto_close,
+            queues=queues,
+            exclusive=self.exclusive,
+        )
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -164,7 +181,7 @@ class Scope:
 
     def _of_takers(self, book: Book) -> Iterator[Move]:
         channels = [f"ch{i}" for i in range(min(len(book.channels) + 1, self.channels))]
-        queues = list(book.queues)
+        queues, consumer = list(book.queues), f"c{len(book.consumers)}"
         for channel in channels:
             for queue in queues:
                 for mode in self.gets:
@@ -172,21 +189,8 @@ class Scope:
                 if len(book.consumers) < self.consumers:
                     for kind in self.kinds:
                         if not kind.every_queue or queue == queues[0]:
-                            yield self._consume(kind, channel, queue, book)
-
-    def _consume(self, kind: Kind, channel: str, queue: str, book: Book) -> Consume:
-        return Consume(
-            channel=channel,
-            queue=queue,
-            consumer=f"c{len(book.consumers)}",
-            mode=kind.mode,
-            credit=Credit(kind.credit, kind.bytes),
-            selector=None if kind.selector is None else dict(kind.selector),
-            priority=kind.priority,
-            auto_close=kind.auto_close,
-            queues=tuple(book.queues) if kind.every_queue else (),
-            exclusive=kind.exclusive,
-        )
+                            several = tuple(book.queues) if kind.every_queue else ()
+                            yield kind.consume(channel, queue, consumer, several)
 
     def _settlements(self, book: Book) -> Iterator[Move]:
         for entry in sorted(held.entry for held in book.held.values()):
