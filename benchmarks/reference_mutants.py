@@ -6,7 +6,8 @@ Makes mutants by rule (`tests/mutants/mutations.py`), gives each to the gate in 
 
     python benchmarks/reference_mutants.py [--limit N] [--seed S] [--jobs N]
 
-`--limit 0` takes all. The sample and the gate's examples hang on the seed alone.
+`--limit 0` takes all. The sample and the gate's examples hang on the seed alone. Each fate is told
+on standard error as it comes, in the order of the seed: the first N are the sample of `--limit N`.
 """
 
 from __future__ import annotations
@@ -54,17 +55,22 @@ def main() -> None:
     print(f"{len(taken)} of {len(every)} mutants, seed {chosen.seed}")
     start = time.perf_counter()
     warm_up(chosen.seed)
+    results = []
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        results = list(pool.map(lambda each: in_its_own_process(each, chosen.seed), taken))
+        for result in pool.map(lambda each: in_its_own_process(each, chosen.seed), taken):
+            results.append(result)
+            print(f"{len(results)} {line_of(*result)}", file=sys.stderr, flush=True)
+    places = {mutant.name: place for place, mutant in enumerate(every)}
+    results.sort(key=lambda result: places[result[0].name])
     print("\n".join(lines_of(results)))
     print(f"{time.perf_counter() - start:.0f} s with {chosen.jobs} jobs")
 
 
 def sample(every: Sequence[Mutant], limit: int, seed: int) -> list[Mutant]:
-    """Return so many of them, in their order; a larger sample of a seed holds the smaller ones."""
-    order = list(range(len(every)))
+    """Return so many of them (0: all), in the seed's order; a larger sample begins as a smaller."""
+    order = list(every)
     random.Random(seed).shuffle(order)  # noqa: S311 (nothing is secret)
-    return [every[at] for at in sorted(order[: limit or None])]
+    return order[: limit or None]
 
 
 def in_its_own_process(mutant: Mutant, seed: int) -> Result:
@@ -118,12 +124,20 @@ def lines_of(results: Sequence[Result]) -> Iterator[str]:
         times = sum(f.trial == trial for _, f in fates if f.fate in {Fate.KILLED, Fate.CANNOT_RUN})
         how = f"{trial.operations} operations a scope, {trial.examples} examples"
         yield f"  {times:4d} {trial.address}, {how}"
-    yield from (f"not judged: {mutant}: {found}" for mutant, found in failed)
-    known = explanations()
+    yield from (line_of(*result) for result in failed)
     for mutant, found in fates:
         if found.fate in {Fate.SURVIVED, Fate.UNDECIDED}:
-            why = known.get(mutant.name, "NOT EXPLAINED")
-            yield f"{found.fate.value}: {mutant} [{why}] {' '.join(found.all_of)}".rstrip()
+            yield line_of(mutant, found)
+
+
+def line_of(mutant: Mutant, found: Judged | str) -> str:
+    """Return a mutant's fate in one line, with what is said of it if it was not killed."""
+    if isinstance(found, str):
+        return f"not judged: {mutant}: {found}"
+    if found.fate in {Fate.KILLED, Fate.CANNOT_RUN}:
+        return f"{found.fate.value}: {mutant} {' '.join(found.all_of)}".rstrip()
+    why = explanations().get(mutant.name, "NOT EXPLAINED")
+    return f"{found.fate.value}: {mutant} [{why}] {' '.join(found.all_of)}".rstrip()
 
 
 if __name__ == "__main__":

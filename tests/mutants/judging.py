@@ -19,7 +19,7 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.requirements import Level, catalogue
-from tests.faults.overlay import Edit, plant
+from tests.faults.overlay import CannotPlant, Edit, plant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,6 +103,16 @@ def _said_of_the_reference(seed: int, trial: Trial) -> tuple[dict[str, int], tup
     return _said((), seed, trial)
 
 
+def _planted(edits: Sequence[Edit], address: str) -> Callable[[], Candidate]:
+    try:
+        return plant(edits, address)
+    except CannotPlant:
+        raise
+    # What the mutant's own modules raise as they are loaded: it is no broker at all.
+    except Exception as error:
+        raise CannotStart(str(error)) from error
+
+
 def _introduced(start: Callable[[], Candidate]) -> Hello:
     try:
         hello: object = start().hello()
@@ -116,7 +126,7 @@ def _introduced(start: Callable[[], Candidate]) -> Hello:
 
 def _said(edits: Sequence[Edit], seed: int, trial: Trial) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the lengths of what is broken, and what has no verdict, of the binding ones."""
-    start = plant(edits, trial.address)
+    start = _planted(edits, trial.address)
     subject = Subject("mutant", _introduced(start), start, in_process=True)
     report = run_gate(subject, catalogue(), Budget(trial.operations, trial.examples), seed)
     binding = [each for each in report.verdicts if each.requirement.level is Level.MUST]

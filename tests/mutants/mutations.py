@@ -76,13 +76,15 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     nth: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.where}: {self._change()}"
+        return f"{self.file}:{self.line} {self.where}: {self._change()}{self._again()}"
 
     @property
     def name(self) -> str:
         """What it is called where lines do not matter, since they move."""
-        again = f" ({self.nth})" if self.nth > 1 else ""
-        return f"{self.file} {self.where}: {self._change()}{again}"
+        return f"{self.file} {self.where}: {self._change()}{self._again()}"
+
+    def _again(self) -> str:
+        return f" ({self.nth})" if self.nth > 1 else ""
 
     def _change(self) -> str:
         # A statement that spans lines is called by its beginning.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reference_mutants import lines_of, sample
-from tests.faults.overlay import REFERENCE
+from tests.faults.overlay import REFERENCE, CannotPlant, Edit
 from tests.mutants.judging import FIRST, Fate, Judged, judged
 from tests.mutants.mutations import Mutant, mutants, mutants_of
 from tests.mutants.page import explanations
@@ -106,6 +106,16 @@ def test_a_mutant_that_does_not_introduce_itself_cannot_be_run() -> None:
     assert judged([silent.edit], trials=[FIRST]).fate is Fate.CANNOT_RUN
 
 
+def test_a_mutant_that_cannot_be_loaded_cannot_be_run() -> None:
+    beyond = by_name()["broker.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
+    assert judged([beyond.edit], trials=[FIRST]).fate is Fate.CANNOT_RUN
+
+
+def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
+    with pytest.raises(CannotPlant):
+        judged([Edit("broker.py", "no such line", "pass")], trials=[FIRST])
+
+
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
     parked = by_name()["pointers.py ReleasedPointer.clear: self.last_seen.set(None) -> dropped"]
     found = judged([parked.edit], trials=[FIRST])
@@ -149,8 +159,8 @@ def test_a_sample_hangs_on_its_seed_and_a_larger_one_holds_it() -> None:
     every = mutants()
     few = sample(every, 10, 7)
     assert few == sample(every, 10, 7) != sample(every, 10, 8)
-    assert {each.name for each in few} < {each.name for each in sample(every, 20, 7)}
-    assert sample(every, 0, 7) == every
+    assert few == sample(every, 20, 7)[:10]
+    assert {each.name for each in sample(every, 0, 7)} == {each.name for each in every}
 
 
 def test_every_explained_survivor_is_a_mutant_of_today() -> None:
@@ -183,3 +193,7 @@ def test_the_command_judges_a_sample() -> None:
     command = [sys.executable, "benchmarks/reference_mutants.py", "--limit", "2", "--seed", "3"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.startswith(f"2 of {len(mutants())} mutants, seed 3\nkilled ")
+    told = run.stderr.splitlines()
+    assert [line.split()[0] for line in told] == ["1", "2"]
+    for line, mutant in zip(told, sample(mutants(), 2, 3), strict=True):
+        assert str(mutant) in line
