@@ -5,45 +5,29 @@ start and its end, a delivery between the earliest moment at which it can have b
 moment at which it was seen. What is wrong is what is wrong wherever in these spans the moments
 were, so a rule compares the end of one span with the start of another and nothing else.
 
-Each rule is one function of the `Course` of a message, or of two. It is read in two ways. With the
-terms of a model, `HistoryOfContract` proves that no run of the contract shows it, for any number of
-messages, wherever in the spans the steps were taken. With NumPy's numbers, or columns of them, it
-says which messages of a history do.
+A rule is about two passages of messages, a late one and an early one, and is a list of what was
+certainly before what. It is read in three ways. With the terms of a model, `history_of_contract.py`
+proves that no run of the contract shows it, for any number of messages, wherever in the spans the
+steps were taken. With numbers, the naive evaluator asks it of each pair of a history. And the
+kernels of the pipeline take the columns that it compares, and never look at a pair.
 
-The rules are about messages that never came back: an earlier moment at which they were given is the
-only one. Source of the two about order: Bouajjani, Emmi, Enea, Hamza, On Reducing Linearizability
-to State Reachability (ICALP 2015), where the wrong histories of a queue with distinct values are
-those that show one of a few patterns of two or three operations.
+Source of the rules about order: Bouajjani, Emmi, Enea, Hamza, On Reducing Linearizability to State
+Reachability (ICALP 2015), where the wrong histories of a queue with distinct values are those that
+show one of a few patterns of two or three operations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
-
-from brokerproof.models.contract import Consumer, Contract, Entry, Status
-from brokerproof.models.language import (
-    TRUE,
-    Bool,
-    Family,
-    Fixed,
-    Int,
-    Map,
-    action,
-    forall,
-    implies,
-    initial,
-    invariant,
-    ite,
-    require,
-)
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 Number: TypeAlias = Any
-"""A time: a term, one of NumPy's integers, or a column of them. All have the same operators."""
+"""A time: a term, a number, or a column of them. All have the same operators."""
 
 Truth: TypeAlias = Any
-"""Whether something is so: a term, or what NumPy makes of a comparison."""
+"""Whether something is so: a term, or what a comparison of numbers or columns makes."""
 
 
 @dataclass(frozen=True)
@@ -59,235 +43,84 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Course:
-    """What is known of a message: when it was published, and first given, if it was given at all.
+class Passage:
+    """One passage of a message through its queue, from its arrival or return to the next return.
 
-    Where it was not, the times of `given` mean nothing.
+    Attributes:
+        published: when the message arrived.
+        begun: when it began to wait: that is when it arrived or, later, when it returned.
+        left: when it stopped waiting, because it was given to somebody or dropped; of one that
+            waits for ever both ends are `NEVER`.
+        given: a delivery of the message, or a get that found nothing.
+        place: the delivery's place in the stream of its taker, both ends the same.
+        back: when what was given returned; both ends are `NEVER` where it did not.
+
     """
 
     published: Span
+    begun: Span
+    left: Span
     given: Span
-    was_given: Truth
+    place: Span
+    back: Span
 
 
-def given_before_published(message: Course) -> Truth:
-    """A message was seen before anybody can have published it."""
-    return message.was_given & message.given.before(message.published)
+Of: TypeAlias = Callable[[Passage], Span]
+
+PUBLISHED: Final[Of] = attrgetter("published")
+BEGUN: Final[Of] = attrgetter("begun")
+LEFT: Final[Of] = attrgetter("left")
+GIVEN: Final[Of] = attrgetter("given")
+PLACE: Final[Of] = attrgetter("place")
+BACK: Final[Of] = attrgetter("back")
 
 
-def overtakes_an_equal(late: Course, early: Course) -> Truth:
-    """Of two messages of one level, the one that was certainly published later was given first."""
-    return _given_while_waiting(late, early) & early.published.before(late.published)
+@dataclass(frozen=True)
+class Rule:
+    """What is wrong between a late passage and an early one: all of these, each certainly.
 
+    Attributes:
+        early_first: pairs of one thing of the early passage, and what of the late one it preceded.
+        late_first: pairs of one thing of the late passage, and what of the early one it preceded.
 
-def overtakes_the_urgent(late: Course, early: Course) -> Truth:
-    """A message was given while `early`, of a higher level, was certainly there."""
-    return _given_while_waiting(late, early) & early.published.before(late.given)
-
-
-def _given_while_waiting(late: Course, early: Course) -> Truth:
-    return late.was_given & (~early.was_given | late.given.before(early.given))
-
-
-ABOUT_ONE: dict[str, Callable[[Course], Truth]] = {"nothing-invented": given_before_published}
-"""The rules about a message, by the requirement that is broken where one holds."""
-
-ABOUT_TWO: dict[str, Callable[[Course, Course], Truth]] = {
-    "fifo-order": overtakes_an_equal,
-    "priority-order": overtakes_the_urgent,
-}
-"""The rules about two messages of one queue that never came back and that the same takers want.
-
-The first is the later one or the less urgent one: the message whose delivery was wrong.
-"""
-
-
-class Run(Family):
-    """The run; there is one."""
-
-
-class HistoryOfContract(Contract):
-    """The contract with a clock, and a recording in whose spans its steps are taken.
-
-    The theorem is `no-rule-is-broken`; the invariants before it are what it needs. Arrivals are the
-    last of their level, as a queue that is first in, first out within its levels has them.
     """
 
-    run: Run
-    published_start: Fixed[Entry, Int]
-    published_end: Fixed[Entry, Int]
-    given_start: Fixed[Entry, Int]
-    given_end: Fixed[Entry, Int]
+    early_first: tuple[tuple[Of, Of], ...]
+    late_first: tuple[tuple[Of, Of], ...]
 
-    now: Map[Run, Int]
-    given: Map[Entry, Bool]
-    published_at: Map[Entry, Int]
-    given_at: Map[Entry, Int]
+    def shown_by(self, late: Passage, early: Passage) -> Truth:
+        """Whether the two show what is wrong."""
+        truths = [of(early).before(than(late)) for of, than in self.early_first]
+        truths += [of(late).before(than(early)) for of, than in self.late_first]
+        first, *others = truths
+        for truth in others:
+            first = first & truth
+        return first
 
-    @initial
-    def nothing_yet(self) -> None:
-        """The clock begins to run."""
-        super().nothing_yet()
-        self.now.fill(0)
-        self.given.fill(False)
-        self.published_at.fill(0)
-        self.given_at.fill(0)
 
-    @action
-    def publish(self, entry: Entry) -> None:
-        """A message arrives as the last of its level, within the span that was recorded."""
-        now = self.now[self.run]
-        require((self.published_start[entry] <= now) & (now <= self.published_end[entry]))
-        require(
-            forall(
-                Entry,
-                lambda e: implies(
-                    self.of_one_level(e, entry) & self.arrived(e), self.before(e, entry)
-                ),
-            )
-        )
-        super().publish(entry)
-        self.published_at[entry] = now
-        self.now[self.run] = now + 1
+OVERTAKES_AN_EQUAL: Final = Rule(((PUBLISHED, PUBLISHED),), ((GIVEN, LEFT),))
+"""Of two messages of one level, the one that was published later was given first.
 
-    @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """A message is given; for the first time, that is within the span that was recorded."""
-        now = self.now[self.run]
-        self._requires_its_span(entry, now)
-        super().deliver(who, entry, redelivered)
-        self._is_given(entry, now)
+`left` is when the early one was given for the first time.
+"""
 
-    @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """So it is with the answer to a get."""
-        now = self.now[self.run]
-        self._requires_its_span(entry, now)
-        super().get(who, entry, redelivered)
-        self._is_given(entry, now)
+OVERTAKES_AN_EQUAL_IN_A_STREAM: Final = Rule(((PUBLISHED, PUBLISHED),), ((PLACE, PLACE),))
+"""So it is in the deliveries to one taker, whose order is known even where their times overlap."""
 
-    def _requires_its_span(self, entry: Entry, now: Int) -> None:
-        within = (self.given_start[entry] <= now) & (now <= self.given_end[entry])
-        require(self.given[entry] | within)
+TAKEN_WHILE_ANOTHER_WAITED: Final = Rule(((BEGUN, GIVEN),), ((GIVEN, LEFT),))
+"""Something was given, or nothing was found, while the early message waited all the time."""
 
-    def _is_given(self, entry: Entry, now: Int) -> None:
-        self.given_at[entry] = ite(self.given[entry], self.given_at[entry], now)
-        self.given[entry] = True
-        self.now[self.run] = now + 1
+TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM: Final = Rule(((BEGUN, GIVEN),), ((PLACE, PLACE),))
+"""So it is where the early message went to the same taker, later."""
 
-    def arrived(self, e: Entry) -> Bool:
-        """Whether it was published."""
-        return self.status[e] != Status.ABSENT
+OVERTAKES_WHAT_RETURNED: Final = Rule(((PUBLISHED, PUBLISHED), (BEGUN, GIVEN)), ((GIVEN, LEFT),))
+"""A message was given while one that returned to its place ahead of it waited all the time."""
 
-    def of_one_queue(self, e: Entry, f: Entry) -> Bool:
-        """Whether two messages of one queue are wanted by the same, and neither came back."""
-        wanted_alike = forall(Consumer, lambda c: self.wants[c, e] == self.wants[c, f])
-        stayed = ~self.has_returned(e) & ~self.has_returned(f)
-        return (self.home[e] == self.home[f]) & wanted_alike & stayed
+GIVEN_BEFORE_PUBLISHED: Final = Rule((), ((GIVEN, PUBLISHED),))
+"""A message was seen before anybody can have published it; both passages are its own."""
 
-    def of_one_level(self, e: Entry, f: Entry) -> Bool:
-        """Whether two messages of one queue are equally urgent."""
-        return (self.home[e] == self.home[f]) & (self.level[e] == self.level[f])
+HELD_BY_TWO: Final = Rule(((GIVEN, BACK),), ((GIVEN, BACK),))
+"""A message was given twice, and neither can have returned before the other was given."""
 
-    def course(self, e: Entry) -> Course:
-        """Return what was recorded of a message."""
-        return Course(
-            Span(self.published_start[e], self.published_end[e]),
-            Span(self.given_start[e], self.given_end[e]),
-            self.given[e],
-        )
-
-    @invariant("given-is-what-is-not-new")
-    def given_is_not_new(self) -> Bool:
-        """Whoever has a message, or had it, was given it; what is absent nobody has had."""
-
-        def is_with_somebody_or_came_back(e: Entry) -> Bool:
-            taken = (self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)
-            return taken | self.has_returned(e)
-
-        return forall(
-            Entry,
-            lambda e: (
-                (self.given[e] == is_with_somebody_or_came_back(e))
-                & (self.arrived(e) | ~self.has_returned(e))
-            ),
-        )
-
-    @invariant("moments-are-within-their-spans")
-    def moments_within(self) -> Bool:
-        """What happened did so when it was recorded, in the past; publishing comes first."""
-
-        def within(start: Int, at: Int, end: Int) -> Bool:
-            return (start <= at) & (at <= end) & (at < self.now[self.run])
-
-        def published(e: Entry) -> Bool:
-            return within(self.published_start[e], self.published_at[e], self.published_end[e])
-
-        def given(e: Entry) -> Bool:
-            in_time = within(self.given_start[e], self.given_at[e], self.given_end[e])
-            return in_time & (self.published_at[e] < self.given_at[e])
-
-        return forall(
-            Entry,
-            lambda e: implies(self.arrived(e), published(e)) & implies(self.given[e], given(e)),
-        )
-
-    @invariant("equals-stand-as-they-were-published")
-    def equals_in_order(self) -> Bool:
-        """Within a level the queue's order is that of the moments of publishing."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                self.of_one_level(e, f)
-                & self.arrived(e)
-                & self.arrived(f)
-                & (self.published_at[e] < self.published_at[f]),
-                self.before(e, f),
-            ),
-        )
-
-    @invariant("given-in-order")
-    def given_in_order(self) -> Bool:
-        """What was there when a message behind it was given had been given before."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                self.of_one_queue(e, f)
-                & self.before(e, f)
-                & self.arrived(e)
-                & self.given[f]
-                & (self.published_at[e] < self.given_at[f]),
-                self.given[e] & (self.given_at[e] < self.given_at[f]),
-            ),
-        )
-
-    @invariant("no-rule-is-broken")
-    def no_rule_is_broken(self) -> Bool:
-        """No recording of a run of the contract shows what a rule says."""
-
-        def concerned(requirement: str, late: Entry, early: Entry) -> Bool:
-            if requirement == "fifo-order":
-                return self.of_one_level(late, early)
-            return self.level[early] > self.level[late]
-
-        kept = TRUE
-        for rule in ABOUT_ONE.values():
-            kept &= forall(
-                Entry,
-                lambda e, rule=rule: implies(self.arrived(e), ~rule(self.course(e))),
-            )
-        for requirement, of_two in ABOUT_TWO.items():
-            kept &= forall(
-                Entry,
-                Entry,
-                lambda f, e, requirement=requirement, of_two=of_two: implies(
-                    self.of_one_queue(e, f)
-                    & concerned(requirement, f, e)
-                    & self.arrived(e)
-                    & self.arrived(f),
-                    ~of_two(self.course(f), self.course(e)),
-                ),
-            )
-        return kept
+SHOWN_WHILE_HELD: Final = Rule(((GIVEN, GIVEN),), ((GIVEN, BACK),))
+"""A browser was shown, as the late one, what somebody held all the time."""

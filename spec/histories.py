@@ -1,0 +1,142 @@
+"""Histories: recorded traffic, one typed record for each operation and each event.
+
+Owns the form of a record, which fields each kind of record must have, and the version of the form.
+Refuses to know files and judgement. Times are whole numbers, nanoseconds of one clock or logical.
+They may overlap: what a record is about happened at some moment from `start` to `end`, both
+included. What was never answered has no `end`; it happened at some moment after its start, or not.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+VERSION: Final = 1
+"""The version of the form; what is of another one is refused."""
+
+NEVER: Final = 2**62
+"""Later than all times; stands in tables for the end of what had none."""
+
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=NEVER)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Result: TypeAlias = Literal["ok", "failed", "unknown"]
+"""What failed did not happen; what is unknown may have."""
+
+Kind: TypeAlias = Literal[
+    "declare",
+    "publish",
+    "consume",
+    "cancel",
+    "deliver",
+    "empty",
+    "acknowledge",
+    "release",
+    "reject",
+    "close",
+    "purge",
+    "delete",
+    "crash",
+    "restart",
+    "drained",
+]
+
+
+class Record(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One operation or event of a run; what each kind means is said by `MEANINGS`.
+
+    Names of messages are unique in a queue of a run; those of consumers and channels in a run, also
+    after they are gone. A get is a taker like a consumer, with a name of its own.
+
+    Attributes:
+        position: counts the deliveries to a consumer from 0, in the order in which it got them; of
+            a settlement, which of them it settles.
+        start: of a delivery, the earliest moment at which it can have been made, as far as its
+            consumer knows: it had subscribed, and had room (`spec/earliest.py`).
+        end: of a delivery, when it was seen.
+        window: how many unsettled messages a consumer may hold, None without a limit.
+        levels: how many levels of priority a queue has, None where it is first in, first out.
+        returns: whether a message that is returned takes its place back, or another.
+        may_drop: whether the queue may drop messages by itself: those that expire, or are too many.
+        selective: whether a consumer takes some messages only.
+
+    """
+
+    op: Kind
+    run: Name = "run"
+    queue: Name | None = None
+    message: Name | None = None
+    producer: Name | None = None
+    consumer: Name | None = None
+    channel: Name | None = None
+    start: Time
+    end: Time | None = None
+    position: Count | None = None
+    priority: Annotated[int, msgspec.Meta(ge=0, le=255)] = 4
+    size: Count = 0
+    persistent: bool = False
+    redelivered: bool | None = None
+    mode: Literal["acknowledge", "automatic", "browse"] = "acknowledge"
+    window: Count | None = None
+    levels: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
+    durable: bool = False
+    returns: Literal["original", "elsewhere"] = "original"
+    may_drop: bool = False
+    selective: bool = False
+    outcome: Result = "ok"
+
+
+MEANINGS: Final[dict[Kind, str]] = {
+    "declare": "A queue was made.",
+    "publish": "A message was handed over; `ok` is the broker's confirm that it has it.",
+    "consume": "A consumer or a browser subscribed.",
+    "cancel": "A consumer left; what it holds it keeps.",
+    "deliver": "A consumer or a get was given a message, or a browser shown it.",
+    "empty": "A get found nothing.",
+    "acknowledge": "A delivery was settled: the message is done with.",
+    "release": "A delivery was settled: the message returned to the queue.",
+    "reject": "A delivery was settled: the message was discarded.",
+    "close": "A channel closed, and all that its consumers and gets held returned.",
+    "purge": "All messages that were available were dropped.",
+    "delete": "A queue was dropped with all that was in it.",
+    "crash": "The broker stopped without warning.",
+    "restart": "The broker came back from what is durable.",
+    "drained": "Nothing more was given to anybody, though a taker without limits was there.",
+}
+
+MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {
+    "declare": ("queue",),
+    "publish": ("queue", "message"),
+    "consume": ("queue", "consumer"),
+    "cancel": ("consumer",),
+    "deliver": ("queue", "message", "consumer", "position", "end"),
+    "empty": ("queue", "consumer", "end"),
+    "acknowledge": ("queue", "message", "consumer", "position"),
+    "release": ("queue", "message", "consumer", "position"),
+    "reject": ("queue", "message", "consumer", "position"),
+    "close": ("channel",),
+    "purge": ("queue",),
+    "delete": ("queue",),
+    "crash": (),
+    "restart": (),
+    "drained": ("queue", "end"),
+}
+"""The fields without which a record of a kind says nothing."""
+
+CONTROL: Final[frozenset[Kind]] = frozenset(
+    {"declare", "consume", "cancel", "close", "purge", "delete", "crash", "restart", "drained"}
+)
+"""The kinds that are about no single message; a history has few of them."""
+
+
+def what_is_wrong(record: Record) -> str | None:
+    """Return in one line what makes a record unfit by itself, or None."""
+    for field in MUST_HAVE[record.op]:
+        if getattr(record, field) is None:
+            return f"{record.op} has no {field}"
+    if record.end is not None and record.end < record.start:
+        return f"{record.op} ends at {record.end}, before it starts at {record.start}"
+    return None
