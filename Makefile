@@ -4,18 +4,29 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # The editable install links each file, so it is made anew when a file comes or goes.
-FOLDERS := package spec models reference candidates checks
+FOLDERS := package spec models reference candidates checks pipeline
 TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' | LC_ALL=C sort | cksum | cut -d' ' -f1)
 LINKED := $(VENV)/.linked-$(TREE)
 
 .DEFAULT_GOAL := check
-.PHONY: check test lint types bench lock clean
+.PHONY: check test pipeline java lint types bench lock clean
 
 check: $(LINKED)  ## Hold the embedded reference broker against the documented promises.
 	$(BIN)/brokerproof check
 
-test: $(LINKED) $(VENV)/.dev  ## Run the tests.
+test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable
+
+pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `campaign` need.
+
+# Spark runs on Java 17 or later. Where it cannot be installed here, that is said and all else goes on.
+java:
+	@$(BIN)/python -c 'from brokerproof.pipeline.spark_session import java; java()' 2>/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    echo "installing a Java runtime" && apt-get update -qq >/dev/null && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	      openjdk-17-jre-headless >/dev/null; } || \
+	  echo "no Java runtime: what needs Spark is left out; install one, as with: sudo apt-get install openjdk-17-jre-headless"
 
 lint: $(LINKED) $(VENV)/.dev  ## Lint and check the format.
 	$(BIN)/ruff check .
@@ -33,7 +44,7 @@ COMPILE := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-u
 
 lock: $(VENV)/.dev  ## Compile the lock files anew.
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
-	$(COMPILE) --extra=amqp --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra=amqp --extra=pipeline --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
 
 $(VENV)/.core: requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,0 +1,149 @@
+"""The tables of the published page about histories, and the schema, made from `spec/histories.py`.
+
+Page and types cannot part: what is made here stands in docs/histories.md between two marks each, a
+test compares it, and with the page as argument page and schema are written anew:
+
+    python -m brokerproof.pipeline.history_page docs/histories.md
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from brokerproof.pipeline import set_aside
+from brokerproof.pipeline.sources import SOURCES
+from brokerproof.pipeline.tables import COLUMNS, Column
+from brokerproof.spec.histories import MEANINGS, MUST_HAVE, NEVER, VERSION, Kind, Record
+
+SCHEMA_FILE: Final = "history.schema.json"
+
+FIELDS: Final[dict[str, str]] = {
+    "op": "which kind of record this is",
+    "run": "which run of a broker it is about; nothing goes from one to another",
+    "queue": "which queue",
+    "message": "which message; a name is given once in a queue of a run",
+    "producer": "who published it",
+    "consumer": "who was given it: a consumer, a browser, or a get, each with a name of its own",
+    "channel": "the channel of the consumer or the get, whose end returns what they hold",
+    "start": "the earliest moment at which it can have happened",
+    "end": "the latest one; of a delivery, when it was seen; none for what was never answered",
+    "position": "the how-manieth delivery to its consumer, from 0; of a settlement, which of them",
+    "priority": "the message's priority; the higher one is the more urgent",
+    "size": "the length of the message's body in bytes",
+    "persistent": "whether the message is to survive a crash",
+    "redelivered": "whether the broker said that somebody had had the message before",
+    "mode": "how a consumer takes: it settles, the broker settles for it, or it only looks",
+    "window": "how many unsettled messages a consumer may hold, null without a limit",
+    "levels": "how many levels of priority a queue has, null where it is first in, first out; "
+    "a priority beyond the highest level is of that",
+    "durable": "whether a queue is to survive a crash",
+    "returns": "whether a returned message takes its place back, or any other",
+    "may_drop": "whether a queue may drop messages by itself, such as those that expire",
+    "selective": "whether a consumer takes some messages only",
+    "outcome": "`ok`: it happened; `failed`: it did not; `unknown`: it may have",
+}
+
+
+def tables() -> dict[str, list[str]]:
+    """Return the lines of each table by its name."""
+    return {
+        "fields": _table(("field", "value", "if missing", "meaning"), _fields()),
+        "kinds": _table(("`op`", "must have", "meaning"), _kinds()),
+        "categories": _table(("category", "a row that"), _categories()),
+        "forms": _table(("form", "what it is", "behind the name"), _forms()),
+    }
+
+
+def page_made_anew(page: str) -> str:
+    """Return a page with its tables made anew; raises `KeyError` for one that is not known."""
+    known = tables()
+
+    def made(mark: re.Match[str]) -> str:
+        return "\n".join([mark["begin"], *known[mark["name"]], mark["end"]])
+
+    pattern = r"(?P<begin><!-- made: (?P<name>\w+) -->)\n.*?(?P<end><!-- end -->)"
+    return re.sub(pattern, made, page, flags=re.DOTALL)
+
+
+def schema() -> bytes:
+    """Return the JSON schema of a line of a history, with what each kind must have."""
+    made = msgspec.json.schema(Record)
+    record = made["$defs"]["Record"]
+    record["allOf"] = [
+        {"if": {"properties": {"op": {"const": kind}}}, "then": {"required": list(fields)}}
+        for kind, fields in MUST_HAVE.items()
+        if fields
+    ]
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"brokerproof history, version {VERSION}: a line after the header",
+        **made,
+    }
+    return msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
+
+
+def _table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
+    every = [headings, ("---",) * len(headings), *rows]
+    return [f"| {' | '.join(row)} |" for row in every]
+
+
+def _fields() -> Iterator[tuple[str, ...]]:
+    for column in COLUMNS.values():
+        default = msgspec.json.encode(column.default).decode()
+        missing = "required" if column.required else f"`{default}`"
+        yield f"`{column.name}`", _value(column), missing, FIELDS[column.name]
+
+
+def _value(column: Column) -> str:
+    """Return in a few words what a value may be."""
+    words = {
+        "text": f"{column.least} to {column.most} characters",
+        "time": f"nanoseconds or steps, {column.least} to 2^62-1",
+        "count": f"{column.least} to {column.most}".replace(str(2**31 - 1), "2^31-1"),
+        "truth": "true or false",
+    }[column.content]
+    assert column.content != "time" or column.most == NEVER - 1
+    if column.name == "op":
+        words = "a kind, see below"
+    elif column.values:
+        words = " or ".join(f"`{each}`" for each in column.values)
+    return f"{words}, or null" if column.optional else words
+
+
+def _kinds() -> Iterator[tuple[str, ...]]:
+    for kind, meaning in MEANINGS.items():
+        yield f"`{kind}`", _must_have(kind), meaning
+
+
+def _must_have(kind: Kind) -> str:
+    return ", ".join(f"`{field}`" for field in MUST_HAVE[kind]) or "nothing more"
+
+
+def _categories() -> Iterator[tuple[str, ...]]:
+    yield from set_aside.MEANINGS.items()
+
+
+def _forms() -> Iterator[tuple[str, ...]]:
+    for source in SOURCES.values():
+        yield f"`{source.name}`", source.meaning, source.argument or "nothing"
+
+
+def main() -> None:
+    """Print the tables, or write them into the page that is named, and the schema beside it."""
+    if len(sys.argv) > 1:
+        page = Path(sys.argv[1])
+        page.write_text(page_made_anew(page.read_text("utf-8")), encoding="utf-8")
+        page.with_name(SCHEMA_FILE).write_bytes(schema())
+        return
+    for name, lines in tables().items():
+        sys.stdout.write("\n".join([f"{name}:", *lines, "", ""]))
+
+
+if __name__ == "__main__":
+    main()

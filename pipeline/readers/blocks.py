@@ -1,0 +1,49 @@
+"""Text files in blocks of whole lines, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from brokerproof.pipeline.tables import UnreadableHistory
+
+BLOCK_BYTES: Final = 1 << 22
+LINE_BYTES_MAX: Final = 1 << 24
+"""A longer line than 16 MiB is no record of anything, and its file is refused."""
+
+
+class Block(NamedTuple):
+    """Whole lines, without their ends, and the number of the first, from 1."""
+
+    first: int
+    lines: list[bytes]
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Yield the lines of a file; raises `UnreadableHistory`."""
+    first = 1
+    rest = b""
+    try:
+        with path.open("rb") as file:
+            while read := file.read(size):
+                *lines, rest = (rest + read).split(b"\n")
+                if len(rest) > LINE_BYTES_MAX or max(map(len, lines), default=0) > LINE_BYTES_MAX:
+                    raise UnreadableHistory(
+                        f"{path}: a line from {first} on is longer than {LINE_BYTES_MAX} bytes"
+                    )
+                if lines:
+                    yield Block(first, lines)
+                    first += len(lines)
+    except OSError as error:
+        raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
+    if rest:
+        yield Block(first, [rest])
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file that are not blank, with their numbers from 1."""
+    for first, lines in blocks(path):
+        for number, line in enumerate(lines, first):
+            if line.strip():
+                yield number, line

@@ -1,0 +1,120 @@
+"""Histories as JSON Lines: a record a line, in its own form.
+
+The first line may be a header, ``{"brokerproof_history": 1}``, with the version of the form;
+without it the form is version 1. Blank lines are no rows. A line that does not decode is set aside,
+and so is one whose record is wrong by itself.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from brokerproof.pipeline.readers.blocks import blocks
+from brokerproof.pipeline.row_checks import checked
+from brokerproof.pipeline.set_aside import Category, SetAside, set_aside
+from brokerproof.pipeline.tables import Chunk, batch_of, require_version
+from brokerproof.spec.histories import VERSION, Record
+
+HEADER: Final = "brokerproof_history"
+
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not what was asked for."""
+
+_decode = msgspec.json.Decoder(Record).decode
+
+
+def chunks(path: Path) -> Iterator[Chunk]:
+    """Yield what a file's lines say; raises `UnreadableHistory`."""
+    at_start = True
+    for first, lines in blocks(path):
+        if at_start:
+            skipped = _lines_before_rows(path, lines)
+            at_start = skipped == len(lines)
+            first, lines = first + skipped, lines[skipped:]  # noqa: PLW2901 - what is left of it
+        if lines:
+            yield _chunk(str(path), first, lines)
+
+
+def lines_of(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield the lines of a file, the header first, each with its end."""
+    yield msgspec.json.encode({HEADER: VERSION}) + b"\n"
+    encoder = msgspec.json.Encoder()
+    for record in records:
+        yield encoder.encode(record) + b"\n"
+
+
+def complaint(error: Exception) -> tuple[Category, str]:
+    """Return what it means that a row did not become a record."""
+    words = str(error).replace(" - at `$.", " in `").removesuffix(" - at `$`")
+    if not isinstance(error, msgspec.ValidationError):
+        return "unreadable", f"this is not JSON: {words}"
+    return ("missing" if "missing required field" in words else "wrong value"), words
+
+
+def _chunk(file: str, first: int, lines: list[bytes]) -> Chunk:
+    aside: list[SetAside] = []
+    numbers: Sequence[int] = range(first, first + len(lines))
+    with _no_collection():
+        try:
+            records = list(map(_decode, lines))
+        except UNDECODABLE:
+            numbers, records = _one_by_one(file, first, lines, aside)
+        batch = batch_of(records, numbers)
+    fit = checked(batch, file)
+    rows = batch.num_rows + len(aside)
+    together = sorted([*aside, *fit.set_aside], key=lambda each: each.line)
+    return Chunk(rows, fit.batch, together)
+
+
+def _one_by_one(
+    file: str, first: int, lines: list[bytes], aside: list[SetAside]
+) -> tuple[list[int], list[Record]]:
+    """Return the records of the lines that decode, and their numbers; blank lines are no rows."""
+    numbers, records = [], []
+    for number, line in enumerate(lines, first):
+        if not line.strip():
+            continue
+        try:
+            records.append(_decode(line))
+        except UNDECODABLE as error:
+            category, reason = complaint(error)
+            aside.append(set_aside(category, reason, file, number, line.decode("utf-8", "replace")))
+        else:
+            numbers.append(number)
+    return numbers, records
+
+
+def _lines_before_rows(path: Path, lines: list[bytes]) -> int:
+    """Return how many lines there are before the first row: blank ones, and a header.
+
+    Raises `UnreadableHistory` for another version of the form.
+    """
+    blank = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
+    if blank == len(lines):
+        return blank
+    try:
+        said = msgspec.json.decode(lines[blank])
+    except UNDECODABLE:
+        return blank
+    if not isinstance(said, dict) or HEADER not in said:
+        return blank
+    require_version(path, said[HEADER])
+    return blank + 1
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the collector of cycles from walking over hundreds of thousands of young records."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

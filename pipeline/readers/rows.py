@@ -1,0 +1,70 @@
+"""What the readers of others' recordings yield: one thing for each row, in bounded tables.
+
+A row is used, and then it may say several records or, where another row tells the rest, none; or it
+is set aside. So the rows of a recording can be counted, though they are not records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from brokerproof.pipeline.set_aside import SetAside
+from brokerproof.pipeline.tables import BATCH_ROWS, COLUMNS, Chunk, batch_of, place_of
+from brokerproof.spec.histories import Record, what_is_wrong
+
+NAME_CHARACTERS_MAX: Final = COLUMNS["message"].most or 0
+DIGEST_CHARACTERS: Final = 32
+
+
+class Used(NamedTuple):
+    """A row of a recording, its line, and the records that it says."""
+
+    line: int
+    records: tuple[Record, ...] = ()
+
+
+def unfit(records: Iterable[Record]) -> str | None:
+    """Return in one line what makes one of some records unfit, or None.
+
+    What a reader makes of others' values is not decoded, so its limits have not been looked at.
+    """
+    for record in records:
+        try:
+            msgspec.convert(msgspec.structs.asdict(record), Record)
+        except msgspec.ValidationError as error:
+            return str(error).replace(" - at `$.", " in `")
+        if wrong := what_is_wrong(record):
+            return wrong
+    return None
+
+
+def chunks_of(rows: Iterable[Used | SetAside]) -> Iterator[Chunk]:
+    """Yield what rows say as tables of a bounded size."""
+    count = 0
+    records: list[Record] = []
+    places: list[int] = []
+    aside: list[SetAside] = []
+    for row in rows:
+        count += 1
+        if isinstance(row, SetAside):
+            aside.append(row)
+        else:
+            records += row.records
+            places += [place_of(0, row.line)] * len(row.records)
+        if max(count, len(records)) >= BATCH_ROWS:
+            yield Chunk(count, batch_of(records, places), aside)
+            count, records, places, aside = 0, [], [], []
+    if count:
+        yield Chunk(count, batch_of(records, places), aside)
+
+
+def name_of(text: str) -> str:
+    """Return a name for what others call by any text: the text, or its beginning and a digest."""
+    if len(text) <= NAME_CHARACTERS_MAX:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
+    return f"{text[: NAME_CHARACTERS_MAX - DIGEST_CHARACTERS - 1]}…{digest}"

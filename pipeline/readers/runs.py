@@ -1,0 +1,326 @@
+"""The gate's own runs: the counterexamples that it wrote, each step a row.
+
+Times are logical: step *n* lasts from 2n to 2n + 1, so of two steps the earlier one is over. What
+an answer tells may have happened at any time before it, as far as its consumer knows, since events
+may be withheld (driver protocol 1, rule 2). A reset begins a run of its own.
+
+What the form of a history cannot say is left open: a publish that is delayed, or to a queue sorted
+by a property, may have happened at any time; the window of a consumer whose credit changes counts
+as none; a second settlement, which may have no effect (rule 13), is not told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from brokerproof.checks.counterexamples import (
+    Counterexample,
+    Line,
+    UnreadableCounterexample,
+)
+from brokerproof.checks.counterexamples import read as read_counterexample
+from brokerproof.checks.moves import Move, Settle
+from brokerproof.pipeline.readers.rows import Used, name_of, unfit
+from brokerproof.pipeline.set_aside import SetAside, set_aside
+from brokerproof.pipeline.tables import UnreadableHistory
+from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, QueueDeleted
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.earliest import Room
+from brokerproof.spec.histories import Record, Result
+from brokerproof.spec.messages import Fifo, LastValue, Priority, Sorted, level_of
+from brokerproof.spec.operations import (
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Get,
+    Publish,
+    Purge,
+    Reset,
+    Restart,
+    SetCredit,
+)
+
+
+def read(path: Path) -> Iterator[Used | SetAside]:
+    """Yield what the steps of a counterexample say; raises `UnreadableHistory`."""
+    try:
+        found = read_counterexample(path)
+    except UnreadableCounterexample as error:
+        raise UnreadableHistory(str(error)) from error
+    for step, records in enumerate(followed(str(path), _claims(found), found.steps), 1):
+        wrong = unfit(records)
+        yield (
+            set_aside("wrong value", wrong, str(path), step)
+            if wrong
+            else Used(step, tuple(records))
+        )
+
+
+def followed(name: str, claims: Capabilities, steps: tuple[Line, ...]) -> Iterator[list[Record]]:
+    """Yield, for each step, the records that it says; they may not be fit.
+
+    Runs have that name with a number behind it: how many resets were before.
+    """
+    resets = [n for n, line in enumerate(steps) if isinstance(line.move, Reset)]
+    parts = zip([0, *resets], [*resets, len(steps)], strict=True)
+    for number, (begin, end) in enumerate(parts):
+        following = _Following(name_of(f"{name} {number}"), claims, steps, begin, end)
+        for step in range(begin, end):
+            yield list(following.step(step))
+
+
+def _claims(found: Counterexample) -> Capabilities:
+    return found.claims or Capabilities()
+
+
+@dataclass
+class _Taker:
+    """A consumer, a browser or a get, and how many deliveries it had."""
+
+    name: str
+    mode: str
+    channel: str | None
+    room: Room | None
+    delivered: int = 0
+
+
+@dataclass
+class _Following:
+    """What must be known of the steps so far to say what the next one means."""
+
+    run: str
+    claims: Capabilities
+    steps: tuple[Line, ...]
+    begin: int
+    end: int
+    queues: dict[str, Declare] = field(default_factory=dict)
+    takers: dict[str, _Taker] = field(default_factory=dict)
+    unlimited: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    held: dict[str, tuple[_Taker, int]] = field(default_factory=dict)
+    drained: int = 0
+    crashes: int = 0
+    closes: Counter[str] = field(default_factory=Counter)
+
+    def step(self, number: int) -> Iterator[Record]:
+        """Yield what a step says: its operation, and then what its answer tells."""
+        line = self.steps[number]
+        now = 2 * (number + 1)
+        error = line.answer.error
+        result: Result = "ok" if error is None else "failed" if error.definite else "unknown"
+        yield from self._operation(line.move, number, now, result)
+        for event in line.events:
+            match event:
+                case Delivered():
+                    yield self._delivery(event, line.move, now)
+                case ConsumerClosed(consumer=consumer):
+                    self.unlimited.pop(consumer, None)
+                    yield self._record("cancel", self.drained, now + 1, consumer=consumer)
+                case QueueDeleted(queue=queue):
+                    self.queues.pop(queue, None)
+                    yield self._record("delete", self.drained, now + 1, queue=queue)
+                case Accepted():
+                    continue
+
+    def _record(self, op: str, start: int, end: int | None, **fields: object) -> Record:
+        return Record(op=op, run=self.run, start=start, end=end, **fields)  # type: ignore[arg-type]
+
+    def _operation(self, move: Move, number: int, now: int, result: Result) -> Iterator[Record]:
+        end = None if result == "unknown" else now + 1
+        match move:
+            case Declare(queue=queue):
+                if queue not in self.queues and result != "failed":
+                    self.queues[queue] = move
+                    yield self._declared(move, now, end, result)
+            case Publish():
+                yield self._published(move, number, now, result)
+            case Consume():
+                yield from self._consumed(move, now, end, result)
+            case Cancel(consumer=consumer):
+                if result != "failed":
+                    self.unlimited.pop(consumer, None)
+                yield self._record("cancel", now, end, consumer=consumer, outcome=result)
+            case Get() if result == "ok":
+                if not any(self._is_of_get(e) for e in self.steps[number].events):
+                    name = f"get {number + 1}"
+                    yield self._record("empty", now, end, queue=move.queue, consumer=name)
+            case Settle(message=message, how=how, again=False) if message in self.held:
+                yield self._settled(how, message, now, end, result)
+            case CloseChannel(channel=channel):
+                if result != "failed":
+                    self._forget_channel(channel)
+                name = self._channel(channel)
+                self.closes[channel] += 1
+                yield self._record("close", now, end, channel=name, outcome=result)
+            case Purge(queue=queue) | Delete(queue=queue):
+                op = "purge" if isinstance(move, Purge) else "delete"
+                if op == "delete" and result != "failed":
+                    self.queues.pop(queue, None)
+                yield self._record(op, now, end, queue=queue, outcome=result)
+            case Crash() | Restart():
+                op = "crash" if isinstance(move, Crash) else "restart"
+                self.unlimited.clear()
+                self.held.clear()
+                self.crashes += isinstance(move, Crash)
+                yield self._record(op, now, end, outcome=result)
+            case Drain() if result == "ok":
+                self.drained = now
+                for queue in sorted({q for queues in self.unlimited.values() for q in queues}):
+                    yield self._record("drained", now, end, queue=queue)
+            case _:
+                return
+
+    def _declared(self, move: Declare, now: int, end: int | None, result: Result) -> Record:
+        order = move.order
+        back = self.claims.release_position == "original"
+        drops = isinstance(order, LastValue) or any(
+            isinstance(each, Publish) and each.queue == move.queue and each.expires_s is not None
+            for each in self._moves()
+        )
+        return self._record(
+            "declare",
+            now,
+            end,
+            queue=move.queue,
+            durable=move.durable,
+            levels=order.levels if isinstance(order, Priority) else None,
+            returns="original" if back else "elsewhere",
+            may_drop=drops,
+            outcome=result,
+        )
+
+    def _published(self, move: Publish, number: int, now: int, result: Result) -> Record:
+        declared = self.queues.get(move.queue)
+        order = Fifo() if declared is None else declared.order
+        end: int | None = now + 1
+        if result == "ok" and self.steps[number].parked:
+            end = self._accepted(move.message.id, number)
+        if result == "unknown" or move.not_before_s is not None or isinstance(order, Sorted):
+            end = None
+        is_level = isinstance(order, Priority)
+        return self._record(
+            "publish",
+            now,
+            end,
+            queue=move.queue,
+            message=move.message.id,
+            priority=level_of(move.message.priority, order, self.claims.priority_mapping)
+            if is_level
+            else move.message.priority,
+            size=move.message.size,
+            persistent=move.message.persistent,
+            outcome="unknown" if end is None else result,
+        )
+
+    def _accepted(self, message: str, number: int) -> int | None:
+        """Return the end of the step that tells that a parked publish was taken, if one does."""
+        for later in range(number, self.end):
+            if Accepted(message=message) in self.steps[later].events:
+                return 2 * (later + 1) + 1
+        return None
+
+    def _consumed(
+        self, move: Consume, now: int, end: int | None, result: Result
+    ) -> Iterator[Record]:
+        changes = any(
+            isinstance(each, SetCredit)
+            and (each.consumer == move.consumer or each.channel == move.channel)
+            for each in self._moves()
+        )
+        queues = move.queues or (move.queue,)
+        window = None if changes else move.credit.messages
+        if result != "failed":
+            room = Room(now, window if move.mode == "acknowledge" else None)
+            channel = self._channel(move.channel)
+            self.takers[move.consumer] = _Taker(move.consumer, move.mode, channel, room)
+            limited = changes or move.selector is not None or move.mode == "browse"
+            if not limited and move.credit.messages is None and move.credit.bytes is None:
+                self.unlimited[move.consumer] = queues
+        for queue in queues:
+            yield self._record(
+                "consume",
+                now,
+                end,
+                queue=queue,
+                consumer=move.consumer,
+                channel=self._channel(move.channel),
+                mode=move.mode,
+                window=window,
+                selective=move.selector is not None,
+                outcome=result,
+            )
+
+    def _settled(self, how: str, message: str, now: int, end: int | None, result: Result) -> Record:
+        taker, position = self.held[message]
+        if result != "failed":
+            del self.held[message]
+            if taker.room is not None:
+                taker.room.settled(now)
+        return self._record(
+            how,
+            now,
+            end,
+            queue=self._queue_of(message),
+            message=message,
+            consumer=taker.name,
+            channel=taker.channel,
+            position=position,
+            outcome=result,
+        )
+
+    def _delivery(self, event: Delivered, move: Move, now: int) -> Record:
+        if event.consumer is None:
+            mode, channel = "acknowledge", None
+            if isinstance(move, Get):
+                mode, channel = move.mode, self._channel(move.channel)
+            taker = _Taker(f"get {now // 2}", mode, channel, None)
+        else:
+            unknown = _Taker(event.consumer, "acknowledge", None, Room(0, None))
+            taker = self.takers.setdefault(event.consumer, unknown)
+        position = taker.delivered
+        taker.delivered += 1
+        if taker.mode == "acknowledge":
+            self.held[event.message] = (taker, position)
+        return self._record(
+            "deliver",
+            now if taker.room is None else taker.room.delivered(),
+            now + 1,
+            queue=event.queue,
+            message=event.message,
+            consumer=taker.name,
+            channel=taker.channel,
+            position=position,
+            redelivered=event.redelivered,
+            mode=taker.mode,
+        )
+
+    def _queue_of(self, message: str) -> str | None:
+        for line in self.steps[self.begin : self.end]:
+            for event in line.events:
+                if isinstance(event, Delivered) and event.message == message:
+                    return event.queue
+        return None
+
+    def _is_of_get(self, event: object) -> bool:
+        return isinstance(event, Delivered) and event.consumer is None
+
+    def _channel(self, channel: str) -> str:
+        """Return a name that no other channel of the run has: channels' own names come again."""
+        again = self.closes[channel] + self.crashes
+        return f"{channel} again {again}" if again else channel
+
+    def _forget_channel(self, channel: str) -> None:
+        gone = self._channel(channel)
+        for name, taker in self.takers.items():
+            if taker.channel == gone:
+                self.unlimited.pop(name, None)
+        self.held = {m: held for m, held in self.held.items() if held[0].channel != gone}
+
+    def _moves(self) -> Iterator[Move]:
+        return (line.move for line in self.steps[self.begin : self.end])

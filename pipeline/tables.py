@@ -1,0 +1,329 @@
+"""Histories as tables: a column for each field of `Record`, in Arrow's memory and Parquet's files.
+
+Owns the columns and what may stand in them, read off the type of a record, and the place of a row.
+Refuses to judge rows, which `row_checks` does. A file is there whole or not at all; the same rows
+make the same bytes. The `end` of what had none is null, as are all fields that are not given.
+
+A place is one number: that of the file in a list, shifted left by `LINE_BITS`, plus that of the
+line or row in it, which counts from 1. The list stands in the metadata of the table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, TypeAlias, get_args, get_type_hints
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import inspect as types
+
+from brokerproof.pipeline.set_aside import SetAside
+from brokerproof.spec.histories import VERSION, Record
+
+PLACE: Final = "place"
+LINE_BITS: Final = 40
+BATCH_ROWS: Final = 1 << 16
+"""How many rows are in memory at once, as far as the reader of a table can choose."""
+
+VERSION_KEY: Final = b"brokerproof_history"
+FILES_KEY: Final = b"brokerproof_files"
+COMPRESSION: Final = "zstd"
+
+Content: TypeAlias = Literal["text", "time", "count", "truth"]
+
+_ARROW: Final[dict[Content, pa.DataType]] = {
+    "text": pa.string(),
+    "time": pa.int64(),
+    "count": pa.int32(),
+    "truth": pa.bool_(),
+}
+
+
+class UnreadableHistory(Exception):
+    """A file is no history that can be read; the message is one line that names file and field."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of a record: what it holds, and between which limits.
+
+    `least` and `most` are the limits of a number, or of the length of a text in characters.
+    """
+
+    name: str
+    content: Content
+    required: bool
+    optional: bool
+    default: object
+    least: int | None = None
+    most: int | None = None
+    values: tuple[str, ...] = ()
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type of the column."""
+        return _ARROW[self.content]
+
+
+def _columns() -> Iterator[Column]:
+    structure = types.type_info(Record)
+    assert isinstance(structure, types.StructType)
+    for field in structure.fields:
+        optional = isinstance(field.type, types.UnionType)
+        plain = field.type
+        if isinstance(plain, types.UnionType):
+            [plain] = [each for each in plain.types if not isinstance(each, types.NoneType)]
+        content, least, most, values = _limits(field.name, plain)
+        default = None if field.required else field.default
+        yield Column(field.name, content, field.required, optional, default, least, most, values)
+
+
+def _limits(
+    name: str, plain: types.Type
+) -> tuple[Content, int | None, int | None, tuple[str, ...]]:
+    match plain:
+        case types.StrType(min_length=least, max_length=most):
+            return "text", least, most, ()
+        case types.LiteralType(values=values):
+            return "text", None, None, tuple(map(str, values))
+        case types.BoolType():
+            return "truth", None, None, ()
+        case types.IntType(ge=least, lt=None, le=most) if most is not None and most < 2**31:
+            return "count", least, most, ()
+        case types.IntType(ge=least, lt=below, le=None) if below is not None:
+            return "time", least, below - 1, ()
+        case _:
+            raise TypeError(f"no column can hold {name}: {plain}")
+
+
+COLUMNS: Final[dict[str, Column]] = {each.name: each for each in _columns()}
+"""The columns by their names, in the order of the fields."""
+
+SCHEMA: Final = pa.schema(
+    [
+        *(pa.field(each.name, each.arrow, each.optional) for each in COLUMNS.values()),
+        pa.field(PLACE, pa.int64(), nullable=False),
+    ]
+)
+"""The table of a history that was checked."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a recording: how many, what was made of them, and what was set aside.
+
+    A row of a recording can make several records or none, so `batch` may be longer or shorter.
+    """
+
+    rows: int
+    batch: pa.RecordBatch
+    set_aside: list[SetAside]
+
+
+def place_of(file: int, line: int) -> int:
+    """Return the place of a line of a file.
+
+    >>> file_and_line(place_of(2, 7))
+    (2, 7)
+    """
+    assert 0 <= file < 1 << (63 - LINE_BITS), file
+    assert 0 <= line < 1 << LINE_BITS, line
+    return file << LINE_BITS | line
+
+
+def file_and_line(place: int) -> tuple[int, int]:
+    """Return the number of the file, from 0, and that of the line in it, from 1."""
+    return place >> LINE_BITS, place & ((1 << LINE_BITS) - 1)
+
+
+def batch_of(records: Sequence[Record], places: Sequence[int]) -> pa.RecordBatch:
+    """Return records as a table."""
+    assert len(records) == len(places)
+    rows = list(map(msgspec.structs.astuple, records))
+    columns = zip(*rows, strict=True) if rows else itertools.repeat((), len(COLUMNS))
+    arrays = [
+        _array(values, column.arrow)
+        for column, values in zip(COLUMNS.values(), columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays([*arrays, pa.array(places, pa.int64())], schema=SCHEMA)
+
+
+def _array(values: Sequence[object], arrow: pa.DataType) -> pa.Array:
+    """Return values as a column; most columns hold one value only, which is much faster so."""
+    if values and values.count(values[0]) == len(values):
+        return pa.repeat(pa.scalar(values[0], arrow), len(values))
+    return pa.array(values, arrow)
+
+
+def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
+    """Yield the records of a table whose rows are right."""
+    for row in batch.drop_columns([PLACE]).to_pylist():
+        yield Record(**row)
+
+
+class Part:
+    """A file of a table while it is written, whole rows at a time.
+
+    It gets its name when it is finished, as a ``with`` block does that ends well; before, and where
+    it is discarded, there is nothing of that name.
+    """
+
+    def __init__(self, path: Path, files: Sequence[str]) -> None:
+        self.rows = 0
+        self._path = path
+        self._unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+        metadata = {
+            VERSION_KEY: str(VERSION).encode(),
+            FILES_KEY: msgspec.json.encode(list(files)),
+        }
+        self._writer = pq.ParquetWriter(
+            self._unfinished, SCHEMA.with_metadata(metadata), compression=COMPRESSION
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of a table."""
+        self._writer.write_batch(batch.replace_schema_metadata(None))
+        self.rows += batch.num_rows
+
+    def finish(self) -> None:
+        """Give it its name."""
+        self._writer.close()
+        self._unfinished.replace(self._path)
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+        try:
+            self._writer.close()
+        finally:
+            self._unfinished.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.discard()
+
+
+def write(path: Path, records: Iterable[Record], files: Sequence[str] = ()) -> int:
+    """Write records, the places of which are rows of the first file, and return how many."""
+    remaining = iter(records)
+    with Part(path, files) as part:
+        while some := list(itertools.islice(remaining, BATCH_ROWS)):
+            first = part.rows + 1
+            part.write(batch_of(some, range(first, first + len(some))))
+        return part.rows
+
+
+def read(path: Path, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Yield a file's rows, all columns there, as they were written: no row has been checked.
+
+    Numbers are as wide as the file has them. A column that is not there, and a null in one that
+    cannot be null, is filled with the default; in a required column nulls stay. Places that the
+    file does not have are its rows, as places of the file with number 0. Raises
+    `UnreadableHistory`.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            _require_version(path, file.schema_arrow)
+            _require_columns(path, file.schema_arrow)
+            first = 1
+            for batch in file.iter_batches(batch_rows):
+                yield _completed(batch, first)
+                first += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise UnreadableHistory(f"{path}: not a Parquet file: {reason}") from error
+
+
+def files_of(path: Path) -> list[str]:
+    """Return the files that a table's places count, an empty list where it does not say."""
+    metadata = pq.read_schema(path).metadata or {}
+    return msgspec.json.decode(metadata.get(FILES_KEY, b"[]"), type=list[str])
+
+
+def require_version(path: Path | str, version: object) -> None:
+    """Refuse another version of the form; raises `UnreadableHistory`."""
+    if type(version) is not int or version != VERSION:
+        raise UnreadableHistory(
+            f"{path}: this is version {version} of the form of a history; only {VERSION} is known"
+        )
+
+
+def _require_version(path: Path, schema: pa.Schema) -> None:
+    said = (
+        (schema.metadata or {}).get(VERSION_KEY, str(VERSION).encode()).decode("utf-8", "replace")
+    )
+    require_version(path, int(said) if said.isdecimal() else said)
+
+
+def _require_columns(path: Path, schema: pa.Schema) -> None:
+    """Raise `UnreadableHistory` for a column too much, too few, twice, or of a wrong type."""
+    names = schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise UnreadableHistory(f"{path}: there are two columns {name}")
+        if name not in SCHEMA.names:
+            raise UnreadableHistory(f"{path}: a history has no column {name}")
+    for column in COLUMNS.values():
+        if column.required and column.name not in names:
+            raise UnreadableHistory(f"{path}: the column {column.name} is missing")
+    for name in names:
+        content = COLUMNS[name].content if name in COLUMNS else "time"
+        if not _may_hold(content, schema.field(name).type):
+            found, wanted = schema.field(name).type, SCHEMA.field(name).type
+            raise UnreadableHistory(f"{path}: the column {name} holds {found}, not {wanted}")
+
+
+def _may_hold(content: Content, found: pa.DataType) -> bool:
+    if pa.types.is_null(found):
+        return True
+    match content:
+        case "text":
+            plain = found.value_type if pa.types.is_dictionary(found) else found
+            return bool(
+                pa.types.is_string(plain)
+                or pa.types.is_large_string(plain)
+                or pa.types.is_string_view(plain)
+            )
+        case "truth":
+            return bool(pa.types.is_boolean(found))
+        case "time" | "count":
+            return bool(pa.types.is_integer(found) and found != pa.uint64())
+
+
+def _completed(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Return a table with all columns in their order."""
+    arrays = [_filled(column, batch) for column in COLUMNS.values()]
+    if PLACE in batch.schema.names and batch.column(PLACE).null_count == 0:
+        places = batch.column(PLACE).cast(pa.int64())
+    else:
+        places = pa.array(range(first, first + batch.num_rows), pa.int64())
+    return pa.RecordBatch.from_arrays([*arrays, places], names=SCHEMA.names)
+
+
+def _filled(column: Column, batch: pa.RecordBatch) -> pa.Array:
+    if column.name not in batch.schema.names:
+        default = pa.scalar(column.default, column.arrow)
+        return pa.repeat(default, batch.num_rows)
+    found = batch.column(column.name)
+    # Wider than they may be: whether a number fits is asked of each row.
+    wide = pa.int64() if column.content in {"time", "count"} else column.arrow
+    found = found.cast(wide)
+    if found.null_count and column.default is not None:
+        return found.fill_null(pa.scalar(column.default, wide))
+    return found
+
+
+assert set(get_args(Content)) == set(_ARROW)
+assert list(get_type_hints(Record)) == list(COLUMNS)
