@@ -1,0 +1,102 @@
+"""The two stages of judging a history: message by message, then queue by queue.
+
+Both engines run these and nothing else: alone on a whole history, or on Spark, part by part. The
+first stage must have all records of each message that it has any of, the second all rows of each
+slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.control import Control
+from brokerproof.pipeline.coverage import coverage_of
+from brokerproof.pipeline.dominance import Ints
+from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.passages import Gathered, gathered
+from brokerproof.pipeline.results import ASIDE
+from brokerproof.pipeline.several_messages import Columns, arrivals, judged_by, returned, waiting
+from brokerproof.pipeline.single_messages import about_single_messages
+from brokerproof.pipeline.tables import records_of
+from brokerproof.pipeline.violations import strongest
+from brokerproof.pipeline.waits import as_seen, interrupted, passages_table, waits_of
+from brokerproof.pipeline.windows import beyond_windows
+from brokerproof.spec.histories import CONTROL
+
+KINDS_OF_CONTROL = (*sorted(CONTROL), "empty")
+"""The kinds that every worker must know of; of the gets that found nothing, one for each queue."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What the records of some messages say by themselves, and what goes to the second stage."""
+
+    passages: pa.Table
+    violations: pa.Table
+    aside: pa.Table
+    coverage: pa.Table
+
+
+def control_of(history: pa.Table, *, begins_late: bool = False) -> Control:
+    """Return what a history says about no single message.
+
+    `begins_late` is whether messages may have been published before the recording began.
+    """
+    chosen = history.filter(pc.is_in(history.column("op"), value_set=pa.array(KINDS_OF_CONTROL)))
+    records = (record for batch in chosen.to_batches() for record in records_of(batch))
+    return Control.of(records, begins_late=begins_late)
+
+
+def by_message(history: pa.Table, control: Control) -> Messages:
+    """Judge messages by themselves."""
+    found = gathered(history, control)
+    waits = waits_of(history, found)
+    seen = as_seen(waits, found, control)
+    certain = interrupted(seen, history, found, control)
+    wrong = strongest(list(about_single_messages(history, found, waits, seen, certain, control)))
+    return Messages(
+        passages_table(certain, history, found, control),
+        wrong,
+        _aside(history, found, control),
+        coverage_of(history, found, waits, control),
+    )
+
+
+def by_queue(passages: pa.Table, control: Control) -> Iterator[pa.Table]:
+    """Yield what is wrong between messages."""
+    columns = Columns.of(passages)
+    yield from judged_by(arrivals, columns)
+    yield from judged_by(waiting, columns)
+    yield returned(columns)
+    yield beyond_windows(passages, control.window_of)
+
+
+def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:
+    """Return the rows that refer to nothing, or say a second time what can be said once."""
+    place = numbers(history, "place")
+
+    def rows(which: Ints, category: str, reason: str) -> pa.Table:
+        columns = [
+            place[which],
+            np.repeat(category, which.size),
+            np.repeat(reason, which.size),
+        ]
+        return pa.table(columns, schema=ASIDE)
+
+    parts = [
+        rows(found.published_again, "out of order", "this message was published before"),
+        rows(
+            found.settles_nothing,
+            "refers to nothing",
+            "it settles a delivery that is not in the history",
+        ),
+    ]
+    if control.begins_late:
+        reason = "its message is not published in the history"
+        parts.append(rows(found.unknown, "refers to nothing", reason))
+    return pa.concat_tables(parts)

@@ -1,0 +1,21 @@
+"""Random histories as one table: each a run of its own, sound or with a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import pyarrow as pa
+
+from brokerproof.pipeline.tables import batch_of
+from tests.pipeline.test_kernels_agree import recording
+
+
+def history_table(seeds: Iterable[int]) -> pa.Table:
+    """Return the random histories of some seeds, by the run `r<seed>` each."""
+    records = [
+        msgspec.structs.replace(record, run=f"r{seed}")
+        for seed in seeds
+        for record in recording(seed)[0]
+    ]
+    return pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
