@@ -1,0 +1,336 @@
+"""A history of any size, judged by Spark in two shuffles: by message, then by slice of a queue.
+
+The stages are those of `stages.py`; here is what goes where. A first look at a few columns counts
+queues and finds where hot ones are cut. Then the history is read once: its rows are shuffled so
+that all of a message are together, judged, and the passages shuffled so that all of a slice are
+together. What comes out is small: violations, rows set aside, counts, and the summaries of slices.
+Where a summary shows that a slice fails with what was left to it, the failing slices, and no
+others, are made once more and judged with that in front.
+
+Nothing is collected but those results, each a table in Arrow's own form; no row is a Python object.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.control import Control, Key, named
+from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.results import ASIDE, COVERAGE, Judgement, added
+from brokerproof.pipeline.slices import Cuts, left_to, sliced, summary
+from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
+from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
+from brokerproof.pipeline.violations import none, strongest
+from brokerproof.pipeline.waits import SCHEMA as PASSAGES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How the work is cut.
+
+    Attributes:
+        part: so many records are in a worker's memory at once, about; each takes a kilobyte.
+        hot: a queue is cut into slices of so many of its publishes and deliveries.
+        sampled: one row in so many is looked at to find where hot queues are cut.
+
+    """
+
+    part: int = 1_000_000
+    hot: int = 600_000
+    sampled: int = 200
+
+
+_SIZES: Final = Sizes()
+
+FOR_MESSAGES: Final = (
+    "op",
+    "run",
+    "queue",
+    "message",
+    "consumer",
+    "channel",
+    "start",
+    "end",
+    "position",
+    "priority",
+    "persistent",
+    "redelivered",
+    "mode",
+    "outcome",
+    PLACE,
+)
+"""The columns that the first stage reads."""
+
+TOLD: Final = "told"
+"""The column of results, each a table in Arrow's form; null in rows that are passages."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a first look tells of a history."""
+
+    rows: int
+    cuts: Cuts
+    sizes: Sizes
+
+
+def judged_on_spark(
+    spark: SparkSession,
+    paths: Sequence[str],
+    *,
+    begins_late: bool = False,
+    progress: Progress = lambda _: None,
+    sizes: Sizes = _SIZES,
+) -> Judgement:
+    """Return what is said of a history in Parquet files or folders."""
+    history = spark.read.parquet(*paths)
+    progress("looking for hot queues")
+    seen = first_look(history, sizes)
+    progress("reading what is about no single message")
+    control = control_on_spark(history, begins_late=begins_late)
+    progress(f"judging {seen.rows:,} records")
+    told = _told(history, seen, control, None)
+    left = left_to(told.summaries, control.window_of)
+    again = none()
+    if left.num_rows:
+        failing = len(set(zip(*(left.column(name).to_pylist() for name in _OF_SLICE), strict=True)))
+        progress(f"judging {failing:,} slices again, for what was left to them")
+        again = _told(history, seen, control, left).violations
+    return Judgement(strongest([told.violations, again]), told.aside, added([told.coverage]))
+
+
+_OF_SLICE: Final = ("run", "queue", "slice")
+
+
+def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
+    """Count the records, and find where hot queues are cut and to which something returned."""
+    narrow = history.select("op", "run", "queue", "start")
+    schema = "op string, run string, queue string, rows long, times array<long>"
+    counted: Counter[tuple[str, Key]] = Counter()
+    times: dict[Key, list[int]] = {}
+    for row in (
+        narrow.mapInArrow(partial(_looked_at, sampled=sizes.sampled), schema).toArrow().to_pylist()
+    ):
+        key = (row["run"], row["queue"] or "")
+        counted[row["op"], key] += row["rows"]
+        times.setdefault(key, []).extend(row["times"])
+    everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash"}}
+    queues = {key for _, key in counted if key[1]}
+    returning = frozenset(key for key in queues if key[0] in everywhere or counted["release", key])
+    at = {}
+    for key in queues:
+        size = counted["deliver", key] + counted["publish", key]
+        if size > 2 * sizes.hot and times[key]:
+            many = math.ceil(size / sizes.hot)
+            order = np.sort(np.array(times[key], dtype=np.int64))
+            at[key] = np.unique(order[np.arange(1, many) * order.size // many])
+    return Seen(sum(counted.values()), Cuts(at, returning), sizes)
+
+
+def _looked_at(batches: Iterator[pa.RecordBatch], sampled: int) -> Iterator[pa.RecordBatch]:
+    """Yield counts of kinds of records by queue, with the times of some of them."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        some = table.take(pa.array(np.arange(0, table.num_rows, sampled)))
+        for chosen, counts in ((table, True), (some, False)):
+            told = ("start", "count" if counts else "list")
+            found = chosen.group_by(["op", "run", "queue"]).aggregate([told])
+            size = found.num_rows
+            nothing = pa.array([[]] * size, pa.list_(pa.int64()))
+            columns = {
+                "op": found.column("op"),
+                "run": found.column("run"),
+                "queue": found.column("queue"),
+                "rows": found.column("start_count") if counts else np.zeros(size, dtype=np.int64),
+                "times": nothing if counts else found.column("start_list"),
+            }
+            yield from pa.table(columns).to_batches()
+
+
+def control_on_spark(history: DataFrame, *, begins_late: bool) -> Control:
+    """Return what a history says about no single message, which fits in memory."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
+
+    kinds = list(KINDS_OF_CONTROL)
+    chosen = history.filter(f.col("op").isin(kinds)).select(*SCHEMA.names)
+    table = chosen.mapInArrow(_one_get_of_each_queue, chosen.schema).toArrow()
+    batches = table.cast(SCHEMA).to_batches()
+    records = (record for batch in batches for record in records_of(batch))
+    return Control.of(records, begins_late=begins_late)
+
+
+def _one_get_of_each_queue(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    known: set[Key] = set()
+    for batch in batches:
+        gets = np.flatnonzero(pc.equal(batch.column("op"), "empty").to_numpy(zero_copy_only=False))
+        keep = np.ones(batch.num_rows, dtype=np.bool_)
+        keep[gets] = False
+        queues = named(pa.Table.from_batches([batch]), "queue")
+        found, first = np.unique(queues.number[gets], return_index=True)
+        for number, at in zip(found.tolist(), first.tolist(), strict=True):
+            if queues.keys[number] not in known:
+                known.add(queues.keys[number])
+                keep[gets[at]] = True
+        yield batch.filter(pa.array(keep))
+
+
+@dataclass(frozen=True)
+class Told:
+    """All results of one pass."""
+
+    violations: pa.Table
+    aside: pa.Table
+    coverage: pa.Table
+    summaries: pa.Table
+
+
+def _told(history: DataFrame, seen: Seen, control: Control, left: pa.Table | None) -> Told:
+    """Run both stages; with `left`, only the slices to which that was left, with it in front."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
+
+    spark = history.sparkSession
+    parts = max(spark.sparkContext.defaultParallelism, math.ceil(seen.rows / seen.sizes.part))
+    known = spark.sparkContext.broadcast((control, seen.cuts, left))
+    together = f.coalesce(f.col("message"), f.col("start").cast("string"))
+    messages = history.select(*FOR_MESSAGES).filter(~f.col("op").isin(list(_ONLY_CONTROL)))
+    passages = messages.repartition(parts, "run", "queue", together).mapInArrow(
+        lambda batches: _messages(batches, *known.value), _passages_schema()
+    )
+    results = passages.repartition(parts, *_OF_SLICE).mapInArrow(
+        lambda batches: _slices(batches, *known.value), "what string, told binary"
+    )
+    found: dict[str, list[pa.Table]] = {name: [] for name in _RESULTS}
+    for batch in results.toArrow().to_batches():
+        for what, told in zip(*(batch.column(n).to_pylist() for n in (0, 1)), strict=True):
+            found[what].append(_read(told))
+    known.destroy()
+    return Told(
+        **{
+            name: pa.concat_tables([schema.empty_table(), *found[name]])
+            for name, schema in _RESULTS.items()
+        }
+    )
+
+
+_ONLY_CONTROL: Final = tuple(kind for kind in KINDS_OF_CONTROL if kind != "empty")
+_RESULTS: Final = {
+    "violations": none().schema,
+    "aside": ASIDE,
+    "coverage": COVERAGE,
+    "summaries": PASSAGES,
+}
+
+
+def _passages_schema() -> str:
+    kinds = {
+        pa.string(): "string",
+        pa.int64(): "long",
+        pa.int32(): "int",
+        pa.int16(): "short",
+        pa.int8(): "byte",
+    }
+    columns = [f"`{each.name}` {kinds[each.type]}" for each in PASSAGES]
+    return ", ".join([*columns, "what string", f"{TOLD} binary"])
+
+
+def _messages(
+    batches: Iterator[pa.RecordBatch], control: Control, cuts: Cuts, left: pa.Table | None
+) -> Iterator[pa.RecordBatch]:
+    """Judge the messages of a part; yield their passages, and what is told of them."""
+    parts = list(batches)
+    if not parts:
+        return
+    table = pa.Table.from_batches(parts).replace_schema_metadata(None)
+    stage = by_message(table, control)
+    passages = sliced(stage.passages, cuts, control)
+    if left is None:
+        results = {
+            "violations": stage.violations,
+            "aside": stage.aside,
+            "coverage": stage.coverage,
+        }
+        yield from _as_rows(results, spread=int(numbers(table, PLACE)[0]))
+    else:
+        passages = passages.filter(_is_in(passages, left))
+    size = passages.num_rows
+    passages = passages.append_column("what", pa.nulls(size, pa.string()))
+    yield from passages.append_column(TOLD, pa.nulls(size, pa.binary())).to_batches()
+
+
+def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
+    """Return which rows are of slices to which something was left."""
+    failing = set(zip(*(left.column(name).to_pylist() for name in _OF_SLICE), strict=True))
+    queue = named(passages, "queue")
+    slices = numbers(passages, "slice")
+    chosen = np.zeros(passages.num_rows, dtype=np.bool_)
+    for number, key in enumerate(queue.keys):
+        wanted = [each for run, name, each in failing if (run, name) == key]
+        if wanted:
+            chosen |= (queue.number == number) & np.isin(slices, wanted)
+    return pa.array(chosen)
+
+
+def _slices(
+    batches: Iterator[pa.RecordBatch], control: Control, cuts: Cuts, left: pa.Table | None
+) -> Iterator[pa.RecordBatch]:
+    """Judge the slices of a part; yield what is told of them, and what was told before."""
+    del cuts
+    parts = []
+    for batch in batches:
+        is_told = pc.is_valid(batch.column(TOLD))
+        yield from pa.Table.from_batches(
+            [batch.filter(is_told).select(["what", TOLD])]
+        ).to_batches()
+        parts.append(batch.filter(pc.invert(is_told)).select(PASSAGES.names))
+    if not parts:
+        return
+    table = pa.Table.from_batches(parts).cast(PASSAGES)
+    results = {}
+    if left is None:
+        results["summaries"] = summary(table, control.window_of)
+    else:
+        table = pa.concat_tables([left.filter(_is_in(left, table)), table])
+    results["violations"] = strongest(list(by_queue(table, control)))
+    for batch in _as_rows(results, spread=0):
+        yield batch.select(["what", TOLD])
+
+
+def _as_rows(results: dict[str, pa.Table], spread: int) -> Iterator[pa.RecordBatch]:
+    """Yield results as rows of the second shuffle; `spread` decides where they go."""
+    rows = {name: _written(table) for name, table in results.items() if table.num_rows}
+    if not rows:
+        return
+    size = len(rows)
+    columns = {each.name: pa.nulls(size, each.type) for each in PASSAGES}
+    columns["slice"] = pa.array([-1 - spread % 1021] * size, pa.int32())
+    columns["what"] = pa.array(list(rows), pa.string())
+    columns[TOLD] = pa.array(list(rows.values()), pa.binary())
+    yield from pa.table(columns).to_batches()
+
+
+def _written(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+_COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def _read(told: bytes) -> pa.Table:
+    return pa.ipc.open_stream(told).read_all()

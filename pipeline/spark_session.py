@@ -1,0 +1,106 @@
+"""Spark, started so that it runs the same Python everywhere and says nothing that is not asked for.
+
+Owns what a session needs: a Java runtime, the interpreter of the workers, memory, and that nothing
+listens beyond this machine unless the master is another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from brokerproof.checks.errors import CannotRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_LEAST: Final = 17
+_VERSION: Final = re.compile(r'version "(\d+)')
+_INSTALL: Final = "install one, for instance with: apt-get install openjdk-17-jre-headless"
+
+
+def java() -> Path:
+    """Return the Java runtime that Spark will use; raises `CannotRun` where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    name = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if name is None or not Path(name).is_file():
+        where = f"JAVA_HOME is {home}, where there is none" if home else "there is none"
+        raise CannotRun(f"Spark needs a Java runtime, {JAVA_LEAST} or later: {where}; {_INSTALL}")
+    told = subprocess.run([name, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    version = _VERSION.search(told.stderr)
+    if version is None or int(version[1]) < JAVA_LEAST:
+        said = told.stderr.splitlines()[0] if told.stderr else f"status {told.returncode}"
+        raise CannotRun(
+            f"Spark needs a Java runtime, {JAVA_LEAST} or later; {name} is: {said}; {_INSTALL}"
+        )
+    return Path(name)
+
+
+@contextmanager
+def session(master: str, scratch: Path) -> Iterator[SparkSession]:
+    """Yield a session on a master, and stop it.
+
+    What it spills goes below `scratch`. Raises `CannotRun` where it cannot be started.
+    """
+    java()
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra; the other engine needs none)
+    except ImportError as error:
+        raise CannotRun(
+            "Spark is not installed; install it with: pip install 'brokerproof[pipeline]'"
+        ) from error
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("brokerproof").master(master)
+    for name, value in _settings(master, scratch).items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    # Whatever keeps Spark from starting is told in its own first line.
+    except Exception as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _settings(master: str, scratch: Path) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.files.maxPartitionBytes": str(64 << 20),
+        "spark.python.worker.reuse": "true",
+        "spark.sql.sources.useV1SourceList": "parquet",
+    }
+    if master.startswith("local"):
+        heap_mb = max(1024, min(4096, memory_mb() // 4))
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": f"{heap_mb}m",
+            "spark.local.dir": str(scratch),
+        }
+    return settings
+
+
+def memory_mb() -> int:
+    """Return how much memory this machine has, in MiB; 4096 where that cannot be known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    except (ValueError, OSError):
+        return 4096
