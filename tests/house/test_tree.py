@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "reference": frozenset({"spec"}),
     "candidates": frozenset({"spec"}),
     "checks": frozenset({"spec", "models", "reference", "candidates"}),
-    "pipeline": frozenset({"spec", "models", "checks"}),
+    "pipeline": frozenset({"spec", "models", "candidates", "checks"}),
 }
 """Which rooms each room may import besides itself; the root package may import anything."""
 

@@ -1,0 +1,153 @@
+"""Recordings: a load is put on a broker, and what its workers noted becomes one history.
+
+Owns the order and the files of the history: JSON Lines with a line that says the version, or a
+folder of Parquet. Refuses to know the broker's wire, and to judge. Invariants: records come in the
+order of their starts, each fit by itself; memory is bounded, however long the recording; a history
+is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from brokerproof.candidates.amqp091_load import Outcome, Progress, run_load
+from brokerproof.candidates.amqp091_load_notes import Load
+from brokerproof.candidates.crash_commands import Power
+from brokerproof.spec.histories import VERSION, Record, what_is_wrong
+
+JSON_LINES: Final = ".jsonl"
+"""A history whose name ends so is a file of JSON Lines; others are folders of Parquet."""
+
+PART_ROWS: Final = 1_000_000
+LINES_HELD: Final = 10_000
+HEADER: Final = {"brokerproof_history": VERSION}
+
+
+@dataclass
+class Written:
+    """What a history came to: how many records of each kind and outcome, over which time."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    first: int = 0
+    last: int = 0
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return self.counts.total()
+
+    def of(self, op: str, outcome: str | None = None) -> int:
+        """Return how many there are of a kind, of any outcome or of one."""
+        return sum(n for (o, r), n in self.counts.items() if o == op and outcome in (None, r))
+
+    @property
+    def seconds(self) -> float:
+        """From the first publish to the last delivery or confirm."""
+        return (self.last - self.first) / 1e9
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A history that was written, and what became of the load."""
+
+    written: Written
+    outcome: Outcome
+    writing_s: float
+
+
+def record_load(
+    load: Load,
+    url: str,
+    out: Path,
+    *,
+    power: Power | None = None,
+    stop_asked: Callable[[], bool] = lambda: False,
+    told: Callable[[Progress], None] = lambda _: None,
+) -> Recording:
+    """Put a load on the broker at `url` and write its history to `out`, which is not there yet.
+
+    Raises what `run_load` raises, and `OSError`. A load that ended early leaves the history of what
+    happened until then.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the history, since it is as large and not everything fits into memory.
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+        outcome = run_load(load, url, Path(folder), power=power, stop_asked=stop_asked, told=told)
+        begun = time.monotonic()
+        told(outcome.progress._replace(doing="writing"))
+        written = Written()
+        write_history(out, _counted(merged(outcome.files), written))
+        return Recording(written, outcome, time.monotonic() - begun)
+
+
+def merged(files: tuple[Path, ...]) -> Iterator[Record]:
+    """Yield the records of files that are each in the order of starts, in that order."""
+    return heapq.merge(*map(_records_of, files), key=attrgetter("start"))
+
+
+def _records_of(path: Path) -> Iterator[Record]:
+    decode = msgspec.json.Decoder(Record).decode
+    with path.open("rb") as lines:
+        for line in lines:
+            record = decode(line)
+            assert (wrong := what_is_wrong(record)) is None, f"{path.name}: {wrong}"
+            yield record
+
+
+def _counted(records: Iterator[Record], written: Written) -> Iterator[Record]:
+    for record in records:
+        written.counts[record.op, record.outcome] += 1
+        if record.op == "publish":
+            written.first = written.first or record.start
+        if record.op in ("publish", "deliver") and record.end is not None:
+            written.last = max(written.last, record.end)
+        yield record
+
+
+def write_history(out: Path, records: Iterator[Record]) -> None:
+    """Write a history to `out`, whole or not at all; its form is told by its name."""
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.unfinished")
+    try:
+        if out.suffix == JSON_LINES:
+            _write_lines(unfinished, records)
+        else:
+            unfinished.mkdir()
+            _write_parts(unfinished, records)
+        unfinished.rename(out)
+    except BaseException:
+        if unfinished.is_dir():
+            shutil.rmtree(unfinished)
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _write_lines(path: Path, records: Iterator[Record]) -> None:
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as file:
+        file.write(encoder.encode(HEADER) + b"\n")
+        while some := list(itertools.islice(records, LINES_HELD)):
+            file.write(encoder.encode_lines(some))
+
+
+def _write_parts(folder: Path, records: Iterator[Record]) -> None:
+    from brokerproof.pipeline import tables  # noqa: PLC0415 (Arrow is an extra, and slow to load)
+
+    for number in itertools.count():
+        name = f"part-{number:05d}.parquet"
+        some = itertools.islice(records, PART_ROWS)
+        if (first := next(some, None)) is None:
+            return
+        tables.write(folder / name, itertools.chain([first], some), [name])
