@@ -21,6 +21,7 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.explore_command import explore
+from brokerproof.checks.plugged_commands import PluggedGroup
 from brokerproof.checks.prove_command import prove
 from brokerproof.checks.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.reporting import verdict_file
@@ -31,7 +32,7 @@ from brokerproof.spec.requirements.frozen import frozen, published_sets
 from brokerproof.version import __version__
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PluggedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="brokerproof")
 @click.pass_context
 def main(ctx: click.Context) -> None:

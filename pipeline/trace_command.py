@@ -1,0 +1,17 @@
+"""`brokerproof trace`: recorded traffic, and what is done with it."""
+
+from __future__ import annotations
+
+import click
+
+from brokerproof.pipeline.check_command import check
+from brokerproof.pipeline.record_command import record
+
+
+@click.group()
+def trace() -> None:
+    """Record traffic, and hold recorded traffic against the promises."""
+
+
+trace.add_command(check)
+trace.add_command(record)

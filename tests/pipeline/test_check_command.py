@@ -1,0 +1,163 @@
+"""`brokerproof trace check` as a user runs it: statuses, what is printed, what is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click.testing
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from brokerproof.checks import counterexamples
+from brokerproof.checks.command_line import main
+from brokerproof.checks.replay import Replay, rejudge
+from brokerproof.spec.histories import Record
+from brokerproof.spec.requirements import catalogue
+
+
+def sound() -> list[Record]:
+    """Two messages, one after the other, in a queue that is drained in the end."""
+    records = [Record(op="declare", queue="q", start=0, end=1)]
+    for n in range(2):
+        at = 10 + 10 * n
+        given = Record(
+            op="deliver",
+            queue="q",
+            message=f"m{n}",
+            consumer="c",
+            position=n,
+            start=at + 40,
+            end=at + 41,
+            redelivered=False,
+        )
+        records += [
+            Record(op="publish", queue="q", message=f"m{n}", start=at, end=at + 1),
+            given,
+            msgspec.structs.replace(
+                given, op="acknowledge", start=at + 42, end=at + 43, redelivered=None
+            ),
+        ]
+    return [*records, Record(op="drained", queue="q", start=100, end=101)]
+
+
+def overtaking() -> list[Record]:
+    """The same, but the second message was given first."""
+    swap = {"m0": "m1", "m1": "m0"}
+    return [
+        each
+        if each.op == "publish" or each.message is None
+        else msgspec.structs.replace(each, message=swap[each.message])
+        for each in sound()
+    ]
+
+
+def written(path: Path, records: Iterable[Record], *lines: bytes) -> Path:
+    encoded = [msgspec.json.encode(each) for each in records]
+    path.write_bytes(b"\n".join([b'{"brokerproof_history":1}', *encoded, *lines]) + b"\n")
+    return path
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    return tmp_path / "report"
+
+
+def run(*words: str | Path) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(main, ["trace", "check", *map(str, words)])
+
+
+def test_a_sound_history_is_kept(tmp_path: Path, report: Path) -> None:
+    result = run(written(tmp_path / "night.jsonl", sound()), "--report", report)
+    assert result.exit_code == 0, result.output
+    assert "8 rows in = 8 checked + 0 set aside" in result.output
+    assert "4 kept" in result.output
+    assert pq.read_table(report / "violations.parquet").num_rows == 0
+    assert not (report / "witnesses").exists()
+
+
+def test_a_wrong_one_is_found_and_can_be_judged_again(tmp_path: Path, report: Path) -> None:
+    result = run(written(tmp_path / "night.jsonl", overtaking()), "--report", report)
+    assert result.exit_code == 1, result.output
+    assert "m0, which waited ahead of it, to be given before m1" in result.output
+    [row] = pq.read_table(report / "violations.parquet").to_pylist()
+    assert (row["requirement"], row["message"], row["witness"]) == ("fifo-order", "m1", "m0")
+    found = counterexamples.read(report / "counterexamples" / "fifo-order.json")
+    assert rejudge(found, frozenset(catalogue())).outcome is Replay.SAME
+    for form in ("verdict.json", "report.html", "junit.xml", "verdict.sarif"):
+        assert b"fifo-order" in (report / form).read_bytes()
+    # What witnesses it is a history of its own, and breaks the same.
+    again = run(report / "witnesses" / "fifo-order.jsonl", "--report", tmp_path / "again")
+    assert again.exit_code == 1
+    assert pq.read_table(tmp_path / "again" / "violations.parquet").to_pylist() == [row]
+
+
+def test_what_cannot_be_read_is_set_aside_with_its_place(tmp_path: Path, report: Path) -> None:
+    lost = Record(op="acknowledge", queue="q", message="m9", consumer="c", position=9, start=50)
+    path = written(tmp_path / "night.jsonl", [*sound(), lost], b'{"op":"publish"}', b"what?")
+    result = run(path, "--report", report)
+    assert result.exit_code == 0, result.output
+    assert "11 rows in = 8 checked + 3 set aside" in result.output
+    assert f"{path}:11: " in result.output
+    assert f"{path}:12: " in result.output
+    assert f"{path}:10: refers to nothing: " in result.output
+    [row] = pq.read_table(report / "set_aside.parquet").to_pylist()
+    assert (row["file"], row["line"], row["category"]) == (str(path), 10, "refers to nothing")
+
+
+def test_a_history_without_traffic_decides_nothing(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", sound()[:1])
+    assert run(path, "--report", report).exit_code == 3
+
+
+def test_what_was_there_before_the_recording_is_no_invention(tmp_path: Path, report: Path) -> None:
+    late = [each for each in sound() if (each.op, each.message) != ("publish", "m0")]
+    path = written(tmp_path / "night.jsonl", late)
+    assert run(path, "--report", report).exit_code == 1
+    result = run(path, "--begins-late", "--report", report)
+    assert result.exit_code == 0, result.output
+    assert "its message is not published" in str(
+        pq.read_table(report / "set_aside.parquet").to_pylist()
+    )
+
+
+def test_a_known_failure_is_accepted_until_its_day(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", overtaking())
+    known = tmp_path / "known.toml"
+    known.write_text(
+        f'[[known]]\ncandidate = "{path}"\nrequirement = "fifo-order"\n'
+        'reason = "two threads publish"\nexpires = 2027-01-01\n'
+    )
+    words = (path, "--report", report, "--known", known)
+    assert run(*words, "--today", "2026-12-31").exit_code == 0
+    assert run(*words, "--today", "2027-01-02").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("{path}", "--only", "quiescence"), "no rule on histories is about 'quiescence'"),
+        (("{path}", "--form", "csv"), "there is no form 'csv'"),
+        (("{text}",), "this is in no form that is known"),
+        (("{path}", "--report", "{text}/report"), "name another folder with --report"),
+        (("{path}", "--known", "{text}"), "--known"),
+    ],
+)
+def test_what_a_user_gets_wrong_ends_in_one_line(
+    tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    path = written(tmp_path / "night.jsonl", sound())
+    text = tmp_path / "notes.txt"
+    text.write_text("nothing")
+    result = run(*(word.format(path=path, text=text) for word in words))
+    assert result.exit_code == 2
+    [line] = [each for each in result.output.splitlines() if each.startswith("Error")]
+    assert complaint in line
+    assert "Traceback" not in result.output
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    result = run(tmp_path / "none.jsonl")
+    assert result.exit_code == 2
+    assert "none.jsonl" in result.output

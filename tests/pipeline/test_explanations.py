@@ -1,0 +1,65 @@
+"""Violations as counterexamples: the gate's oracle, asked about one, names the same promise."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from brokerproof.checks.counterexamples import Counterexample
+from brokerproof.checks.replay import Replay, rejudge
+from brokerproof.pipeline.explanations import Violation, counterexample_of
+from brokerproof.pipeline.history_report import JUDGED
+from brokerproof.pipeline.violations import RULES
+from brokerproof.spec.requirements import catalogue
+
+SHOWS = {
+    "given-before-published": ("nothing-invented",),
+    "never-published": ("nothing-invented",),
+    "held-by-two": ("nothing-twice", "settled-once"),
+    "told-as-new": ("redelivered-flag",),
+    "shown-while-held": ("browser-sees-available",),
+    "shown-again": ("browser-once", "browser-never-rewound"),
+    "left-behind": (
+        "nothing-lost",
+        "browser-takes-nothing",
+        "close-releases",
+        "settled-once",
+        "survives-restart",
+    ),
+    "found-nothing": ("get-finds",),
+    "kept-after-a-purge": ("purge-drops",),
+    "kept-after-a-deletion": ("delete-drops",),
+    "kept-after-a-crash": ("transient-is-lost",),
+    "more-than-the-window": ("credit-not-exceeded",),
+    "overtakes-in-a-stream": ("fifo-order", "browser-in-order"),
+    "overtakes-what-waits-in-a-stream": ("priority-order", "release-rewinds"),
+    "overtakes-an-equal": ("fifo-order",),
+    "overtakes-what-waits": ("priority-order", "release-rewinds"),
+    "overtakes-what-returned": ("release-rewinds",),
+}
+"""Which requirements each rule can show broken."""
+
+
+def violation(rule: str, requirement: str) -> Violation:
+    return Violation(requirement, "run", "q", "m0", rule, "m1", (10, 20), (3, 30))
+
+
+@pytest.mark.parametrize(
+    ("rule", "requirement"), [(rule, each) for rule, names in SHOWS.items() for each in names]
+)
+def test_the_oracle_names_the_same_promise(rule: str, requirement: str) -> None:
+    found = counterexample_of(violation(rule, requirement), "night.parquet")
+    assert rejudge(found, frozenset(catalogue())).outcome is Replay.SAME
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Counterexample) == found
+
+
+def test_without_its_last_step_a_run_shows_nothing() -> None:
+    for rule, names in SHOWS.items():
+        found = counterexample_of(violation(rule, names[0]), "night.parquet")
+        sound = msgspec.structs.replace(found, steps=found.steps[:-1])
+        assert rejudge(sound, frozenset(catalogue())).outcome is Replay.KEPT, rule
+
+
+def test_every_rule_is_explained_and_every_requirement_is_shown_by_one() -> None:
+    assert set(SHOWS) == set(RULES)
+    assert {name for names in SHOWS.values() for name in names} == set(JUDGED)
