@@ -147,11 +147,11 @@ def check(
     """
     settings = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
     run = _Check(
-        chosen=_chosen(requirements, only),
+        chosen=chosen_requirements(requirements, only),
         asked=requirements,
         budget=Budget(operations, examples, budget),
         seed=seed,
-        known=_known(known, (today or dt.datetime.now(dt.UTC)).date()),
+        known=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
         strict=strict,
         accept_inconclusive=accept_inconclusive,
         progress=sys.stderr.isatty() if progress is None else progress,
@@ -167,7 +167,7 @@ def check(
     except PowerFailed as error:
         raise CannotRun(str(error)) from error
     with undisturbed():
-        status = _end(run, report)
+        status = ended(run.record(), report)
     sys.exit(status.value)
 
 
@@ -196,7 +196,7 @@ class _Check:
             for address in addresses:
                 subjects.append(opened(address, self.power))
                 open_ones.callback(subjects[-1].close)
-            _make_folder(folder)
+            make_folder(folder)
             for subject in subjects:
                 self._hold_one(subject)
                 if self.interrupted:
@@ -257,9 +257,8 @@ class _Check:
         )
 
 
-def _end(run: _Check, folder: Path) -> ExitStatus:
-    """Write the report, tell the host, and return the exit status."""
-    record = run.record()
+def ended(record: VerdictFile, folder: Path) -> ExitStatus:
+    """Write the report, tell the host, and return the exit status; raises `CannotRun`."""
     for complaint in record.complaints:
         click.echo(complaint)
     if record.interrupted:
@@ -278,7 +277,8 @@ def _end(run: _Check, folder: Path) -> ExitStatus:
     return ExitStatus(record.status)
 
 
-def _chosen(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:
+def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:
+    """Return the requirements that two options name; raises `CannotRun`."""
     try:
         requirements = asked(name)
     except CatalogueError as error:
@@ -300,7 +300,8 @@ def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...])
     return on_the_wire or ParameterSource.COMMANDLINE in sources
 
 
-def _known(path: Path | None, today: dt.date) -> KnownFailures:
+def known_failures(path: Path | None, today: dt.date) -> KnownFailures:
+    """Return the list of known failures, an empty one where none is named; raises `CannotRun`."""
     if path is None:
         return KnownFailures()
     try:
@@ -309,8 +310,8 @@ def _known(path: Path | None, today: dt.date) -> KnownFailures:
         raise CannotRun(f"--known: {error}") from error
 
 
-def _make_folder(folder: Path) -> None:
-    """Make the folder for the report before anything is run for it."""
+def make_folder(folder: Path) -> None:
+    """Make the folder for the report before anything is run for it; raises `CannotRun`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

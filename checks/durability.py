@@ -25,6 +25,7 @@ from brokerproof.checks.findings import Run, Told, goes_on, step
 from brokerproof.checks.gate_run import GateRun, Stage
 from brokerproof.checks.moves import Move
 from brokerproof.checks.oracle import Oracle
+from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.searches import HANGS
 from brokerproof.spec.candidate import Candidate
 
@@ -55,6 +56,7 @@ class Durability:
     stopped_by: str = ""
     exercised: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
     broken: dict[str, Run] = field(default_factory=dict)
@@ -117,6 +119,7 @@ def _play(run: GateRun, found: Durability, moves_for: MovesFor) -> None:
     found.examples += 1
     found.exercised.update(oracle.exercised)
     found.outcomes.update(oracle.outcomes)
+    found.actions.update(oracle.actions)
     found.stopped_by = found.stopped_by or run.clock.reason()
 
 

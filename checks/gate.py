@@ -16,7 +16,7 @@ from brokerproof.checks.exhaustive import run_exhaustive
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
 from brokerproof.checks.searches import HANGS
-from brokerproof.checks.stateful import Sampling, sample
+from brokerproof.checks.stateful import Heard, Sampling, sample
 from brokerproof.checks.step_conformance import REQUIREMENT, never_taken
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, judge
@@ -39,11 +39,11 @@ def run_gate(
     try:
         with watchdog.watching():
             run_exhaustive(run)
-            _run_stateful(run)
+            run_stateful(run)
             run_durability(run)
             if hello.capabilities.inspect:
-                report.stages.append(_snapshot_stage(run.evidence))
-            _end_in_order(run)
+                report.stages.append(snapshot_stage(run.evidence))
+            end_in_order(run)
     except KeyboardInterrupt:
         run.clock.interrupted = report.interrupted = True
     run.evidence.cut_short = run.clock.reason()
@@ -51,7 +51,7 @@ def run_gate(
     return report
 
 
-def _end_in_order(run: GateRun) -> None:
+def end_in_order(run: GateRun) -> None:
     """End a driver, which has to go when its input ends (driver protocol 1, rule 44)."""
     fault = run.subject.end()
     if fault is None:
@@ -61,11 +61,14 @@ def _end_in_order(run: GateRun) -> None:
     run.keep(counterexample_of(run.subject.address, Run((), breach), certificate))
 
 
-def _run_stateful(run: GateRun) -> None:
-    """Draw large examples; what they break and the search did not is shrunk, uncertified."""
+def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
+    """Draw large examples; what they break and the search did not is shrunk, uncertified.
+
+    `heard` is told each example as it went.
+    """
     if run.clock.reason() or not run.budget.examples:
         return
-    found = Sampling()
+    found = Sampling(heard=heard)
     try:
         sample(
             run.subject,
@@ -109,7 +112,7 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
         run.keep(counterexample_of(run.subject.address, own, certificate, seed))
 
 
-def _snapshot_stage(evidence: Evidence) -> Stage:
+def snapshot_stage(evidence: Evidence) -> Stage:
     """Say what the looks inside during the other stages came to."""
     counts = ", ".join(f"{action} {times}" for (_, action), times in sorted(evidence.taken.items()))
     did = f"{evidence.exercised[REQUIREMENT]} steps are paths of their model: {counts or 'none'}"

@@ -20,7 +20,7 @@ from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
 from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
 from brokerproof.checks.operation_steps import MAY_FLOAT, events_around, own_crash, steps_of
-from brokerproof.checks.possibilities import Cases, Failure, Row, Rules, Step, Window, ordered
+from brokerproof.checks.possibilities import Cases, Failure, Fate, Row, Rules, Step, Window, ordered
 from brokerproof.checks.resets import begin_anew
 from brokerproof.checks.resting import come_to_rest
 from brokerproof.checks.step_conformance import Watch
@@ -65,6 +65,7 @@ class Oracle:
     """What a broker may be in, given all that it was told and has said since its reset."""
 
     __slots__ = (
+        "actions",
         "book",
         "departed",
         "exercised",
@@ -88,19 +89,20 @@ class Oracle:
         self.window = Window((Row(frozenset(((world, frozenset(), frozenset()),))),))
         self.exercised: Counter[str] = Counter()
         self.outcomes: Counter[tuple[str, bool]] = Counter()
+        self.actions: Counter[tuple[str, Fate]] = Counter()
         self.unplaced: tuple[str, ...] = ()
         self.departed: tuple[tuple[str, Moment], ...] = ()
         self.streams = Streams() if claims.event_order == "per_consumer" else None
         self.watch = Watch() if claims.inspect else None
 
     def fork(self) -> Oracle:
-        """Return an independent copy, with its exercise and outcomes counted from zero."""
+        """Return an independent copy, with all that it counts counted from zero."""
         other = object.__new__(Oracle)
         other.rules = self.rules
         other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
         other.streams, other.departed = self.streams, self.departed
         other.watch = self.watch and self.watch.fork()
-        other.exercised, other.outcomes = Counter(), Counter()
+        other.exercised, other.outcomes, other.actions = Counter(), Counter(), Counter()
         return other
 
     def key(self) -> Hashable:
@@ -360,6 +362,7 @@ class Oracle:
         begin_anew(self)
 
     def _float(self, step: Step) -> None:
+        self.actions[step[0], "unknown"] += 1
         if self.streams is None:
             self.window = self.window.maybe(self.rules, self.book.frame, step)
         else:
@@ -405,6 +408,7 @@ class Oracle:
 
     def go_on(self, window: Window, step: Step) -> None:
         """Take up the next window, and remember where a tolerated label was not kept."""
+        self.actions[step[0], "ok"] += 1
         for label in window.departures() - self.window.departures():
             moment = Moment(self.book, self.window, step)
             self.departed = (*self.departed, (label, moment))
@@ -459,6 +463,7 @@ class Oracle:
 
     def fail(self, failure: Failure, event: Delivered | None = None) -> NoReturn:
         """End the run with the promise that a step had to keep, or say that none was named."""
+        self.actions[failure.step[0], "impossible"] += 1
         labels = [label for label in failure.blame if label]
         if not labels:
             raise Unfollowable(f"{failure.step[0]} is impossible, and no promise says so")

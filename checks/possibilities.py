@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from brokerproof.checks.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.pointwise import (
@@ -32,6 +32,9 @@ from brokerproof.models.language.pointwise import (
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
+
+Fate: TypeAlias = Literal["ok", "unknown", "impossible"]
+"""What became of a step: it was taken, it may have been, or nothing allowed it."""
 
 Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
 """A possible world, the tolerated labels not kept so far, and the floating steps taken."""

@@ -32,6 +32,7 @@ def come_to_rest(oracle: Oracle) -> list[Breach]:
         following, blames = oracle.rules.apply(oracle.book.frame, cases, step)
         if not following:
             oracle.fail(Failure(step, least(blames)))
+        oracle.actions[step[0], "ok"] += 1
         cases = following
     departed = frozenset.intersection(*(labels for _, labels, _ in cases))
     nothing: frozenset[str] = frozenset()

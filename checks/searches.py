@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.findings import Run, Told, goes_on
+from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scopes import Scope
 from brokerproof.checks.step_conformance import REQUIREMENT, Watch
 from brokerproof.spec.candidate import Candidate
@@ -44,6 +45,7 @@ class Search:
     stopped_by: str = ""
     exercised: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     broken: dict[str, list[Run]] = field(default_factory=dict)
     unfollowed: int = 0
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)

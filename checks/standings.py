@@ -24,6 +24,7 @@ from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.findings import Told, goes_on, instead_of, looked_inside
 from brokerproof.checks.moves import Move, operation_of
 from brokerproof.checks.oracle import ID_CHARACTERS_MAX, Oracle
+from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scripts import Scribe, Script, perform
 from brokerproof.checks.searches import Search
 from brokerproof.checks.step_conformance import Watch
@@ -93,6 +94,7 @@ class Judged:
 
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
+    actions: Counter[tuple[str, Fate]]
     after: Standing | None = None
     breaches: tuple[Breach, ...] = ()
     goes_on: bool = True
@@ -189,12 +191,15 @@ class Standings:
 
     def add_up(self) -> None:
         """Add what was exercised by all steps since the last time to what the search found."""
-        exercised, outcomes = self._found.exercised, self._found.outcomes
+        found = self._found
+        exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
         for judged in self._met:
             for requirement, times in judged.exercised.items():
                 exercised[requirement] += times * judged.times
             for outcome, times in judged.outcomes.items():
                 outcomes[outcome] += times * judged.times
+            for action, times in judged.actions.items():
+                actions[action] += times * judged.times
             judged.times = 0
         self._met.clear()
 
@@ -262,6 +267,7 @@ class Standings:
             oracle.observe(each.operation, each.answer)
         oracle.exercised.clear()
         oracle.outcomes.clear()
+        oracle.actions.clear()
         judged = _judging(oracle, lambda: oracle.observe(told.operation, told.answer))
         return None if judged.goes_on and judged.unfollowable is None else judged
 
@@ -313,12 +319,13 @@ def _settled(message: str) -> str:
 
 
 def _judging(oracle: Oracle, judge: Callable[[], list[Breach]]) -> Judged:
+    counted = oracle.exercised, oracle.outcomes, oracle.actions
     try:
         breaches = judge()
     except Unfollowable as error:
-        return Judged(oracle.exercised, oracle.outcomes, unfollowable=str(error))
+        return Judged(*counted, unfollowable=str(error))
     ends = all(map(goes_on, breaches))
-    return Judged(oracle.exercised, oracle.outcomes, breaches=tuple(breaches), goes_on=ends)
+    return Judged(*counted, breaches=tuple(breaches), goes_on=ends)
 
 
 def _are_new(names: tuple[str, ...], told: frozenset[str]) -> bool:

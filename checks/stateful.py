@@ -10,6 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as hypothesis_seed
@@ -24,6 +25,7 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.draws import OPTIONAL, Chooser, kinds_beyond, kinds_drawn, orders_drawn
 from brokerproof.checks.findings import Run, Told, goes_on, step
 from brokerproof.checks.moves import Move
+from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scope_catalogue import kinds_for
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.subjects import Subject
@@ -32,6 +34,9 @@ from brokerproof.spec.operations import Declare, Drain
 STEPS = 40
 ROUNDS_MAX = 8
 """How many different promises one run of the stage looks for before it stops."""
+
+Heard: TypeAlias = Callable[[tuple[Told, ...]], None]
+"""Told the steps of each example, but of none that is run to shrink another."""
 
 _NUMBER = st.integers(0, 59)
 _SWARM = (1 << len(OPTIONAL)) - 1
@@ -48,10 +53,12 @@ class Sampling:
     stopped_by: str = ""
     exercised: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     largest: int = 0
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
     broken: dict[str, Run] = field(default_factory=dict)
+    heard: Heard = lambda _: None
 
 
 class _Found(AssertionError):
@@ -121,6 +128,7 @@ class _Example:
         self.found, self.known, self.interrupted = found, known, interrupted
         self.steps: list[Told] = []
         self.over = False
+        self.shrinks = found.shrinking
         try:
             self.candidate, self.oracle = subject.fresh()
         except CannotStart as error:
@@ -175,11 +183,14 @@ class _Example:
     def end(self) -> None:
         """Come to rest, and count the example."""
         self.make(Drain())
+        if not self.shrinks and self.steps:
+            self.found.heard(tuple(self.steps))
         if not self.found.shrinking:
             self.found.examples += 1
             if hasattr(self, "oracle"):
                 self.found.exercised.update(self.oracle.exercised)
                 self.found.outcomes.update(self.oracle.outcomes)
+                self.found.actions.update(self.oracle.actions)
                 if self.oracle.watch is not None:
                     self.found.taken.update(self.oracle.watch.taken)
                     self.found.given_up += self.oracle.watch.given_up

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Literal, Protocol, TypeAlias
 
 from brokerproof.checks.counterexamples import Counterexample
+from brokerproof.checks.possibilities import Fate
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.requirements import Level, Requirement
 
@@ -43,16 +44,21 @@ class Seen(Protocol):
 
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
+    actions: Counter[tuple[str, Fate]]
     taken: Counter[tuple[str, str]]
     given_up: int
 
 
 @dataclass
 class Evidence:
-    """What the stages have seen, before anything is said of it."""
+    """What the stages have seen, before anything is said of it.
+
+    `actions` are those of the contract, `taken` those of the models that views are held against.
+    """
 
     exercised: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     broken: dict[str, Counterexample] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
     cut_short: str = ""
@@ -63,6 +69,7 @@ class Evidence:
         """Take over what a stage has counted."""
         self.exercised.update(seen.exercised)
         self.outcomes.update(seen.outcomes)
+        self.actions.update(seen.actions)
         self.taken.update(seen.taken)
         self.given_up += seen.given_up
 
@@ -74,10 +81,15 @@ class Evidence:
 
 def is_claimed(requirement: Requirement, claims: Capabilities) -> bool:
     """Whether a candidate's claims make the requirement apply to it."""
-    return all(
-        any(_claims(claims, alternative) for alternative in need.split("|"))
-        for need in requirement.needs
-    )
+    return meet(claims, requirement.needs)
+
+
+def meet(claims: Capabilities, needs: Iterable[str]) -> bool:
+    """Whether claims meet needs: each is a claim, or some of which one will do, as in `browse|get`.
+
+    One of several values stands behind a colon, as in `modes:browse`.
+    """
+    return all(any(_claims(claims, each) for each in need.split("|")) for need in needs)
 
 
 def _claims(claims: Capabilities, need: str) -> bool:

@@ -43,6 +43,8 @@ def _count(found: Search, oracle: Oracle) -> None:
         found.exercised[requirement] += times
     for outcome, times in oracle.outcomes.items():
         found.outcomes[outcome] += times
+    for action, times in oracle.actions.items():
+        found.actions[action] += times
     if oracle.watch is not None:
         found.taken.update(oracle.watch.taken)
         found.given_up += oracle.watch.given_up
