@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from brokerproof.pipeline.dominance import Early, Ints, Late, overtaken
-from brokerproof.pipeline.names import dense, joint, ranks
+from brokerproof.pipeline.dominance import Early, Ints, Late, dense, overtaken
+from brokerproof.pipeline.names import joint, ranks
 from brokerproof.spec.histories import NEVER, Kind, Record
 
 Key = tuple[str, str]

@@ -50,45 +50,74 @@ def overtaken(early: Early, late: Late) -> Ints:
     found = np.full(late.key.size, NOBODY, dtype=np.int64)
     if early.key.size == 0 or late.key.size == 0:
         return found
-    keys, group_of_early, group_of_late = _comparable(early, late)
-    if keys is None:
-        by_key = np.argsort(early.key, kind="stable")
-        upto = np.searchsorted(early.key[by_key], late.key, side="left")
-        first = np.zeros(late.key.size, dtype=np.int64)
-    else:
-        key_of_early, key_of_late, first_key_of_late = keys
-        by_key = np.argsort(key_of_early, kind="stable")
-        in_order = key_of_early[by_key]
-        upto = np.searchsorted(in_order, key_of_late, side="left")
-        first = np.searchsorted(in_order, first_key_of_late, side="left")
-    some = upto > first
-    if not some.any():
-        return found
-    strength = _strength(early)
+    group_of_late, group_of_early = _numbered_groups(late.group, early.group)
+    # Of equal keys the late ones come first, and are not above the early ones.
+    order = _in_order(
+        np.concatenate((group_of_late, group_of_early)), np.concatenate((late.key, early.key))
+    )
+    is_early = order >= late.key.size
+    strength, by_strength = _strength(early)
     # A later group begins above all that an earlier one can reach.
-    lifted = strength[by_key] + group_of_early[by_key] * np.int64(early.key.size)
+    floor = np.concatenate((group_of_late, group_of_early)) * np.int64(early.key.size + 1)
+    lifted = floor[order]
+    lifted[is_early] += strength[order[is_early] - late.key.size] + 1
     best_so_far = np.maximum.accumulate(lifted)
-    best = best_so_far[upto[some] - 1] - group_of_late[some] * np.int64(early.key.size)
-    by_strength = np.empty_like(strength)
-    by_strength[strength] = np.arange(strength.size)
+    asked = order[~is_early]
+    best = best_so_far[~is_early] - floor[asked] - 1
     witness = by_strength[best]
-    is_overtaken = early.value[witness] > late.bound[some]
-    found[np.flatnonzero(some)[is_overtaken]] = witness[is_overtaken]
+    wins = (best != NOBODY) & (early.value[witness] > late.bound[asked])
+    found[asked[wins]] = witness[wins]
     return found
+
+
+def _numbered_groups(*groups: Ints) -> list[Ints]:
+    """Return the groups numbered from 0."""
+    both = np.concatenate(groups)
+    lowest = int(both.min())
+    if int(both.max()) == lowest:
+        number = np.zeros(both.size, dtype=np.int64)
+    else:
+        _, number = dense(both - lowest)
+    return np.split(number, np.cumsum([each.size for each in groups])[:-1])
+
+
+def _in_order(group: Ints, key: Ints) -> Ints:
+    """Return rows by group and key; equal ones stay as they are."""
+    by_key = np.argsort(key, kind="stable")
+    most = int(group.max(initial=0))
+    if most == 0:
+        return by_key
+    # Groups are few, and short numbers are sorted in linear time.
+    short = group.astype(np.uint16) if most < 1 << 16 else group
+    return by_key[np.argsort(short[by_key], kind="stable")]
+
+
+def dense(number: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct numbers in order, and for each number its place among them.
+
+    That is what `np.unique` says; where the numbers are not far apart no sorting is needed for it.
+    """
+    most = int(number.max(initial=0))
+    if int(number.min(initial=0)) < 0 or most > 4 * number.size + 1024:
+        distinct, place = np.unique(number, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    there = np.zeros(most + 1, dtype=np.bool_)
+    there[number] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[number]
 
 
 def greatest(early: Early) -> Ints:
     """Return of each group the row that stands for all of it towards greater keys."""
     if early.key.size == 0:
         return np.empty(0, dtype=np.int64)
-    strength = _strength(early)
+    strength, _ = _strength(early)
     order = np.lexsort((strength, early.group))
     last = np.append(early.group[order][1:] != early.group[order][:-1], True)
     return np.sort(order[last])
 
 
-def _strength(early: Early) -> Ints:
-    """Return the place of each row in the order of value, then of rank turned round."""
+def _strength(early: Early) -> tuple[Ints, Ints]:
+    """Return the place of each row in the order of value, then of rank turned round, and back."""
     if early.rank is None:
         order = np.argsort(early.value[::-1], kind="stable")
         order = early.value.size - 1 - order
@@ -96,39 +125,4 @@ def _strength(early: Early) -> Ints:
         order = np.lexsort((-early.rank, early.value))
     strength = np.empty(order.size, dtype=np.int64)
     strength[order] = np.arange(order.size)
-    return strength
-
-
-def _comparable(early: Early, late: Late) -> tuple[tuple[Ints, Ints, Ints] | None, Ints, Ints]:
-    """Return keys that also tell groups apart, and the groups numbered from 0.
-
-    There are no such keys, and no need of them, where all are of one group.
-    """
-    lowest, highest = _range(early.group, late.group)
-    if lowest == highest:
-        nothing = np.zeros(1, dtype=np.int64)
-        return (
-            None,
-            np.broadcast_to(nothing, early.group.shape),
-            np.broadcast_to(nothing, late.group.shape),
-        )
-    groups = np.unique(early.group)
-    group_of_early = np.searchsorted(groups, early.group)
-    group_of_late = np.searchsorted(groups, late.group)
-    known = group_of_late < groups.size
-    known &= groups[np.minimum(group_of_late, groups.size - 1)] == late.group
-    both = np.concatenate((early.key, late.key))
-    order = np.argsort(both, kind="stable")
-    rank = np.empty(both.size, dtype=np.int64)
-    in_order = both[order]
-    rank[order] = np.cumsum(np.append(True, in_order[1:] != in_order[:-1]))
-    many = np.int64(both.size + 1)
-    key_of_early = group_of_early * many + rank[: early.key.size]
-    key_of_late = group_of_late * many + np.where(known, rank[early.key.size :], 0)
-    return (key_of_early, key_of_late, group_of_late * many), group_of_early, group_of_late
-
-
-def _range(first: Ints, second: Ints) -> tuple[int, int]:
-    lowest = min(int(first.min()), int(second.min()))
-    highest = max(int(first.max()), int(second.max()))
-    return lowest, highest
+    return strength, order

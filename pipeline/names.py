@@ -6,12 +6,55 @@ whatever else is in the table.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from brokerproof.pipeline.dominance import Ints
+from brokerproof.pipeline.dominance import Ints, dense
+
+NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
+"""The columns in which the same few names stand again and again."""
+
+
+def with_numbered_names(table: pa.Table) -> pa.Table:
+    """Return the same table, with each name of these columns once and a number in each row."""
+    for name in NAMES:
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, _numbered(table.column(name)))
+    return table
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    whole = column.unify_dictionaries().combine_chunks()
+    assert isinstance(whole, pa.DictionaryArray)
+    return whole
+
+
+def texts(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    """Return the names of some rows as texts."""
+    taken = column.take(rows)
+    return taken.cast(pa.string()) if pa.types.is_dictionary(taken.type) else taken
+
+
+def message_numbers(table: pa.Table, queue: Ints) -> Ints:
+    """Return numbers of messages, without large gaps; equal names in two queues are two messages.
+
+    Rows without a message have -1.
+    """
+    encoded = _numbered(table.column("message"))
+    number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    queue_of = np.empty(len(encoded.dictionary) + 1, dtype=np.int64)
+    queue_of[number] = queue
+    named = number >= 0
+    if bool((queue_of[number] == queue)[named].all()):
+        return np.asarray(number, dtype=np.int64)
+    _, both = dense(joint(queue, number))
+    return np.where(named, both, -1)
 
 
 def ranks(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
@@ -19,30 +62,15 @@ def ranks(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
 
     A row without a name has the rank -1.
     """
-    encoded = column.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
+    encoded = _numbered(column)
     order = pc.sort_indices(encoded.dictionary)
     names = encoded.dictionary.take(order)
     rank = np.empty(len(names) + 1, dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(names))
     rank[-1] = -1
     indices = encoded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-    return rank[indices], names
-
-
-def dense(number: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct numbers in order, and for each number its place among them.
-
-    That is what `np.unique` says; where the numbers are not far apart no sorting is needed for it.
-    """
-    most = int(number.max(initial=0))
-    if int(number.min(initial=0)) < 0 or most > 4 * number.size + 1024:
-        distinct, place = np.unique(number, return_inverse=True)
-        return distinct, place.astype(np.int64)
-    there = np.zeros(most + 1, dtype=np.bool_)
-    there[number] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[number]
+    found: Ints = rank[indices]
+    return found, names
 
 
 def joint(*columns: Ints) -> Ints:
@@ -80,5 +108,8 @@ def marks(table: pa.Table, name: str) -> NDArray[np.bool_]:
 
 def is_one_of(table: pa.Table, name: str, *values: str) -> NDArray[np.bool_]:
     """Return which rows have one of the values."""
-    found = pc.is_in(table.column(name), value_set=pa.array(values, pa.string()))
-    return np.asarray(found.to_numpy(), dtype=np.bool_)
+    encoded = _numbered(table.column(name))
+    wanted = [each in values for each in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.fill_null(len(wanted)).to_numpy(zero_copy_only=False)
+    found: NDArray[np.bool_] = np.array([*wanted, False], dtype=np.bool_)[indices]
+    return found

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.control import Control, Named, Spans, looked_up, named
 from brokerproof.pipeline.dominance import Ints, Marks
-from brokerproof.pipeline.names import is_one_of, joint, marks, numbers, places_in, ranks
+from brokerproof.pipeline.names import is_one_of, marks, message_numbers, numbers, places_in
 from brokerproof.spec.histories import NEVER
 
 NOBODY = -1
@@ -51,11 +51,16 @@ class Deliveries:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The records of some messages, told apart."""
+    """The records of some messages, told apart.
+
+    `message` numbers the messages by row, `publish_of` has the row of each one's publish by that
+    number, `publish` are those rows.
+    """
 
     queue: Named
     taker: Named
     message: Ints
+    publish_of: Ints
     publish: Ints
     deliveries: Deliveries
     views: Ints
@@ -82,11 +87,10 @@ class Rows:
 def gathered(table: pa.Table, control: Control) -> Gathered:
     """Tell the records of messages apart, and match what belongs together."""
     queue = named(table, "queue")
-    name, _ = ranks(table.column("message"))
     rows = Rows(
         start=numbers(table, "start"),
         end=numbers(table, "end", NEVER),
-        message=joint(queue.number, name),
+        message=message_numbers(table, queue.number),
         taker=named(table, "consumer"),
         position=numbers(table, "position"),
         place=numbers(table, "place"),
@@ -94,52 +98,64 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
         failed=is_one_of(table, "outcome", "failed"),
         certain=is_one_of(table, "outcome", "ok"),
     )
-    publish, again = _publishes(table, rows)
+    publish_of, again = _publishes(table, rows)
     given = is_one_of(table, "op", "deliver") & ~rows.failed
     browses = is_one_of(table, "mode", "browse")
-    keys = rows.message[publish]
-    at, known = places_in(keys, rows.message)
-    of_publish = np.where(known, publish[at] if publish.size else NOBODY, NOBODY)
-    acquiring = np.flatnonzero(given & ~browses)
-    order = np.lexsort(
-        (
-            rows.position[acquiring],
-            rows.taker.number[acquiring],
-            rows.end[acquiring],
-            rows.message[acquiring],
-        )
-    )
-    acquiring = acquiring[order]
+    acquiring = _by_message(rows, np.flatnonzero(given & ~browses))
     settling = np.flatnonzero(rows.acknowledges | is_one_of(table, "op", "release"))
     match = _matches(rows, acquiring, settling)
+    of_publish = publish_of[rows.message]
     deliveries = _deliveries(table, rows, control, queue, of_publish, acquiring, settling, match)
     return Gathered(
         queue,
         rows.taker,
         rows.message,
-        publish,
+        publish_of,
+        publish_of[publish_of != NOBODY],
         deliveries,
         views=np.flatnonzero(given & browses),
-        unknown=np.flatnonzero(given & ~known),
+        unknown=np.flatnonzero(given & (of_publish == NOBODY)),
         settles_nothing=settling[match == NOBODY],
         published_again=again,
     )
 
 
 def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, Ints]:
-    """Return the rows of publishes in the order of messages, one each, and the rows of others."""
+    """Return the row of each message's publish, by its number, and the rows of further ones.
+
+    What has no publish has `NOBODY`, as has what is no message, which stands last.
+    """
     publish = np.flatnonzero(is_one_of(table, "op", "publish") & ~rows.failed)
-    publish = publish[np.lexsort((rows.place[publish], rows.message[publish]))]
-    message = rows.message[publish]
-    again = np.append(False, message[1:] == message[:-1])[: message.size]
-    return publish[~again], publish[again]
+    place = rows.place[publish]
+    if (place[1:] < place[:-1]).any():
+        publish = publish[np.argsort(place, kind="stable")]
+    found = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    # Of several the first is the last that is put there.
+    found[rows.message[publish[::-1]]] = publish[::-1]
+    return found, publish[found[rows.message[publish]] != publish]
+
+
+def _by_message(rows: Rows, given: Ints) -> Ints:
+    """Return deliveries by message, those of one in the order of being seen."""
+    message = rows.message[given]
+    order = np.argsort(message, kind="stable")
+    many = np.bincount(message, minlength=1)
+    several = np.flatnonzero(many[message[order]] > 1)
+    if several.size:
+        some = given[order[several]]
+        keys = (rows.position, rows.taker.number, rows.end, rows.message)
+        order[several] = order[several][np.lexsort([key[some] for key in keys])]
+    return given[order]
 
 
 def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
     """Return for each settlement which delivery it settles, as a place among `acquiring`."""
     found = np.full(settling.size, NOBODY, dtype=np.int64)
     message = rows.message[acquiring]
-    first, there = places_in_runs(message, rows.message[settling])
+    first_of = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    first_of[message[::-1]] = np.arange(message.size)[::-1]
+    first = first_of[rows.message[settling]]
+    there = first != NOBODY
     # Nearly every message is given once, so nearly every settlement is matched here.
     same = there.copy()
     candidates = first[there]
@@ -162,18 +178,6 @@ def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
         at, known = places_in(numbers_of, number[several.size :])
         found[left[known]] = several[first_of[at[known]]]
     return found
-
-
-def places_in_runs(sorted_keys: Ints, keys: Ints) -> tuple[Ints, Marks]:
-    """Return where the run of each key begins among sorted ones, and whether there is one."""
-    at = np.searchsorted(sorted_keys, keys, side="left")
-    within = np.minimum(at, max(sorted_keys.size - 1, 0))
-    there = (
-        (at < sorted_keys.size) & (sorted_keys[within] == keys)
-        if sorted_keys.size
-        else np.zeros(keys.size, dtype=np.bool_)
-    )
-    return within, there
 
 
 def _deliveries(

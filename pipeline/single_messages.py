@@ -14,7 +14,7 @@ import pyarrow as pa
 from brokerproof.models.history import GIVEN_BEFORE_PUBLISHED, HELD_BY_TWO, Passage, Span
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Early, Ints, Late, Marks, overtaken
-from brokerproof.pipeline.names import marks, numbers, ranks
+from brokerproof.pipeline.names import marks, numbers, ranks, texts
 from brokerproof.pipeline.passages import NOBODY, Gathered
 from brokerproof.pipeline.violations import violations
 from brokerproof.pipeline.waits import Waits
@@ -51,10 +51,9 @@ def _never_published(table: pa.Table, found: Gathered) -> pa.Table:
 
 def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Table]:
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
-    messages = found.message[found.publish]
     for rows in (found.deliveries.row, found.views):
-        known = rows[~np.isin(rows, found.unknown)]
-        publish = found.publish[np.searchsorted(messages, found.message[known])]
+        known = rows[found.publish_of[found.message[rows]] != NOBODY]
+        publish = found.publish_of[found.message[known]]
         published = Span(start[publish], end[publish])
         given = Span(start[known], end[known])
         itself = Passage(published, published, _NOTHING, given, place=_NOTHING, back=_NOTHING)
@@ -88,7 +87,7 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
         table,
         given.row[wrong],
         strength=-given.end[wrong],
-        witness=table.column("consumer").take(pa.array(given.row[wrong - 1])),
+        witness=texts(table.column("consumer"), pa.array(given.row[wrong - 1])),
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[wrong - 1], given.end[wrong - 1]),
     )
@@ -117,7 +116,7 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
         table,
         given.row[wrong],
         strength=-given.end[wrong],
-        witness=table.column("consumer").take(pa.array(given.row[first[wrong]])),
+        witness=texts(table.column("consumer"), pa.array(given.row[first[wrong]])),
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[first[wrong]], given.end[first[wrong]]),
     )
@@ -141,7 +140,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         table,
         rows[wrong],
         strength=-end[wrong],
-        witness=table.column("consumer").take(pa.array(given.row[held])),
+        witness=texts(table.column("consumer"), pa.array(given.row[held])),
         late=(start[wrong], end[wrong]),
         early=(given.start[held], given.end[held]),
     )
@@ -163,7 +162,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         table,
         rows[late],
         strength=-end[late],
-        witness=table.column("consumer").take(pa.array(rows[early])),
+        witness=texts(table.column("consumer"), pa.array(rows[early])),
         late=(start[late], end[late]),
         early=(start[early], end[early]),
     )

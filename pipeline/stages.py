@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.coverage import coverage_of
 from brokerproof.pipeline.dominance import Ints
-from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.names import numbers, with_numbered_names
 from brokerproof.pipeline.passages import Gathered, gathered
 from brokerproof.pipeline.results import ASIDE
 from brokerproof.pipeline.several_messages import Columns, arrivals, judged_by, returned, waiting
@@ -54,6 +54,7 @@ def control_of(history: pa.Table, *, begins_late: bool = False) -> Control:
 
 def by_message(history: pa.Table, control: Control) -> Messages:
     """Judge messages by themselves."""
+    history = with_numbered_names(history)
     found = gathered(history, control)
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)

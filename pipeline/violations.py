@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.dominance import Ints
+from brokerproof.pipeline.names import texts
 
 SCHEMA: Final = pa.schema(
     [
@@ -76,8 +77,8 @@ def violations(
         "requirement": (
             pa.repeat(requirement, size) if isinstance(requirement, str) else requirement
         ),
-        "run": source.column("run").take(taken),
-        "queue": source.column("queue").take(taken),
+        "run": texts(source.column("run"), taken),
+        "queue": texts(source.column("queue"), taken),
         "message": source.column("message").take(taken),
         "rule": pa.repeat(rule, size),
         "strength": strength,

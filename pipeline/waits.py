@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from brokerproof.models.history import Passage, Span
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Ints, Marks
-from brokerproof.pipeline.names import is_one_of, joint, marks, numbers, ranks
+from brokerproof.pipeline.names import is_one_of, joint, marks, numbers, ranks, texts
 from brokerproof.pipeline.passages import NOBODY, Gathered, least_from_here
 from brokerproof.spec.histories import NEVER, Kind
 
@@ -120,7 +120,7 @@ class Waits:
 def waits_of(table: pa.Table, found: Gathered) -> Waits:
     """Return all passages of the messages that were published."""
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
-    certain = np.asarray(table.column("outcome").to_numpy() == "ok", dtype=np.bool_)
+    certain = is_one_of(table, "outcome", "ok")
     end = np.where(certain, end, NEVER)
     given = found.deliveries
     known = given.published != NOBODY
@@ -150,7 +150,9 @@ def waits_of(table: pa.Table, found: Gathered) -> Waits:
         given_end=given.end[of],
     )
     returned = of[last & (given.back_start[of] < NEVER)]
-    never_given = found.publish[~np.isin(found.message[found.publish], given.message)]
+    was_given = np.zeros(found.publish_of.size, dtype=np.bool_)
+    was_given[given.message] = True
+    never_given = found.publish[~was_given[found.message[found.publish]]]
     return _joined(
         each,
         _waiting(
@@ -295,12 +297,12 @@ def _queries(table: pa.Table) -> pa.Table:
     certain = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")
     rows = pa.array(np.flatnonzero(certain))
     start = table.column("start").take(rows)
-    consumer = table.column("consumer").take(rows)
+    consumer = texts(table.column("consumer"), rows)
     size = len(rows)
     name = pc.binary_join_element_wise(consumer, pc.cast(start, pa.string()), " at ")
     columns = {
-        "run": table.column("run").take(rows),
-        "queue": table.column("queue").take(rows),
+        "run": texts(table.column("run"), rows),
+        "queue": texts(table.column("queue"), rows),
         "message": name,
         "consumer": consumer,
         "flags": np.full(size, QUERY, dtype=np.int8),
@@ -316,10 +318,8 @@ def _queries(table: pa.Table) -> pa.Table:
 
 def _views(table: pa.Table, found: Gathered) -> Waits:
     """Return what browsers were shown of what was published, as passages that nothing ended."""
-    unknown = np.isin(found.views, found.unknown)
-    rows = found.views[~unknown]
-    messages = found.message[found.publish]
-    publish = found.publish[np.searchsorted(messages, found.message[rows])]
+    rows = found.views[found.publish_of[found.message[found.views]] != NOBODY]
+    publish = found.publish_of[found.message[rows]]
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
     published_end = np.where(is_one_of(table, "outcome", "ok"), end, NEVER)
     nobody = np.full(rows.size, NOBODY, dtype=np.int64)
@@ -339,10 +339,10 @@ def _rows(
     level = np.where(of_queue > 0, np.minimum(priority, of_queue - 1), 0)
     position = np.append(numbers(table, "position"), NOBODY)[given]
     columns = {
-        "run": table.column("run").take(publish),
-        "queue": table.column("queue").take(publish),
+        "run": texts(table.column("run"), publish),
+        "queue": texts(table.column("queue"), publish),
         "message": table.column("message").take(publish),
-        "consumer": table.column("consumer").take(taker),
+        "consumer": texts(table.column("consumer"), taker),
         "slice": np.zeros(flags.size, dtype=np.int32),
         "levels": of_queue.astype(np.int32),
         "level": level.astype(np.int32),
