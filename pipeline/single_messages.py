@@ -17,19 +17,18 @@ from brokerproof.pipeline.dominance import Early, Ints, Late, Marks, overtaken
 from brokerproof.pipeline.names import marks, numbers, ranks, texts
 from brokerproof.pipeline.passages import NOBODY, Gathered
 from brokerproof.pipeline.violations import violations
-from brokerproof.pipeline.waits import Waits
+from brokerproof.pipeline.waits import Waits, interrupted
 from brokerproof.spec.histories import NEVER, Kind
 
 _NOTHING = Span(0, 0)
 
 
 def about_single_messages(
-    table: pa.Table, found: Gathered, waits: Waits, seen: Waits, certain: Waits, control: Control
+    table: pa.Table, found: Gathered, waits: Waits, seen: Waits, control: Control
 ) -> Iterator[pa.Table]:
     """Yield what is wrong with messages by themselves.
 
-    `waits` are their passages, `seen` the same as far as nobody can have had them unseen, `certain`
-    those after all that may have ended a wait.
+    `waits` are their passages, `seen` the same as far as nobody can have had them unseen.
     """
     if not control.begins_late:
         yield _never_published(table, found)
@@ -37,7 +36,7 @@ def about_single_messages(
     yield _held_by_two(table, found)
     yield _told_as_new(table, found, control)
     yield from _shown(table, found, control)
-    yield _left_behind(table, found, certain, control)
+    yield _left_behind(table, found, interrupted(waits, table, found, control), control)
     yield from _kept(table, found, waits, seen, control)
 
 
@@ -169,7 +168,10 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
 
 
 def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
-    """Find what waited all the time while its queue was found drained."""
+    """Find what waited all the time while its queue was found drained.
+
+    Nobody held anything then, so nobody had it unseen either.
+    """
     drained = control.spans_of("drained", found.queue.keys)
     which = drained.first_within(waits.queue, waits.begun_end, waits.left_start)
     wrong = np.flatnonzero(which != NOBODY)

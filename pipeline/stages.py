@@ -59,7 +59,7 @@ def by_message(history: pa.Table, control: Control) -> Messages:
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
-    wrong = strongest(list(about_single_messages(history, found, waits, seen, certain, control)))
+    wrong = strongest(list(about_single_messages(history, found, waits, seen, control)))
     return Messages(
         passages_table(certain, history, found, control),
         wrong,

@@ -239,8 +239,8 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         if (each.op, each.run, each.queue) == ("drained", message.run, message.queue)
         and each.outcome == "ok"
     ]
-    begun_by = max(int(wait.begun.end), unseen_until(wait, facts))
-    when = _first_within(drained, begun_by, certain_end(wait, facts))
+    # Nobody held anything when the queue was drained, so nobody had it unseen.
+    when = _first_within(drained, wait.begun.end, certain_end(wait, facts))
     if when is None:
         return
     crash = facts.first_crash_since(message.run, wait.begun.start)
@@ -255,8 +255,7 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         requirement = "browser-takes-nothing"
     else:
         requirement = "nothing-lost"
-    begun = Span(wait.begun.start, begun_by)
-    yield _told(requirement, message, "left-behind", -when.end, None, (when, begun))
+    yield _told(requirement, message, "left-behind", -when.end, None, (when, wait.begun))
 
 
 def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:

@@ -257,6 +257,16 @@ def test_who_left_in_order_has_seen_all() -> None:
     assert accused(_second_first(late)) == {"fifo-order"}
 
 
+def test_a_drained_queue_has_lost_what_was_there_whoever_leaves_later() -> None:
+    records = [
+        Record(op="consume", queue="q", consumer="gone", channel="gone", start=0, end=0),
+        _published("a", 1, 2),
+        Record(op="drained", queue="q", start=5, end=6),
+        CLOSED,
+    ]
+    assert accused(records) == {"nothing-lost"}
+
+
 def test_messages_that_together_leave_no_moment_for_an_empty_get_are_missed() -> None:
     """Each alone leaves a moment; if that changes, the page about the rules is to be changed."""
     records = [
