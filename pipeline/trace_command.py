@@ -6,6 +6,7 @@ import click
 
 from brokerproof.pipeline.check_command import check
 from brokerproof.pipeline.record_command import record
+from brokerproof.pipeline.watch_command import watch
 
 
 @click.group()
@@ -15,3 +16,4 @@ def trace() -> None:
 
 trace.add_command(check)
 trace.add_command(record)
+trace.add_command(watch)

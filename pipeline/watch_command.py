@@ -1,0 +1,193 @@
+"""`brokerproof trace watch`: recorded traffic, judged while it is recorded.
+
+Owns the options, what is shown on the terminal, and how a watch ends. What is written in the folder
+is said once whatever happens; a line on the terminal is lost with the process that was to show it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.interrupts import SIGNALS
+from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.pipeline.explanations import Violation, counterexample_of
+from brokerproof.pipeline.spark_session import session
+from brokerproof.pipeline.watching_batches import Batch, Watch
+from brokerproof.pipeline.watching_state import Carried, Folder, StateIsMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LINES_OF_A_BATCH: Final = 50
+"""So many lines are shown of one batch at most; all are in the folder."""
+NS_OF_A_SECOND: Final = 1_000_000_000
+WAIT_S: Final = 0.2
+"""How often it is asked whether to stop."""
+
+
+@click.command("watch")
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".brokerproof-watch"),
+    show_default=True,
+    help="Where violations, state and checkpoint go; with a Spark cluster, where all reach it.",
+)
+@click.option("--master", default="local[*]", show_default=True, help="Where Spark works.")
+@click.option(
+    "--late",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=10.0,
+    show_default=True,
+    help="How much later than it began something may be recorded.",
+)
+@click.option(
+    "--keep",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long messages that are done with are remembered; for ever by default.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Judge the files that are there, take the runs for finished, and stop.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=5.0,
+    show_default=True,
+    help="How often new files are looked for.",
+)
+def watch(
+    directory: Path,
+    out: Path,
+    master: str,
+    late: float,
+    keep: float | None,
+    once: bool,
+    interval: float,
+) -> None:
+    """Hold traffic against the promises while files of its history appear in a directory.
+
+    Ctrl-C stops it; started again with the same --out, it goes on where it was. Exit status: 0
+    nothing is broken; 1 something is; 2 it could not be watched.
+    """
+    folder = Folder(out.resolve())
+    with (
+        _prepared(folder),
+        tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
+        session(master, Path(scratch)) as spark,
+        _stopped() as stop,
+    ):
+        kept = None if keep is None else round(keep * NS_OF_A_SECOND)
+        task = Watch(spark, folder, round(late * NS_OF_A_SECOND), kept, _show)
+        if (before := folder.latest()) is not None:
+            click.echo(f"going on after {_counts(before.carried)}")
+        query = task.begin(directory, once=once, interval_s=interval)
+        click.echo(f"watching {directory}; violations go to {out}; Ctrl-C stops")
+        _wait(task, query, stop)
+        if once and not stop.is_set():
+            task.finish()
+        carried = after.carried if (after := folder.latest()) is not None else Carried()
+    click.echo(_counts(carried))
+    broken = carried.raised > carried.withdrawn
+    sys.exit((ExitStatus.BROKEN if broken else ExitStatus.KEPT).value)
+
+
+def _wait(task: Watch, query: StreamingQuery, stop: threading.Event) -> None:
+    """Return when the stream has ended, or is to stop and its batch is done."""
+    from pyspark.errors import StreamingQueryException  # noqa: PLC0415 (an extra)
+
+    try:
+        while not stop.wait(WAIT_S):
+            if not query.isActive:
+                query.awaitTermination()
+                return
+    except StreamingQueryException as error:
+        if task.failed is not None:
+            raise task.failed from None
+        first = next(iter(str(error).splitlines()), "Spark does not say why")
+        raise CannotRun(f"the stream has ended: {first}") from error
+    task.stop(query)
+
+
+def _show(batch: Batch) -> None:
+    lines = [f"broken: {_words(row)}" for row in batch.raised]
+    lines += [
+        f"withdrawn, for what was recorded since: {row['requirement']}: "
+        f"message {row['message']} of queue {row['queue']}, run {row['run']}"
+        for row in batch.withdrawn
+    ]
+    lines += [f"set aside: {row}" for row in batch.aside]
+    for line in lines[:LINES_OF_A_BATCH]:
+        click.echo(line)
+    if len(lines) > LINES_OF_A_BATCH:
+        more = len(lines) - LINES_OF_A_BATCH
+        click.echo(f"and {more:,} lines more; all of them are beside {batch.written}")
+
+
+def _words(row: dict[str, Any]) -> str:
+    found = counterexample_of(Violation.of(row), "")
+    witness = f", witness {row['witness']}" if row["witness"] else ""
+    about = f"message {row['message']} of queue {row['queue']}{witness}"
+    return f"{row['requirement']}: {about}: {found.summary}"
+
+
+def _counts(carried: Carried) -> str:
+    text = f"{carried.account}, in {carried.files:,} files; {carried.raised:,} violations raised"
+    if carried.withdrawn:
+        text += f", {carried.withdrawn:,} withdrawn"
+    if carried.strangers:
+        text += f"; {carried.strangers:,} records were about messages that are not known any more"
+    return text
+
+
+@contextmanager
+def _stopped() -> Iterator[threading.Event]:
+    """Yield what is set by Ctrl-C and its like."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _prepared(folder: Folder) -> Iterator[None]:
+    """Make a folder ready, and keep others from watching into it; raises `CannotRun`."""
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        with (folder.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise CannotRun(f"--out: {folder.path}: another watch is at work here") from error
+            folder.prepare()
+            yield
+    except StateIsMissing as error:
+        raise CannotRun(f"--out: {error}") from error
+    except OSError as error:
+        raise CannotRun(f"--out: {folder.path}: {error.strerror or error}") from error
