@@ -169,7 +169,7 @@ CLAIMS: Final = Capabilities(
 
 
 def _span(times: tuple[int, int]) -> str:
-    return f"from {times[0]:,} to {times[1]:,}"
+    return f"between {times[0]:,} and {times[1]:,}"
 
 
 def _never_published(script: Script, found: Violation) -> None:
@@ -279,8 +279,8 @@ def _overtakes(script: Script, found: Violation) -> None:
     witness = found.witness or "another"
     urgent = found.requirement == "priority-order"
     script.declares(levels=LEVELS_MAX if urgent else 0)
-    script.publishes(witness, priority=5)
-    script.publishes(found.message, priority=4)
+    script.publishes(witness, priority=5 if urgent else 4)
+    script.publishes(found.message)
     browses = found.requirement == "browser-in-order"
     returned = found.requirement == "release-rewinds"
     if returned:
