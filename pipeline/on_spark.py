@@ -17,23 +17,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.fs
+import pyarrow.parquet as pq
 
 from brokerproof.pipeline.control import Control, Key, named
-from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.dominance import Ints
+from brokerproof.pipeline.names import joint, numbers, ranks
 from brokerproof.pipeline.results import ASIDE, COVERAGE, Judgement, added
 from brokerproof.pipeline.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.pipeline.violations import none, strongest
 from brokerproof.pipeline.waits import SCHEMA as PASSAGES
+from brokerproof.spec.histories import CONTROL, MUST_HAVE, Record, Result
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,7 @@ class Sizes:
 
 _SIZES: Final = Sizes()
 
-FOR_MESSAGES: Final = (
-    "op",
+PLAIN: Final = (
     "run",
     "queue",
     "message",
@@ -65,13 +68,20 @@ FOR_MESSAGES: Final = (
     "end",
     "position",
     "priority",
-    "persistent",
-    "redelivered",
-    "mode",
-    "outcome",
     PLACE,
 )
-"""The columns that the first stage reads."""
+"""The columns that go through the first shuffle as they are."""
+
+CODED: Final[dict[str, tuple[str | bool | None, ...]]] = {
+    "op": (*sorted(set(MUST_HAVE) - CONTROL),),
+    "mode": get_args(get_type_hints(Record)["mode"]),
+    "outcome": get_args(Result),
+    "persistent": (False, True),
+    "redelivered": (None, False, True),
+}
+"""The columns of few values, which go through it as one number, and what each may hold."""
+
+CODE: Final = "code"
 
 TOLD: Final = "told"
 """The column of results, each a table in Arrow's form; null in rows that are passages."""
@@ -118,47 +128,61 @@ _OF_SLICE: Final = ("run", "queue", "slice")
 
 def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
     """Count the records, and find where hot queues are cut and to which something returned."""
-    narrow = history.select("op", "run", "queue", "start")
-    schema = "op string, run string, queue string, rows long, times array<long>"
+    files = sorted(history.inputFiles())
+    spark = history.sparkSession.sparkContext
+    looks = spark.parallelize(files, max(1, len(files))).map(
+        partial(looked_at, sampled=sizes.sampled)
+    )
     counted: Counter[tuple[str, Key]] = Counter()
-    times: dict[Key, list[int]] = {}
-    for row in (
-        narrow.mapInArrow(partial(_looked_at, sampled=sizes.sampled), schema).toArrow().to_pylist()
-    ):
-        key = (row["run"], row["queue"] or "")
-        counted[row["op"], key] += row["rows"]
-        times.setdefault(key, []).extend(row["times"])
+    times: dict[Key, list[Ints]] = {}
+    for look in looks.toLocalIterator(prefetchPartitions=True):
+        counted.update(look.counted)
+        for key, some in look.times.items():
+            times.setdefault(key, []).append(some)
     everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash"}}
     queues = {key for _, key in counted if key[1]}
     returning = frozenset(key for key in queues if key[0] in everywhere or counted["release", key])
     at = {}
     for key in queues:
         size = counted["deliver", key] + counted["publish", key]
-        if size > 2 * sizes.hot and times[key]:
+        if size > 2 * sizes.hot and key in times:
             many = math.ceil(size / sizes.hot)
-            order = np.sort(np.array(times[key], dtype=np.int64))
+            order = np.sort(np.concatenate(times[key]))
             at[key] = np.unique(order[np.arange(1, many) * order.size // many])
-    return Seen(sum(counted.values()), Cuts(at, returning), sizes)
+    return Seen(counted.total(), Cuts(at, returning), sizes)
 
 
-def _looked_at(batches: Iterator[pa.RecordBatch], sampled: int) -> Iterator[pa.RecordBatch]:
-    """Yield counts of kinds of records by queue, with the times of some of them."""
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        some = table.take(pa.array(np.arange(0, table.num_rows, sampled)))
-        for chosen, counts in ((table, True), (some, False)):
-            told = ("start", "count" if counts else "list")
-            found = chosen.group_by(["op", "run", "queue"]).aggregate([told])
-            size = found.num_rows
-            nothing = pa.array([[]] * size, pa.list_(pa.int64()))
-            columns = {
-                "op": found.column("op"),
-                "run": found.column("run"),
-                "queue": found.column("queue"),
-                "rows": found.column("start_count") if counts else np.zeros(size, dtype=np.int64),
-                "times": nothing if counts else found.column("start_list"),
-            }
-            yield from pa.table(columns).to_batches()
+@dataclass(frozen=True)
+class Look:
+    """What a first look at a file tells: how many records of each kind and queue, some times."""
+
+    counted: Counter[tuple[str, Key]]
+    times: dict[Key, Ints]
+
+
+def looked_at(file: str, sampled: int) -> Look:
+    """Look at a few columns of a file of Parquet; a worker opens it by itself."""
+    system, path = pa.fs.FileSystem.from_uri(file)
+    counted: Counter[tuple[str, Key]] = Counter()
+    times: dict[Key, list[Ints]] = {}
+    with pq.ParquetFile(
+        system.open_input_file(path), read_dictionary=["op", "run", "queue"]
+    ) as parquet:
+        for batch in parquet.iter_batches(1 << 20, columns=["op", "run", "queue", "start"]):
+            table = pa.Table.from_batches([batch])
+            queue = named(table, "queue")
+            kind, kinds = ranks(table.column("op"))
+            both = joint(queue.number, kind)
+            width = int(kind.max(initial=0)) + 2
+            names = kinds.to_pylist()
+            for pair, count in zip(*np.unique_counts(both), strict=True):
+                key = queue.keys[int(pair) // width]
+                counted[names[int(pair) % width - 1], key] += int(count)
+            start = numbers(table, "start")[::sampled]
+            number = queue.number[::sampled]
+            for one in np.unique(number).tolist():
+                times.setdefault(queue.keys[one], []).append(start[number == one])
+    return Look(counted, {key: np.concatenate(some) for key, some in times.items()})
 
 
 def control_on_spark(history: DataFrame, *, begins_late: bool) -> Control:
@@ -206,7 +230,7 @@ def _told(history: DataFrame, seen: Seen, control: Control, left: pa.Table | Non
     parts = max(spark.sparkContext.defaultParallelism, math.ceil(seen.rows / seen.sizes.part))
     known = spark.sparkContext.broadcast((control, seen.cuts, left))
     together = f.coalesce(f.col("message"), f.col("start").cast("string"))
-    messages = history.select(*FOR_MESSAGES).filter(~f.col("op").isin(list(_ONLY_CONTROL)))
+    messages = history.filter(~f.col("op").isin(list(_ONLY_CONTROL))).select(*PLAIN, _coded())
     passages = messages.repartition(parts, "run", "queue", together).mapInArrow(
         lambda batches: _messages(batches, *known.value), _passages_schema()
     )
@@ -235,6 +259,35 @@ _RESULTS: Final = {
 }
 
 
+def _coded() -> Column:
+    """Return the expression that makes one number of all columns of few values."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
+
+    code, size = f.lit(0), 1
+    for name, values in CODED.items():
+        column = f.col(name)
+        number = f.lit(0)
+        for which, value in enumerate(values):
+            is_it = column.isNull() if value is None else column == f.lit(value)
+            number = f.when(is_it, which * size).otherwise(number)
+        code, size = code + number, size * len(values)
+    return code.cast("short").alias(CODE)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Return a table with the columns that were made one number."""
+    code = numbers(table, CODE)
+    table = table.drop_columns([CODE])
+    for name, values in CODED.items():
+        code, number = np.divmod(code, len(values))
+        known = pa.array(values, SCHEMA.field(name).type)
+        column = pa.DictionaryArray.from_arrays(pa.array(number, pa.int32()), known)
+        if not pa.types.is_string(known.type):
+            column = known.take(column.indices)
+        table = table.append_column(name, column)
+    return table
+
+
 def _passages_schema() -> str:
     kinds = {
         pa.string(): "string",
@@ -254,7 +307,7 @@ def _messages(
     parts = list(batches)
     if not parts:
         return
-    table = pa.Table.from_batches(parts).replace_schema_metadata(None)
+    table = _decoded(pa.Table.from_batches(parts).replace_schema_metadata(None))
     stage = by_message(table, control)
     passages = sliced(stage.passages, cuts, control)
     if left is None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
 
 JAVA_LEAST: Final = 17
 _VERSION: Final = re.compile(r'version "(\d+)')
+_LOG: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = Spark: %p %c{1}: %m%n
+"""
+"""Of what Spark has to say only errors are shown."""
+
 _INSTALL: Final = "install one, for instance with: apt-get install openjdk-17-jre-headless"
 
 
@@ -57,11 +70,16 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
             "Spark is not installed; install it with: pip install 'brokerproof[pipeline]'"
         ) from error
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    scratch.mkdir(parents=True, exist_ok=True)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("brokerproof").master(master)
     for name, value in _settings(master, scratch).items():
         builder = builder.config(name, value)
+    interrupt = signal.getsignal(signal.SIGINT)
     try:
-        spark = builder.getOrCreate()
+        with _told_to(scratch / "spark.log"):
+            spark = builder.getOrCreate()
     # Whatever keeps Spark from starting is told in its own first line.
     except Exception as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
@@ -71,6 +89,23 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+        # Spark takes Ctrl-C for itself, and keeps it.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
+
+
+@contextmanager
+def _told_to(log: Path) -> Iterator[None]:
+    """Let processes that are started meanwhile, and only they, write what they tell into a file."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
@@ -87,6 +122,10 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.sql.sources.useV1SourceList": "parquet",
     }
+    log = scratch / "log4j2.properties"
+    log.write_text(_LOG, encoding="ascii")
+    settings["spark.log.level"] = "ERROR"
+    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log.as_uri()}"
     if master.startswith("local"):
         heap_mb = max(1024, min(4096, memory_mb() // 4))
         settings |= {
