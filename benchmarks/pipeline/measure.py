@@ -1,0 +1,167 @@
+"""How fast histories are judged, beside what it costs only to read and shuffle them.
+
+For each size, with its queues used evenly and with one that holds 90 per cent of the traffic, each
+measurement is a process of its own: seconds, events a second, and what its processes together had
+in memory at their peak.
+
+    python benchmarks/pipeline/measure.py [--events N]... [--only NAME]... [--folder FOLDER]
+
+`floor` reads the columns that are judged and shuffles them once by message, `spark` judges on
+Spark, `alone` judges in one process, and `duckdb`, where it is installed, asks one of the rules,
+that of first in, first out, in SQL. Histories that are there already are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.pipeline.traffic import Traffic, write
+from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.on_spark import PLAIN, judged_on_spark
+from brokerproof.pipeline.spark_session import session
+
+EVENTS = (1_000_000, 10_000_000)
+SHARES = {"uniform": 0.0, "hot": 0.9}
+PART_ROWS = 1_000_000
+"""The same number of records in a part as the judgement has."""
+
+
+def floor(folder: Path, scratch: Path) -> str:
+    """Read and shuffle, and do nothing with it."""
+    with session("local[*]", scratch) as spark:
+        history = spark.read.parquet(str(folder))
+        parts = max(2, history.count() // PART_ROWS)
+        columns = history.select("op", "mode", "outcome", "persistent", "redelivered", *PLAIN)
+        shuffled = columns.repartition(parts, "run", "queue", "message")
+        shuffled.write.format("noop").mode("overwrite").save()
+    return ""
+
+
+def on_spark(folder: Path, scratch: Path) -> str:
+    """Judge everything on Spark."""
+    with session("local[*]", scratch) as spark:
+        judgement = judged_on_spark(spark, [str(folder)])
+    return f"{judgement.violations.num_rows} violations"
+
+
+def alone(folder: Path, scratch: Path) -> str:
+    """Judge everything in this process."""
+    del scratch
+    table = pa.concat_tables([pq.read_table(part) for part in sorted(folder.glob("*.parquet"))])
+    return f"{judged_alone(table).violations.num_rows} violations"
+
+
+FIFO = """
+WITH message AS (
+  SELECT p.run, p.queue, p.message, p.start AS published_start, p."end" AS published_end,
+         coalesce(min(d.start), 4611686018427387904) AS left_start, min(d."end") AS given_end
+  FROM history p LEFT JOIN history d
+    ON d.op = 'deliver' AND d.run = p.run AND d.queue = p.queue AND d.message = p.message
+  WHERE p.op = 'publish' GROUP BY ALL
+), best AS (
+  SELECT run, queue, published_end,
+         max(left_start) OVER (PARTITION BY run, queue ORDER BY published_end) AS left_start
+  FROM message
+)
+SELECT count(*) FROM message late ASOF JOIN best early
+  ON early.run = late.run AND early.queue = late.queue
+ AND early.published_end < late.published_start
+WHERE early.left_start > late.given_end
+"""
+
+
+def in_duckdb(folder: Path, scratch: Path) -> str:
+    """Ask the rule of first in, first out in SQL."""
+    import duckdb  # noqa: PLC0415 (is no dependency of ours)
+
+    base = duckdb.connect(str(scratch / "base"))
+    base.execute(f"CREATE VIEW history AS SELECT * FROM read_parquet('{folder}/*.parquet')")  # noqa: S608
+    return f"{base.execute(FIFO).fetchall()[0][0]} violations of fifo-order"
+
+
+MEASURED: dict[str, Callable[[Path, Path], str]] = {
+    "floor": floor,
+    "spark": on_spark,
+    "alone": alone,
+    "duckdb": in_duckdb,
+}
+
+
+def in_its_own_process(name: str, folder: Path) -> dict[str, object]:
+    """Run one measurement, and return what it said, its seconds, and the memory at its peak."""
+    context = multiprocessing.get_context("spawn")
+    found: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_measured, args=(name, folder, Path(scratch), theirs))
+        start = time.perf_counter()
+        process.start()
+        peak = 0
+        while not ours.poll(0.2) and process.is_alive():
+            peak = max(peak, _memory_of(process.pid or 0))
+        found["said"] = ours.recv() if ours.poll() else "it ended early"
+        process.join()
+        found["seconds"] = time.perf_counter() - start
+        found["peak_mb"] = peak >> 20
+    return found
+
+
+def _memory_of(session_id: int) -> int:
+    """Return what the processes of a session have in memory, in bytes."""
+    pages = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        if int(fields[3]) == session_id:
+            pages += int(fields[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _measured(name: str, folder: Path, scratch: Path, theirs: Connection) -> None:
+    os.setsid()
+    theirs.send(MEASURED[name](folder, scratch))
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    options = argparse.ArgumentParser(description="Histories judged, by size and shape.")
+    options.add_argument("--events", type=int, action="append")
+    options.add_argument("--only", action="append", choices=list(MEASURED))
+    options.add_argument("--shape", action="append", choices=list(SHARES))
+    somewhere = Path(tempfile.gettempdir()) / "histories"
+    options.add_argument("--folder", type=Path, default=somewhere)
+    asked = options.parse_args()
+    print("      events shape    what     seconds   events/s  peak MB  said")
+    for events in asked.events or EVENTS:
+        for shape in asked.shape or SHARES:
+            folder = asked.folder / f"{shape}-{events}"
+            if not folder.exists():
+                write(Traffic(events, SHARES[shape]), folder)
+            for name in asked.only or MEASURED:
+                found = in_its_own_process(name, folder)
+                seconds = found["seconds"]
+                assert isinstance(seconds, float)
+                print(
+                    f"{events:>12,} {shape:8} {name:7} {seconds:8.1f} {events / seconds:10,.0f}"
+                    f" {found['peak_mb']:>8}  {found['said']}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
