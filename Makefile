@@ -37,7 +37,7 @@ types: $(LINKED) $(VENV)/.dev  ## Type-check everything.
 	$(BIN)/mypy tests examples benchmarks
 
 bench: $(LINKED) $(VENV)/.dev  ## Print the benchmarks' figures and ratios.
-	set -e; for script in benchmarks/*.py; do $(BIN)/python $$script; done
+	set -e; for script in benchmarks/*.py benchmarks/pipeline/measure.py; do $(BIN)/python $$script; done
 
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --build-deps-for=editable
