@@ -121,10 +121,14 @@ def check(
     shown = sys.stderr.isatty() if progress is None else progress
     source = ", ".join(map(str, paths))
     with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
-        with _told(shown) as say:
-            read = _converted(paths, form, Path(folder) / "history", say)
-            task = _Task(read, Path(folder), master, begins_late, say)
-            judgement, how = task.judged(engine)
+        try:
+            with _told(shown) as say:
+                read = _converted(paths, form, Path(folder) / "history", say)
+                task = _Task(read, Path(folder), master, begins_late, say)
+                judgement, how = task.judged(engine)
+        except KeyboardInterrupt:
+            click.echo("interrupted: nothing is said of the history")
+            sys.exit(ExitStatus.INCONCLUSIVE.value)
         status = _reported(read, judgement, how, source, only, failures, report)
     sys.exit(status.value)
 

@@ -7,7 +7,7 @@ of names. Refuses to know messages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,35 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class QueueFacts:
-    """What is known of a queue; what was never declared is first in, first out, and durable not."""
+    """What is known of a queue; what was never declared is first in, first out, and not durable.
+
+    `durable` is whether it certainly is, `may_be_durable` whether it may be.
+    """
 
     levels: int | None = None
     durable: bool = False
+    may_be_durable: bool = False
     returns: bool = True
     may_drop: bool = False
     selective: bool = False
+
+
+def _agreed(declared: set[QueueFacts]) -> QueueFacts:
+    """Return what all declarations of a queue say; where they differ, next to nothing is certain.
+
+    It may have been deleted, or lost in a crash, and come back as another.
+    """
+    if len(declared) == 1:
+        return next(iter(declared))
+    levels = [each.levels for each in declared if each.levels is not None]
+    return QueueFacts(
+        max(levels, default=None),
+        durable=False,
+        may_be_durable=any(each.durable for each in declared),
+        returns=False,
+        may_drop=True,
+        selective=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -52,6 +74,12 @@ class Spans:
         starts = np.append(self.start, NEVER)
         return starts[which]
 
+    def next_end(self, of: Ints, since: Ints) -> Ints:
+        """Return when the first span of the same ends that ends at `since` or later, or NEVER."""
+        anything = np.full(of.size, -NEVER - 1, dtype=np.int64)
+        which = overtaken(Early(self.of, -self.end, -self.end), Late(of, 1 - since, anything))
+        return np.append(self.end, NEVER)[which]
+
     def latest_end(self, of: Ints, until: Ints) -> Ints:
         """Return the latest end of the spans of the same that start at `until` or before, or -1."""
         anything = np.full(of.size, -1, dtype=np.int64)
@@ -70,9 +98,11 @@ class Control:
     queues: dict[Key, QueueFacts] = field(default_factory=dict)
     channel_of: dict[Key, str] = field(default_factory=dict)
     window_of: dict[Key, int] = field(default_factory=dict)
-    closed: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    mode_of: dict[Key, str] = field(default_factory=dict)
+    closed: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
     spans: dict[tuple[Kind, str, str], list[tuple[int, int]]] = field(default_factory=dict)
     unseen: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
+    gone: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
     polled: set[Key] = field(default_factory=set)
     begins_late: bool = False
 
@@ -84,19 +114,20 @@ class Control:
         """
         control = cls(begins_late=begins_late)
         selective = set[Key]()
+        declared = dict[Key, set[QueueFacts]]()
         leavings = _Leavings()
         for record in records:
-            control._take(record, selective)
+            control._take(record, selective, declared)
             leavings.take(record)
-        control.unseen = leavings.unseen()
+        control.unseen, control.gone = leavings.unseen(), leavings.gone()
+        control.queues = {key: _agreed(facts) for key, facts in declared.items()}
         for key in selective:
-            facts = control.queues.get(key, QueueFacts())
-            control.queues[key] = QueueFacts(
-                facts.levels, facts.durable, facts.returns, facts.may_drop, selective=True
-            )
+            control.queues[key] = replace(control.queues.get(key, QueueFacts()), selective=True)
         return control
 
-    def _take(self, record: Record, selective: set[Key]) -> None:
+    def _take(
+        self, record: Record, selective: set[Key], declared: dict[Key, set[QueueFacts]]
+    ) -> None:
         if record.outcome == "failed":
             return
         answered = record.outcome == "ok" and record.end is not None
@@ -104,23 +135,27 @@ class Control:
         queue = (record.run, record.queue or "")
         match record.op:
             case "declare":
-                known = self.queues.get(queue, QueueFacts())
-                self.queues[queue] = QueueFacts(
-                    record.levels if known.levels is None else known.levels,
+                facts = QueueFacts(
+                    record.levels,
                     record.durable,
-                    record.returns == "original" and known.returns,
-                    record.may_drop or known.may_drop,
+                    record.durable,
+                    record.returns == "original",
+                    record.may_drop,
                 )
+                declared.setdefault(queue, set()).add(facts)
             case "consume":
                 taker = (record.run, record.consumer or "")
                 if record.channel is not None:
                     self.channel_of[taker] = record.channel
+                if record.mode != "acknowledge":
+                    self.mode_of[taker] = record.mode
                 if record.window is not None:
                     self.window_of[taker] = record.window
                 if record.selective and record.mode != "browse":
                     selective.add(queue)
             case "close":
-                self.closed[record.run, record.channel or ""] = (record.start, end)
+                channel = (record.run, record.channel or "")
+                self.closed.setdefault(channel, []).append((record.start, end))
             case "purge" | "delete" | "drained" | "crash" | "restart":
                 if record.op == "drained" and record.outcome != "ok":
                     return
@@ -143,6 +178,20 @@ class Control:
         return _spans(
             self.spans.get((kind, run, "" if everywhere else queue), ()) for run, queue in keys
         )
+
+    def closes_of_takers(self, keys: Iterable[Key]) -> Spans:
+        """Return when the channels of takers closed."""
+        return _spans(
+            self.closed.get((run, self.channel_of.get((run, name), "")), ()) for run, name in keys
+        )
+
+    def closes(self, keys: Iterable[Key]) -> Spans:
+        """Return when channels closed."""
+        return _spans(self.closed.get(key, ()) for key in keys)
+
+    def unseen_ends(self, keys: Iterable[Key]) -> Spans:
+        """Return when messages may have gone from queues that nobody saw given."""
+        return _spans(self.gone.get(key, ()) for key in keys)
 
     def unseen_returns(self, keys: Iterable[Key]) -> Spans:
         """Return when messages may have returned to queues that nobody saw given."""
@@ -173,9 +222,10 @@ class _Leavings:
     """
 
     consumers: dict[Key, list[Key]] = field(default_factory=dict)
+    automatic: list[tuple[str, str, str, str, int]] = field(default_factory=list)
     cancelled: dict[Key, int] = field(default_factory=dict)
     closes: list[tuple[Key, int, int]] = field(default_factory=list)
-    crashes: list[tuple[str, int]] = field(default_factory=list)
+    crashes: list[tuple[str, int, int]] = field(default_factory=list)
     restarts: list[tuple[str, int, int]] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
@@ -188,13 +238,16 @@ class _Leavings:
         match record.op:
             case "consume" if record.mode != "browse":
                 consumer = (record.queue or "", record.consumer or "")
-                self.consumers.setdefault(channel, []).append(consumer)
+                if record.mode == "acknowledge":
+                    self.consumers.setdefault(channel, []).append(consumer)
+                else:
+                    self.automatic.append((*channel, *consumer, record.start))
             case "cancel":
                 self.cancelled[record.run, record.consumer or ""] = end
             case "close":
                 self.closes.append((channel, record.start, end))
             case "crash":
-                self.crashes.append((record.run, record.start))
+                self.crashes.append((record.run, record.start, end))
             case "restart":
                 self.restarts.append((record.run, record.start, end))
             case _:
@@ -211,11 +264,29 @@ class _Leavings:
             for queue, consumer in consumers:
                 if self.cancelled.get((run, consumer), NEVER) >= start:
                     found.setdefault((run, queue), []).append((start, end))
-            if not consumers and end == NEVER:  # a get may have had no answer, of any queue
+            known = consumers or any(each[:2] == (run, channel) for each in self.automatic)
+            if not known and end == NEVER:  # a get may have had no answer, of any queue
                 found.setdefault((run, ""), []).append((start, end))
-        for run, start in self.crashes:
+        for run, start, _ in self.crashes:
             backs = [back for of, begun, back in self.restarts if of == run and begun >= start]
             found.setdefault((run, ""), []).append((start, min(backs, default=NEVER)))
+        return found
+
+    def gone(self) -> dict[Key, list[tuple[int, int]]]:
+        """Return, by queue, when messages may have gone that nobody saw given.
+
+        What is on its way to a consumer that does not acknowledge is settled.
+        """
+        found = dict[Key, list[tuple[int, int]]]()
+        for run, channel, queue, consumer, since in self.automatic:
+            ends = [(start, end) for of, start, end in self.closes if of == (run, channel)]
+            ends += [(start, end) for of, start, end in self.crashes if of == run]
+            ends = [(start, end) for start, end in ends if end >= since]
+            left = min((end for _, end in ends), default=NEVER)
+            left = min(left, self.cancelled.get((run, consumer), NEVER))
+            found.setdefault((run, queue), []).extend(
+                (start, end) for start, end in ends if start <= left
+            )
         return found
 
 

@@ -17,6 +17,7 @@ from brokerproof.checks.counterexamples import Certificate, Counterexample, Line
 from brokerproof.checks.moves import Move, Settle, SettlementName
 from brokerproof.spec.answers import Answer, Delivered
 from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.histories import NEVER
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.operations import (
     Cancel,
@@ -135,7 +136,8 @@ def counterexample_of(found: Violation, source: str) -> Counterexample:
         "witness": found.witness,
         "late": _span(found.late),
         "early": _span(found.early),
-        "early_end": f"{found.early[1]:,}",
+        "there_by": f"{found.early[0]:,}",
+        "until": "was never given" if found.early[1] >= NEVER else "was given later",
     }
     witnesses = tuple(dict.fromkeys(filter(None, (found.message, found.witness))))
     return Counterexample(
@@ -169,6 +171,8 @@ CLAIMS: Final = Capabilities(
 
 
 def _span(times: tuple[int, int]) -> str:
+    if times[1] >= NEVER:
+        return f"from {times[0]:,} on"
     return f"between {times[0]:,} and {times[1]:,}"
 
 
@@ -351,7 +355,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "found-nothing": (
         "the get to find {witness}",
-        "it found nothing {late}; {witness} was there by {early_end} and was given later",
+        "it found nothing {late}; {witness} was there by {there_by} and {until}",
     ),
     "kept-after-a-purge": (
         "{message} to be gone with the purge",

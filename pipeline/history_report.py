@@ -167,17 +167,18 @@ def write_witnesses(
 
 def _records_about(found: Violation, parts: Sequence[Path]) -> Iterator[Record]:
     field = ds.field
+    history = ds.dataset([str(part) for part in parts])
     names = [found.message, *([found.witness] if found.witness else [])]
+    if found.rule == "more-than-the-window":
+        given = (field("consumer") == found.witness) & (field("start") <= found.late[1])
+        taken = history.to_table(columns=["message"], filter=(field("run") == found.run) & given)
+        names += taken.column("message").unique().to_pylist()
     of_messages = (field("queue") == found.queue) & field("message").isin(names)
     of_takers = (field("op") == "empty") & (field("queue") == found.queue)
     about = field("op").isin(sorted(CONTROL)) | of_messages
     if found.rule == "found-nothing":
         about |= of_takers & (field("start") == found.late[0])
-    if found.rule == "more-than-the-window":
-        about |= (field("consumer") == found.witness) & (field("start") <= found.late[1])
-    table = ds.dataset([str(part) for part in parts]).to_table(
-        columns=SCHEMA.names, filter=(field("run") == found.run) & about
-    )
+    table = history.to_table(columns=SCHEMA.names, filter=(field("run") == found.run) & about)
     ordered = table.sort_by([("start", "ascending"), (PLACE, "ascending")])
     for batch in ordered.cast(SCHEMA).to_batches():
         yield from records_of(batch)

@@ -117,7 +117,7 @@ def judged_on_spark(
     left = left_to(told.summaries, control.window_of)
     again = none()
     if left.num_rows:
-        failing = len(set(zip(*(left.column(name).to_pylist() for name in _OF_SLICE), strict=True)))
+        failing = len(_slices_of(left))
         progress(f"judging {failing:,} slices again, for what was left to them")
         again = _told(history, seen, control, left).violations
     return Judgement(strongest([told.violations, again]), told.aside, added([told.coverage]))
@@ -324,9 +324,15 @@ def _messages(
     yield from passages.append_column(TOLD, pa.nulls(size, pa.binary())).to_batches()
 
 
+def _slices_of(table: pa.Table) -> set[tuple[str, str, int]]:
+    """Return the slices of which a table has rows."""
+    distinct = table.group_by(list(_OF_SLICE)).aggregate([])
+    return set(zip(*(distinct.column(name).to_pylist() for name in _OF_SLICE), strict=True))
+
+
 def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
     """Return which rows are of slices to which something was left."""
-    failing = set(zip(*(left.column(name).to_pylist() for name in _OF_SLICE), strict=True))
+    failing = _slices_of(left)
     queue = named(passages, "queue")
     slices = numbers(passages, "slice")
     chosen = np.zeros(passages.num_rows, dtype=np.bool_)

@@ -23,8 +23,6 @@ from brokerproof.pipeline.names import is_one_of, marks, message_numbers, number
 from brokerproof.spec.histories import NEVER
 
 NOBODY = -1
-ALWAYS_GONE = -1
-"""The end of a wait that nobody can rely on: before all times."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
     )
     publish_of, again = _publishes(table, rows)
     given = is_one_of(table, "op", "deliver") & ~rows.failed
-    browses = is_one_of(table, "mode", "browse")
+    browses = _is_of_mode(table, rows.taker, control, "browse")
     acquiring = _by_message(rows, np.flatnonzero(given & ~browses))
     settling = np.flatnonzero(rows.acknowledges | is_one_of(table, "op", "release"))
     match = _matches(rows, acquiring, settling)
@@ -118,6 +116,14 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
         settles_nothing=settling[match == NOBODY],
         published_again=again,
     )
+
+
+def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> Marks:
+    """Return which deliveries are of a mode: what their consumer said when it subscribed counts."""
+    subscribed = [control.mode_of.get(key) for key in taker.keys]
+    said = np.array([each is not None for each in subscribed], dtype=np.bool_)
+    so = np.array([each == mode for each in subscribed], dtype=np.bool_)
+    return np.where(said[taker.number], so[taker.number], is_one_of(table, "mode", mode))
 
 
 def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, Ints]:
@@ -199,7 +205,7 @@ def _deliveries(
     is_published = published != NOBODY
     start = start.copy()
     start[is_published] = np.maximum(start[is_published], rows.start[published[is_published]])
-    keeps = ~is_one_of(table, "mode", "automatic")[acquiring]
+    keeps = ~_is_of_mode(table, rows.taker, control, "automatic")[acquiring]
     back_start, back_end = settled.comes_back(
         keeps,
         _closing(table, rows, control, acquiring),
@@ -277,25 +283,20 @@ class _Settled:
 
 def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> tuple[Ints, Ints]:
     """Return when the channel of each delivery closed."""
+    never = np.full(acquiring.size, NEVER, dtype=np.int64)
     if not control.closed:
-        never = np.full(acquiring.size, NEVER, dtype=np.int64)
         return never, never
-    never_closed = (NEVER, NEVER)
-    by_taker = [
-        control.closed.get((key[0], control.channel_of.get(key, "")), never_closed)
-        for key in rows.taker.keys
-    ]
     channel = named(table, "channel")
-    by_channel = [control.closed.get(key, never_closed) for key in channel.keys]
-    start = np.minimum(
-        looked_up(rows.taker, (span[0] for span in by_taker)),
-        looked_up(channel, (span[0] for span in by_channel)),
-    )
-    end = np.minimum(
-        looked_up(rows.taker, (span[1] for span in by_taker)),
-        looked_up(channel, (span[1] for span in by_channel)),
-    )
-    return start[acquiring], end[acquiring]
+    begun, seen = rows.start[acquiring], rows.end[acquiring]
+    start, end = never, never
+    for of, spans in (
+        (rows.taker, control.closes_of_takers(rows.taker.keys)),
+        (channel, control.closes(channel.keys)),
+    ):
+        if spans.of.size:
+            start = np.minimum(start, spans.next_start(of.number[acquiring], begun))
+            end = np.minimum(end, spans.next_end(of.number[acquiring], seen))
+    return start, end
 
 
 def _crashing(

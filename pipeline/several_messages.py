@@ -35,6 +35,7 @@ from brokerproof.pipeline.violations import none, violations
 from brokerproof.pipeline.waits import (
     ARRIVED,
     ARRIVES,
+    CAME_BACK,
     FIRST,
     GIVEN,
     ORDERED,
@@ -291,13 +292,10 @@ def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[
     """Return which promise each is: the contract names what came back before what is urgent."""
     if name == "found-nothing":
         return ["get-finds"] * late.size
-    came_back = (columns.flags[early] & FIRST) == 0
+    came_back = (columns.flags[early] & CAME_BACK) != 0
     viewed = (columns.flags[late] & VIEW) != 0
-    plain = (
-        "fifo-order"
-        if name in {"overtakes-an-equal", "overtakes-in-a-stream"}
-        else "priority-order"
-    )
+    about_urgency = name in {"overtakes-what-waits", "overtakes-what-waits-in-a-stream"}
+    plain = "priority-order" if about_urgency else "fifo-order"
     names = np.full(late.size, plain, dtype=object)
     names[came_back] = "release-rewinds"
     names[viewed] = "browser-in-order"

@@ -167,13 +167,19 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
     )
 
 
+def found_drained(found: Gathered, waits: Waits, control: Control) -> Ints:
+    """Return through which finding of its queue as drained each passage waited, or `NOBODY`."""
+    drained = control.spans_of("drained", found.queue.keys)
+    return drained.first_within(waits.queue, waits.begun_end, waits.left_start)
+
+
 def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
     """Find what waited all the time while its queue was found drained.
 
     Nobody held anything then, so nobody had it unseen either.
     """
     drained = control.spans_of("drained", found.queue.keys)
-    which = drained.first_within(waits.queue, waits.begun_end, waits.left_start)
+    which = found_drained(found, waits, control)
     wrong = np.flatnonzero(which != NOBODY)
     when = which[wrong]
     names = _names_of_losses(found, waits, control, wrong, drained.start[when])
@@ -212,8 +218,8 @@ def _kept(
     A purge drops what waits; a deletion and a crash drop what somebody has, too.
     """
     facts = control.facts(found.queue.keys)
-    durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
-    survives = durable & marks(table, "persistent")[waits.publish]
+    may_be = np.array([each.may_be_durable for each in facts], dtype=np.bool_)[waits.queue]
+    survives = may_be & marks(table, "persistent")[waits.publish]
     everything = np.ones(waits.publish.size, dtype=np.bool_)
     breaks: tuple[tuple[Kind, str, str, Marks, Ints], ...] = (
         ("purge", "purge-drops", "kept-after-a-purge", everything, seen.begun_end),

@@ -78,7 +78,7 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
         builder = builder.config(name, value)
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with _told_to(scratch / "spark.log"):
+        with _told_to(scratch / "spark.log"), _uninterrupted() as pressed:
             spark = builder.getOrCreate()
     # Whatever keeps Spark from starting is told in its own first line.
     except Exception as error:
@@ -86,12 +86,28 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
         raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
     spark.sparkContext.setLogLevel("ERROR")
     try:
+        if pressed:
+            raise KeyboardInterrupt
         yield spark
     finally:
         spark.stop()
         # Spark takes Ctrl-C for itself, and keeps it.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[list[int]]:
+    """Yield where Ctrl-C is noted meanwhile: a start that is broken off leaves its JVM behind."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

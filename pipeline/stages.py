@@ -8,7 +8,7 @@ slice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,19 @@ from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.coverage import coverage_of
 from brokerproof.pipeline.dominance import Ints
 from brokerproof.pipeline.names import numbers, with_numbered_names
-from brokerproof.pipeline.passages import Gathered, gathered
+from brokerproof.pipeline.passages import NOBODY, Gathered, gathered
 from brokerproof.pipeline.results import ASIDE
 from brokerproof.pipeline.several_messages import Columns, arrivals, judged_by, returned, waiting
-from brokerproof.pipeline.single_messages import about_single_messages
+from brokerproof.pipeline.single_messages import about_single_messages, found_drained
 from brokerproof.pipeline.tables import records_of
 from brokerproof.pipeline.violations import strongest
-from brokerproof.pipeline.waits import as_seen, interrupted, passages_table, waits_of
+from brokerproof.pipeline.waits import (
+    ALWAYS_GONE,
+    as_seen,
+    interrupted,
+    passages_table,
+    waits_of,
+)
 from brokerproof.pipeline.windows import beyond_windows
 from brokerproof.spec.histories import CONTROL
 
@@ -55,15 +61,21 @@ def control_of(history: pa.Table, *, begins_late: bool = False) -> Control:
 def by_message(history: pa.Table, control: Control) -> Messages:
     """Judge messages by themselves."""
     history = with_numbered_names(history)
-    found = gathered(history, control)
+    found, doubtful = gathered(history, control), ASIDE.empty_table()
+    if found.published_again.size:
+        history, doubtful = _without_doubtful_messages(history, found)
+        found = gathered(history, control)
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
+    # What is lost is said to be that, and not also to be overtaken by all that came after.
+    lost = found_drained(found, interrupted(waits, history, found, control), control) != NOBODY
+    certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
     wrong = strongest(list(about_single_messages(history, found, waits, seen, control)))
     return Messages(
         passages_table(certain, history, found, control),
         wrong,
-        _aside(history, found, control),
+        pa.concat_tables([doubtful, _aside(history, found, control)]),
         coverage_of(history, found, waits, control),
     )
 
@@ -77,27 +89,32 @@ def by_queue(passages: pa.Table, control: Control) -> Iterator[pa.Table]:
     yield beyond_windows(passages, control.window_of)
 
 
+def _without_doubtful_messages(history: pa.Table, found: Gathered) -> tuple[pa.Table, pa.Table]:
+    """Return the history without messages that were published twice, and their rows.
+
+    Nobody can tell which of the two a delivery is of.
+    """
+    doubtful = np.isin(found.message, found.message[found.published_again])
+    rows = _rows_aside(
+        history,
+        np.flatnonzero(doubtful),
+        "not told apart",
+        "its message was published more than once under this name",
+    )
+    return history.filter(pa.array(~doubtful)), rows
+
+
+def _rows_aside(history: pa.Table, which: Ints, category: str, reason: str) -> pa.Table:
+    place = numbers(history, "place")[which]
+    columns = [place, np.repeat(category, which.size), np.repeat(reason, which.size)]
+    return pa.table(columns, schema=ASIDE)
+
+
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:
-    """Return the rows that refer to nothing, or say a second time what can be said once."""
-    place = numbers(history, "place")
-
-    def rows(which: Ints, category: str, reason: str) -> pa.Table:
-        columns = [
-            place[which],
-            np.repeat(category, which.size),
-            np.repeat(reason, which.size),
-        ]
-        return pa.table(columns, schema=ASIDE)
-
-    parts = [
-        rows(found.published_again, "out of order", "this message was published before"),
-        rows(
-            found.settles_nothing,
-            "refers to nothing",
-            "it settles a delivery that is not in the history",
-        ),
-    ]
+    """Return the rows that refer to nothing."""
+    reason = "it settles a delivery that is not in the history"
+    parts = [_rows_aside(history, found.settles_nothing, "refers to nothing", reason)]
     if control.begins_late:
         reason = "its message is not published in the history"
-        parts.append(rows(found.unknown, "refers to nothing", reason))
+        parts.append(_rows_aside(history, found.unknown, "refers to nothing", reason))
     return pa.concat_tables(parts)

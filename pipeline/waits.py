@@ -38,6 +38,8 @@ VIEW: Final = 32
 """The delivery is to a browser, which was shown the message."""
 QUERY: Final = 64
 """It is no message but a get that found nothing."""
+CAME_BACK: Final = 128
+"""Somebody was seen to have had it before it."""
 
 ARRIVED: Final = 1
 """A row's role in a slice: it arrived in it, and may be overtaken by what arrives later."""
@@ -61,7 +63,7 @@ SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in ("run", "queue", "message", "consumer")),
         *((name, pa.int32()) for name in ("slice", "levels", "level", "position")),
-        ("flags", pa.int8()),
+        ("flags", pa.int16()),
         ("roles", pa.int16()),
         *(
             (name, pa.int64())
@@ -215,7 +217,7 @@ def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
     """Return the passages as far as they are certain, where not all deliveries were seen.
 
     What waited when a consumer went may have been on its way to it, and have returned then: it
-    certainly waits since that, and nobody knows whether it is its first passage.
+    certainly waits since that, and is not known to be on its first passage.
     """
     returns = control.unseen_returns(found.queue.keys)
     if not returns.of.size:
@@ -251,8 +253,13 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
         survives = durable & marks(table, "persistent")[waits.publish]
         ends = np.where(survives, NEVER, crashes.next_start(waits.queue, there_since))
         left = np.minimum(left, ends)
-    may_drop = np.array([each.may_drop for each in facts], dtype=np.bool_)
-    return replace(waits, left_start=np.where(may_drop[waits.queue], ALWAYS_GONE, left))
+    gone = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]
+    unseen = control.unseen_ends(found.queue.keys)
+    if unseen.of.size:
+        until = np.full(waits.queue.size, NEVER, dtype=np.int64)
+        never_given = waits.given == NOBODY
+        gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
+    return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
 
 
 def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
@@ -270,6 +277,7 @@ def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Cont
         + np.where(ordered[waits.queue], ORDERED, 0)
         + np.where(placed[waits.queue], PLACED, 0)
         + np.where(waits.given != NOBODY, GIVEN, 0)
+        + np.where(waits.returned_by != NOBODY, CAME_BACK, 0)
     )
     freed = np.append(found.deliveries.freed, NEVER)[waits.delivery]
     taken = _rows(table, waits, waits.given, levels, flags, freed)
@@ -305,7 +313,7 @@ def _queries(table: pa.Table) -> pa.Table:
         "queue": texts(table.column("queue"), rows),
         "message": name,
         "consumer": consumer,
-        "flags": np.full(size, QUERY, dtype=np.int8),
+        "flags": np.full(size, QUERY, dtype=np.int16),
         "roles": np.full(size, ALL_ROLES, dtype=np.int16),
         "given_start": start,
         "given_end": table.column("end").take(rows),
@@ -347,7 +355,7 @@ def _rows(
         "levels": of_queue.astype(np.int32),
         "level": level.astype(np.int32),
         "position": position.astype(np.int32),
-        "flags": flags.astype(np.int8),
+        "flags": flags.astype(np.int16),
         "roles": np.full(flags.size, ALL_ROLES, dtype=np.int16),
         "published_start": waits.published_start,
         "published_end": waits.published_end,

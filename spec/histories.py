@@ -104,7 +104,7 @@ MEANINGS: Final[dict[Kind, str]] = {
     "delete": "A queue was dropped with all that was in it.",
     "crash": "The broker stopped without warning.",
     "restart": "The broker came back from what is durable.",
-    "drained": "A taker without limits found nothing more in a queue, and nobody held anything of it.",
+    "drained": "A taker without limits found a queue empty, and nobody held anything of it.",
 }
 
 MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {

@@ -7,9 +7,12 @@ of `models/history.py` asked with plain numbers, and of each violation the stron
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from brokerproof.models.history import (
     GIVEN_BEFORE_PUBLISHED,
@@ -75,6 +78,7 @@ def judged_naively(
     """Return the violations of a history; places say in which order the records stand."""
     if places is not None:
         records = [each for _, each in sorted(zip(places, records, strict=True), key=_place)]
+    records = as_subscribed(without_doubtful_messages(records))
     facts = Facts(records)
     messages = list(messages_of(records, facts))
     waits = [wait for message in messages for wait in waits_of(message)]
@@ -90,6 +94,35 @@ def judged_naively(
         if known is None or each.weakness < known.weakness:
             strongest[each.key] = each
     return set(strongest.values())
+
+
+def without_doubtful_messages(records: Sequence[Record]) -> list[Record]:
+    """Return the records without those of messages that were published more than once."""
+    published = Counter(
+        (each.run, each.queue, each.message)
+        for each in records
+        if each.op == "publish" and each.outcome != "failed"
+    )
+    return [
+        each
+        for each in records
+        if each.message is None or published[each.run, each.queue, each.message] < 2
+    ]
+
+
+def as_subscribed(records: Sequence[Record]) -> list[Record]:
+    """Return the records, each delivery of the mode in which its consumer subscribed."""
+    modes = {
+        (each.run, each.consumer): each.mode
+        for each in records
+        if each.op == "consume" and each.outcome != "failed" and each.mode != "acknowledge"
+    }
+    return [
+        msgspec.structs.replace(each, mode=modes.get((each.run, each.consumer), each.mode))
+        if each.op == "deliver"
+        else each
+        for each in records
+    ]
 
 
 def _place(pair: tuple[int, Record]) -> int:
@@ -231,7 +264,8 @@ def _first_within(spans: Iterable[Span], after: int, until: int) -> Span | None:
     return min(inside, key=lambda span: (int(span.end), int(span.start)), default=None)
 
 
-def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
+def _found_drained(wait: Wait, facts: Facts) -> Span | None:
+    """Return when the queue of a wait was found drained, if the message waited all the time."""
     message = wait.message
     drained = [
         Span(each.start, seen(each))
@@ -240,7 +274,12 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         and each.outcome == "ok"
     ]
     # Nobody held anything when the queue was drained, so nobody had it unseen.
-    when = _first_within(drained, wait.begun.end, certain_end(wait, facts))
+    return _first_within(drained, wait.begun.end, certain_end(wait, facts))
+
+
+def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
+    message = wait.message
+    when = _found_drained(wait, facts)
     if when is None:
         return
     crash = facts.first_crash_since(message.run, wait.begun.start)
@@ -271,7 +310,8 @@ def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:
         ("purge-drops", "kept-after-a-purge", facts.of_kind("purge", run, queue), at_rest),
         ("delete-drops", "kept-after-a-deletion", facts.of_kind("delete", run, queue), begun),
     ]
-    if not message.survives(facts):
+    assert message.publish is not None
+    if not (message.publish.persistent and facts.may_be_durable(run, queue)):
         crashes = facts.of_kind("crash", run)
         breaks.append(("transient-is-lost", "kept-after-a-crash", crashes, begun))
     for requirement, rule, spans, since in breaks:
@@ -295,16 +335,12 @@ class Row:
     level: int
     taker: str | None
     first: bool
+    came_back: bool
     sure: bool
     ordered: bool
     placed: bool
     given: bool
     passage: Passage
-
-    @property
-    def returned(self) -> bool:
-        """Whether it is a wait that began with a return."""
-        return not self.first
 
 
 def _rows(
@@ -318,7 +354,7 @@ def _rows(
         passage = Passage(
             known.published,
             Span(begun, begun),
-            Span(certain_end(wait, facts), NEVER),
+            Span(certain_end(wait, facts) if _found_drained(wait, facts) is None else -1, NEVER),
             known.given,
             known.place,
             NOTHING,
@@ -332,6 +368,7 @@ def _rows(
             _level(own, facts),
             None if wait.given is None else wait.given.record.consumer,
             wait.is_first and unseen < 0,
+            not wait.is_first,
             wait.sure,
             not facts.selective(own.run, own.queue),
             facts.returns(own.run, own.queue),
@@ -345,7 +382,7 @@ def _rows(
             passage = Passage(NOTHING, NOTHING, NOTHING, _span(each), NOTHING, NOTHING)
             name = f"{each.consumer} at {each.start}"
             whose = (each.run, str(each.queue), name, 0, 0, each.consumer)
-            yield Row("nothing", *whose, False, False, False, False, False, passage)
+            yield Row("nothing", *whose, False, False, False, False, False, False, passage)
 
 
 def _level(message: Message, facts: Facts) -> int:
@@ -368,7 +405,7 @@ def _first_views(message: Message, facts: Facts) -> Iterator[Row]:
         begun = Span(published.end, published.end)
         passage = Passage(published, begun, Span(NEVER, NEVER), given, place, NOTHING)
         whose = (*queue, message.name, 0, 0, each.consumer)
-        yield Row("view", *whose, True, True, True, True, True, passage)
+        yield Row("view", *whose, True, False, True, True, True, True, passage)
 
 
 Test = Callable[[Row], bool]
@@ -436,7 +473,7 @@ def _about_several(rows: Sequence[Row]) -> Iterator[Violation]:
             "overtakes-what-returned",
             OVERTAKES_WHAT_RETURNED,
             lambda late: waits(late) and late.placed and late.given,
-            lambda early: waits(early) and early.placed and early.returned,
+            lambda early: waits(early) and early.placed and not early.first,
             _equals,
         ),
     ]
@@ -462,7 +499,7 @@ def _overtaken(name: str, rule: Rule, late: Row, shown: Sequence[Row]) -> Violat
         requirement = "get-finds"
     elif late.kind == "view":
         requirement = "browser-in-order"
-    elif early.returned:
+    elif early.came_back:
         requirement = "release-rewinds"
     elif early.level == late.level:
         requirement = "fifo-order"

@@ -52,25 +52,41 @@ class Facts:
             and each.outcome != "failed"
         ]
 
+    def _is_one(self, run: str, queue: str) -> bool:
+        """Whether a queue was always declared as the same."""
+        kinds = {
+            (each.levels, each.durable, each.returns, each.may_drop)
+            for each in self._declared(run, queue)
+        }
+        return len(kinds) < 2
+
     def levels(self, run: str, queue: str) -> int:
         """Return how many levels a queue has, 0 where it is first in, first out."""
-        return next((each.levels for each in self._declared(run, queue) if each.levels), 0)
+        return max((each.levels or 0 for each in self._declared(run, queue)), default=0)
 
     def durable(self, run: str, queue: str) -> bool:
-        """Whether a queue survives a crash."""
+        """Whether a queue certainly survives a crash."""
+        return self._is_one(run, queue) and self.may_be_durable(run, queue)
+
+    def may_be_durable(self, run: str, queue: str) -> bool:
+        """Whether a queue may survive a crash."""
         return any(each.durable for each in self._declared(run, queue))
 
     def returns(self, run: str, queue: str) -> bool:
         """Whether what returns takes its place back."""
-        return all(each.returns == "original" for each in self._declared(run, queue))
+        return self._is_one(run, queue) and all(
+            each.returns == "original" for each in self._declared(run, queue)
+        )
 
     def may_drop(self, run: str, queue: str) -> bool:
-        """Whether a queue may drop messages by itself."""
-        return any(each.may_drop for each in self._declared(run, queue))
+        """Whether a queue may drop messages by itself, or became another."""
+        return not self._is_one(run, queue) or any(
+            each.may_drop for each in self._declared(run, queue)
+        )
 
     def selective(self, run: str, queue: str) -> bool:
-        """Whether somebody takes only some of a queue's messages."""
-        return any(
+        """Whether somebody takes only some of a queue's messages, or it became another."""
+        return not self._is_one(run, queue) or any(
             each.selective and each.mode != "browse" and each.outcome != "failed"
             for each in self.records
             if (each.op, each.run, each.queue) == ("consume", run, queue)
@@ -88,12 +104,10 @@ class Facts:
             each
             for each in self.records
             if (each.op, each.run) == ("close", delivery.run) and each.outcome != "failed"
-            if each.channel in channels
+            if each.channel in channels and latest(each) >= delivery.start
         ]
-        return Span(
-            min((each.start for each in closes), default=NEVER),
-            min((latest(each) for each in closes), default=NEVER),
-        )
+        after = [latest(each) for each in closes if latest(each) >= seen(delivery)]
+        return Span(min((each.start for each in closes), default=NEVER), min(after, default=NEVER))
 
     def unseen_returns(self, run: str, queue: str) -> list[Span]:
         """Return when what nobody saw given may have returned to a queue.
@@ -111,6 +125,8 @@ class Facts:
                 for each in of_run
                 if (each.op, each.channel) == ("consume", close.channel) and each.mode != "browse"
             ]
+            known = bool(on_it)
+            on_it = [each for each in on_it if each.mode == "acknowledge"]
             for consumer in on_it:
                 cancels = [
                     latest(each)
@@ -119,11 +135,37 @@ class Facts:
                 ]
                 if consumer.queue == queue and not any(end < close.start for end in cancels[-1:]):
                     found.append(Span(close.start, latest(close)))
-            if not on_it and latest(close) == NEVER:
+            if not known and latest(close) == NEVER:
                 found.append(Span(close.start, NEVER))
         for crash in self.of_kind("crash", run):
             backs = [span.end for span in self.of_kind("restart", run) if span.start >= crash.start]
             found.append(Span(crash.start, min(backs, default=NEVER)))
+        return found
+
+    def unseen_ends(self, run: str, queue: str) -> list[int]:
+        """Return until when what waited in a queue may have gone to a consumer that saw it not.
+
+        What is on its way to one that does not acknowledge is gone when its channel closes, unless
+        it had left before, and when the broker crashes.
+        """
+        of_run = [each for each in self.records if each.run == run and each.outcome != "failed"]
+        found = []
+        for consumer in of_run:
+            if (consumer.op, consumer.queue, consumer.mode) != ("consume", queue, "automatic"):
+                continue
+            cancels = [
+                latest(each)
+                for each in of_run
+                if (each.op, each.consumer) == ("cancel", consumer.consumer)
+            ]
+            ends = [
+                each
+                for each in of_run
+                if each.op == "crash" or (each.op, each.channel) == ("close", consumer.channel)
+                if latest(each) >= consumer.start
+            ]
+            left = min([latest(each) for each in ends] + cancels[-1:], default=NEVER)
+            found += [latest(each) for each in ends if each.start <= left]
         return found
 
     def first_crash_since(self, run: str, since: int) -> Span | None:
@@ -354,6 +396,9 @@ def certain_end(wait: Wait, facts: Facts) -> int:
     """
     run, queue = wait.message.run, wait.message.queue
     if facts.may_drop(run, queue):
+        return ALWAYS_GONE
+    ends_unseen = facts.unseen_ends(run, queue)
+    if wait.given is None and any(end >= wait.begun.start for end in ends_unseen):
         return ALWAYS_GONE
     there_since = wait.message.published if wait.returned_by is None else wait.returned_by.span
     ends = [
