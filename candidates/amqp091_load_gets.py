@@ -8,6 +8,8 @@ the same queue.
 from __future__ import annotations
 
 import random
+from collections import deque
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -37,6 +39,14 @@ from brokerproof.candidates.amqp091_load_settlements import Settled, Settlements
 from brokerproof.spec.histories import Record
 
 
+@dataclass
+class _Unanswered:
+    """A settlement of a queue, and by when it took effect, as far as that is known."""
+
+    queue: str
+    end: int | None = None
+
+
 class OneByOne:
     """A channel for gets, while the ``with`` block lasts; opening it raises `LinkLost`."""
 
@@ -47,9 +57,8 @@ class OneByOne:
         self._made = 0
         self._since = task.clock.now()
         self._got: list[Delivery] = []
-        self._settlements = {
-            queue: Settlements(task, self._channel, notes.settlements) for queue, _ in task.queues
-        }
+        self._settlements = Settlements(task, self._channel, notes.settlements)
+        self._unanswered: deque[_Unanswered] = deque()
         self.link = Link(task.address, task.clock, self._take)
 
     def __enter__(self) -> Self:
@@ -62,8 +71,7 @@ class OneByOne:
         _trace: TracebackType | None,
     ) -> None:
         self.link.drop()
-        for settlements in self._settlements.values():
-            settlements.close(may_be_forgotten=kind is not None)
+        self._settlements.close(may_be_forgotten=kind is not None)
 
     def _take(self, arrivals: Arrivals, _at: int) -> None:
         self._got += arrivals.deliveries
@@ -72,10 +80,8 @@ class OneByOne:
         """Take a message and acknowledge it; return when the queue was seen empty instead."""
         consumer = f"{self._name}.{self._made}"
         self._made += 1
-        settlements = self._settlements[queue]
-        before = settlements.open
         method, asked = self.link.ask(get(at_broker), GOT, GOT_NOTHING)
-        settlements.took_effect(before, asked.start, asked.end)
+        self._took_effect(queue, asked)
         if method == GOT_NOTHING:
             self._notes.events.write(
                 Record(
@@ -106,9 +112,19 @@ class OneByOne:
             )
         )
         start = self._task.clock.now()
-        settlements.began(Settled("acknowledge", queue, message, consumer, 0, start))
+        self._unanswered.append(_Unanswered(queue))
+        self._settlements.began(Settled("acknowledge", queue, message, consumer, 0, start))
         self.link.send(acknowledge(delivery.tag))
         return None
+
+    def _took_effect(self, queue: str, asked: Asked) -> None:
+        """What was settled of a queue before this get took effect; told in the order of starts."""
+        for each in self._unanswered:
+            if each.queue == queue and each.end is None:
+                each.end = asked.end
+        while self._unanswered and (end := self._unanswered[0].end) is not None:
+            self._settlements.took_effect(1, asked.start, end)
+            self._unanswered.popleft()
 
     def ready(self, at_broker: str) -> tuple[int, int]:
         """Return how many messages of a queue are ready, and how many consumers it has."""
