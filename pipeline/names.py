@@ -29,7 +29,11 @@ def with_numbered_names(table: pa.Table) -> pa.Table:
 
 def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
+        # As one piece, so that there is one dictionary: to make one of several takes longer.
+        whole = column.combine_chunks()
+        # More than fits into one piece stays in several.
+        pieces = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+        column = pa.chunked_array(pieces, column.type).dictionary_encode()
     whole = column.unify_dictionaries().combine_chunks()
     assert isinstance(whole, pa.DictionaryArray)
     return whole
