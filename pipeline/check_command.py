@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from brokerproof.checks.check_command import known_failures
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
+from brokerproof.checks.known_failures import KnownFailures
 from brokerproof.checks.reporting.folders import undisturbed
 from brokerproof.checks.reporting.forms import write_report
 from brokerproof.checks.reporting.terminal import show
@@ -117,7 +118,7 @@ def check(
                 f"--only: no rule on histories is about {name!r}; "
                 f"name one of {', '.join(judged_requirements())}"
             )
-    failures = _known(known, (today or dt.datetime.now(dt.UTC)).date())
+    failures = known_failures(known, (today or dt.datetime.now(dt.UTC)).date())
     shown = sys.stderr.isatty() if progress is None else progress
     source = ", ".join(map(str, paths))
     with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
@@ -235,15 +236,6 @@ def _set_aside(read: Converted, judgement: Judgement) -> Iterator[str]:
         yield f"set aside: {many - len(rows[:SHOWN_MAX]):,} more"
     if read.account.set_aside:
         yield "what was set aside is missing from the history and may make the rest look wrong"
-
-
-def _known(path: Path | None, today: dt.date) -> KnownFailures:
-    if path is None:
-        return KnownFailures()
-    try:
-        return read_known(path, today)
-    except MalformedList as error:
-        raise CannotRun(f"--known: {error}") from error
 
 
 def _folder(scratch: Path | None) -> Path | None:

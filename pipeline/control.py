@@ -34,6 +34,11 @@ class QueueFacts:
     selective: bool = False
 
 
+def _happened_by(record: Record) -> int:
+    """Return by when it certainly happened; `NEVER` where it need not have."""
+    return record.end if record.outcome == "ok" and record.end is not None else NEVER
+
+
 def _agreed(declared: set[QueueFacts]) -> QueueFacts:
     """Return what all declarations of a queue say; where they differ, next to nothing is certain.
 
@@ -130,8 +135,7 @@ class Control:
     ) -> None:
         if record.outcome == "failed":
             return
-        answered = record.outcome == "ok" and record.end is not None
-        end = record.end if answered and record.end is not None else NEVER
+        end = _happened_by(record)
         queue = (record.run, record.queue or "")
         match record.op:
             case "declare":
@@ -232,8 +236,7 @@ class _Leavings:
         """Take a record of any kind."""
         if record.outcome == "failed":
             return
-        sure = record.outcome == "ok" and record.end is not None
-        end = record.end if sure and record.end is not None else NEVER
+        end = _happened_by(record)
         channel = (record.run, record.channel or "")
         match record.op:
             case "consume" if record.mode != "browse":

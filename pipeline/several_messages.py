@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,7 @@ from brokerproof.pipeline.waits import (
     RETURNED,
     SURE,
     TAKEN,
+    TIMES,
     VIEW,
     WAITED,
 )
@@ -69,7 +70,7 @@ class Columns:
             numbers(table, "slice"), ranks(table.column("run"))[0], ranks(table.column("queue"))[0]
         )
         place = numbers(table, "position")
-        times = {name: numbers(table, name) for name in SPANS_COLUMNS}
+        times = {name: numbers(table, name) for name in TIMES}
         left = Span(times["left_start"], times["left_start"])
         return cls(
             table,
@@ -103,16 +104,6 @@ class Columns:
         rank = np.empty(rows.size, dtype=np.int64)
         rank[order] = np.arange(rows.size)
         return rank
-
-
-SPANS_COLUMNS: Final = (
-    "published_start",
-    "published_end",
-    "begun_end",
-    "left_start",
-    "given_start",
-    "given_end",
-)
 
 
 @dataclass(frozen=True)

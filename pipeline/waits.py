@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.models.history import Passage, Span
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Ints, Marks
 from brokerproof.pipeline.names import is_one_of, joint, marks, numbers, ranks, texts
@@ -59,24 +58,23 @@ CARRY: Final = 128
 """It says what slices before left to be counted."""
 ALL_ROLES: Final = 127
 
+TIMES: Final = (
+    "published_start",
+    "published_end",
+    "begun_end",
+    "left_start",
+    "given_start",
+    "given_end",
+)
+"""The times of a passage that rules compare."""
+
 SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in ("run", "queue", "message", "consumer")),
         *((name, pa.int32()) for name in ("slice", "levels", "level", "position")),
         ("flags", pa.int16()),
         ("roles", pa.int16()),
-        *(
-            (name, pa.int64())
-            for name in (
-                "published_start",
-                "published_end",
-                "begun_end",
-                "left_start",
-                "given_start",
-                "given_end",
-                "freed",
-            )
-        ),
+        *((name, pa.int64()) for name in (*TIMES, "freed")),
     ]
 )
 """A passage as the rules about several messages get it; times that there are not are `NEVER`."""
@@ -105,18 +103,6 @@ class Waits:
     left_start: Ints
     given_start: Ints
     given_end: Ints
-
-    def passage(self) -> Passage:
-        """Return what the rules compare; where a message left to is known by its start only."""
-        nothing = Span(0, 0)
-        return Passage(
-            Span(self.published_start, self.published_end),
-            Span(self.begun_start, self.begun_end),
-            Span(self.left_start, NEVER),
-            Span(self.given_start, self.given_end),
-            place=nothing,
-            back=nothing,
-        )
 
 
 def waits_of(table: pa.Table, found: Gathered) -> Waits:
