@@ -58,7 +58,8 @@ def _loaded(point: EntryPoint) -> click.Command:
         missing = (error.name or str(error)).partition(".")[0]
         raise CannotRun(
             f"{point.name}: {missing} is not installed; "
-            "install it with: pip install 'brokerproof[pipeline]'"
+            "install it with: pip install 'brokerproof[pipeline]', "
+            "or in a checkout with: make pipeline"
         ) from error
     assert isinstance(command, click.Command)
     return command
