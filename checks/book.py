@@ -7,7 +7,7 @@ it for nothing. Refuses to judge: it only knows who is who.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from brokerproof.checks.ordering import is_after, replaces, selects
@@ -136,6 +136,21 @@ class Book:
         other.__dict__.update(self.__dict__)
         other.__dict__.update(changes)
         return other
+
+    def key(self) -> Hashable:
+        """Return a value that is equal for books that judge alike, delivery ids aside."""
+        return (
+            self.frame,
+            tuple(self.queues.items()),
+            tuple(self.channels),
+            tuple([(name, taker.element) for name, taker in self.consumers.items()]),
+            tuple([(key, taker.element) for key, taker in self.getters.items()]),
+            self.active,
+            tuple(sorted(self.settled)),
+            tuple(sorted((held.entry, held.channel) for held in self.held.values())),
+            tuple(self.parked),
+            (self.now, self.down, self.used),
+        )
 
     # Queues and channels.
 

@@ -36,6 +36,7 @@ from brokerproof.checks.reporting.verdict_file import (
     verdict_file,
     without_password,
 )
+from brokerproof.checks.side_by_side import ProcessEnded, cores
 from brokerproof.checks.subjects import WIRE, Subject, default_addresses
 from brokerproof.checks.verdicts import ExitStatus, status_of
 from brokerproof.spec.requirements import CatalogueError, Requirement
@@ -69,6 +70,12 @@ from brokerproof.spec.requirements import CatalogueError, Requirement
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="Cap on the time; what it cuts short is inconclusive.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Scopes searched at once; by default as many as there are cores. The report is the same.",
 )
 @click.option(
     "--requirements",
@@ -122,6 +129,7 @@ def check(
     examples: int,
     operations: int,
     budget: float | None,
+    jobs: int | None,
     requirements: str,
     only: tuple[str, ...],
     known: Path | None,
@@ -155,6 +163,7 @@ def check(
         strict=strict,
         accept_inconclusive=accept_inconclusive,
         progress=sys.stderr.isatty() if progress is None else progress,
+        jobs=jobs or cores(),
     )
     addresses = candidates or settings.candidates or default_addresses()
     if _concerned_by_crash_commands(ctx, addresses):
@@ -183,6 +192,7 @@ class _Check:
     strict: bool
     accept_inconclusive: bool
     progress: bool
+    jobs: int
     reports: list[Report] = field(default_factory=list)
     records: list[CandidateRecord] = field(default_factory=list)
     interrupted: bool = False
@@ -235,9 +245,13 @@ class _Check:
 
         with status if self.progress else nullcontext():
             try:
-                return run_gate(subject, self.chosen, self.budget, self.seed, progress)
+                return run_gate(
+                    subject, self.chosen, self.budget, self.seed, progress, jobs=self.jobs
+                )
             except BrokerproofErrs as error:
                 raise CannotRun(str(error)) from error
+            except ProcessEnded as error:
+                raise CannotRun(f"{shown}: {error}; look closer with --jobs 1") from error
 
     def record(self) -> VerdictFile:
         """Return what there is to report."""

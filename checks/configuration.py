@@ -32,6 +32,7 @@ class Settings(
     examples: Natural | None = None
     operations: Annotated[int, msgspec.Meta(ge=1)] | None = None
     budget: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    jobs: Annotated[int, msgspec.Meta(ge=1)] | None = None
     requirements: str | None = None
     only: tuple[str, ...] | None = None
     known: str | None = None

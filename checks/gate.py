@@ -31,11 +31,16 @@ def run_gate(
     budget: Budget,
     seed: int,
     progress: Progress = lambda _stage, _operations: None,
+    jobs: int = 1,
 ) -> Report:
-    """Hold a candidate against requirements; Ctrl-C ends with what was found so far."""
+    """Hold a candidate against requirements; Ctrl-C ends with what was found so far.
+
+    Up to `jobs` scopes are searched at once; the report does not hang on it. Raises `ProcessEnded`
+    where a candidate has ended one of these processes.
+    """
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
-    run = GateRun(subject, budget, Clock(budget.seconds), report, progress)
+    run = GateRun(subject, budget, Clock(budget.seconds), report, progress, jobs=jobs)
     try:
         with watchdog.watching():
             run_exhaustive(run)

@@ -85,6 +85,8 @@ class GateRun:
     evidence: Evidence = field(default_factory=Evidence)
     grade: Grade = "sequences"
     """The grade for a candidate that cannot be copied; one that proves nondeterministic walks."""
+    jobs: int = 1
+    """How many scopes may be searched at once; what is found does not hang on it."""
 
     def keep_as_seen(self, seen: Run, certificate: Certificate, seed: int | None = None) -> None:
         """Keep what cannot be repeated at will, with how often it came again."""

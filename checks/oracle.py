@@ -20,7 +20,16 @@ from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
 from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
 from brokerproof.checks.operation_steps import MAY_FLOAT, events_around, own_crash, steps_of
-from brokerproof.checks.possibilities import Cases, Failure, Fate, Row, Rules, Step, Window, ordered
+from brokerproof.checks.possibilities import (
+    Cases,
+    Failure,
+    Fate,
+    Row,
+    Rules,
+    Step,
+    Window,
+    first_of,
+)
 from brokerproof.checks.resets import begin_anew
 from brokerproof.checks.resting import come_to_rest
 from brokerproof.checks.step_conformance import Watch
@@ -107,22 +116,7 @@ class Oracle:
 
     def key(self) -> Hashable:
         """Return a value that is equal for oracles that will judge alike, delivery ids aside."""
-        book, window = self.book, self.window
-        return (
-            book.frame,
-            window,
-            tuple(book.queues.items()),
-            tuple(book.channels),
-            tuple([(name, taker.element) for name, taker in book.consumers.items()]),
-            tuple([(key, taker.element) for key, taker in book.getters.items()]),
-            book.active,
-            tuple(sorted(book.settled)),
-            tuple(sorted((held.entry, held.channel) for held in book.held.values())),
-            tuple(book.parked),
-            (book.now, book.down, book.used),
-            self.unplaced,
-            self.streams,
-        )
+        return self.book.key(), self.window, self.unplaced, self.streams
 
     def observe(self, operation: Operation, answer: Answer) -> list[Breach]:
         """Follow one operation and its answer; return what was broken, recommendations last.
@@ -409,9 +403,11 @@ class Oracle:
     def go_on(self, window: Window, step: Step) -> None:
         """Take up the next window, and remember where a tolerated label was not kept."""
         self.actions[step[0], "ok"] += 1
-        for label in window.departures() - self.window.departures():
-            moment = Moment(self.book, self.window, step)
-            self.departed = (*self.departed, (label, moment))
+        departures = window.departures()
+        if departures:
+            for label in departures - self.window.departures():
+                moment = Moment(self.book, self.window, step)
+                self.departed = (*self.departed, (label, moment))
         self.window = window
 
     def _tells_all_before(self, operation: Cancel | CloseChannel) -> None:
@@ -455,7 +451,7 @@ class Oracle:
         """Count the situations that a step exercises, in the latest case there is."""
         for row in reversed(self.window.rows):
             if row.cases:
-                world, _, _ = ordered(row.cases)[0]
+                world, _, _ = first_of(row.cases)
                 contract, exercised = self.rules.contract, self.exercised
                 for label in contract.exercised(self.book.frame, world, step[0], step[1]):
                     exercised[label] += 1

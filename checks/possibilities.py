@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from brokerproof.checks.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.pointwise import (
@@ -146,6 +146,14 @@ ASKED: Step = ("", ())
 """The step of a row in which an operation was asked for whose outcome is unknown."""
 
 
+NOTED_ONCE = frozenset(("settle_again",))
+"""Actions that only note that something was tried; nothing that happens later takes the note back.
+
+So doing one again needs no row: it would hold the cases of the row before, whatever is told later.
+Where a broker may still show something, as to a browser, there would be a row for each time.
+"""
+
+
 @dataclass(frozen=True)
 class Row:
     """The cases after one operation, and the step that led to it from the row before."""
@@ -155,11 +163,11 @@ class Row:
 
     def __hash__(self) -> int:
         """Return the same as for an equal row, and find it out once: windows hand on their rows."""
-        known = self.__dict__.get("_hash")
+        known: int | None = self.__dict__.get("_hash")
         if known is None:
             known = hash((self.cases, self.step))
             object.__setattr__(self, "_hash", known)
-        return cast("int", known)
+        return known
 
 
 @dataclass(frozen=True)
@@ -185,11 +193,23 @@ class Window:
 
     def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[Window, Failure | None]:
         """Add an operation that took effect after all that happened so far."""
+        if step[0] in NOTED_ONCE and self._has_noted(rules, frame, step):
+            return self.trimmed(rules, frame), None
         floating = self._floating_at(len(self.rows))
         cases, _ = rules.apply(frame, self.rows[-1].cases, step, floating)
+        alone = len(self.rows) == 1 and not self.floating
+        if alone and cases and not rules.may_move(frame, self.rows[0].cases):
+            # The common case by far, as trimming would leave it: all that is told later is later.
+            return Window((Row(cases),)), None
         window = Window((*self.rows, Row(cases, step)), self.floating, self.floors)
         trimmed = window.trimmed(rules, frame)
         return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
+
+    def _has_noted(self, rules: Rules, frame: Frame, step: Step) -> bool:
+        """Whether all that the last row holds, and will hold when events are told, has a note."""
+        if any(row.step == step for row in self.rows):
+            return True
+        return all(rules.apply(frame, row.cases, step)[0] == row.cases for row in self.rows)
 
     def why_last_row_is_empty(self, rules: Rules, frame: Frame) -> Failure:
         """Return the operation that the last possible cases could not take."""
@@ -278,3 +298,11 @@ def ordered(cases: Iterable[Case]) -> list[Case]:
     if len(listed) > 1:
         listed.sort(key=lambda case: (sort_key(case[0]), sorted(case[1]), sorted(case[2])))
     return listed
+
+
+def first_of(cases: Cases) -> Case:
+    """Return the first of some cases, in that order; nearly always there is one only."""
+    if len(cases) == 1:
+        (case,) = cases
+        return case
+    return ordered(cases)[0]

@@ -114,9 +114,10 @@ class Scribe(Oracle):
 
 
 def perform(script: Script, oracle: Oracle) -> list[Breach]:
-    """Let an oracle do what is written, as `Oracle.observe` does it. Raises `Unfollowable`."""
-    oracle.exercised.update(script.exercised)
-    oracle.outcomes.update(script.outcomes)
+    """Let an oracle do what is written, as `Oracle.observe` does it. Raises `Unfollowable`.
+
+    What the script itself has counted is not counted once more.
+    """
     said: object = []
     try:
         for book, method, arguments in script.lines:

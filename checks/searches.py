@@ -78,8 +78,15 @@ class Search:
                 traces.append(Run(tuple(steps), named))
 
 
-GARBAGE_MAX = 200_000
-"""So many new objects of a search may be there before what nobody refers to is looked for."""
+YOUNG_MAX = 10_000
+"""So many new objects of a search may be there before what nobody refers to is looked for.
+
+Far more than Python's 700, of which most would still be in use; few enough for the processor's
+caches, in which what has gone is quickly given back.
+"""
+
+OLDER_MAX = 20
+"""After so many looks at new objects, those that were seen once before are looked at too."""
 
 
 @contextmanager
@@ -92,7 +99,7 @@ def collecting_rarely() -> Iterator[None]:
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
     if not frozen:
         gc.freeze()
-    gc.set_threshold(GARBAGE_MAX, *before[1:])
+    gc.set_threshold(YOUNG_MAX, OLDER_MAX, before[2])
     try:
         yield
     finally:

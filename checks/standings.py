@@ -14,7 +14,7 @@ deliveries aside. A search that merges more than that does so by a standing's `k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -43,10 +43,15 @@ class Page:
     """A book in which deliveries are named by their place.
 
     `moves` are those that were asked about, each with its operation; the first `own` of them are
-    those of the scope. `scripts` are what was written of them, by what was answered.
+    those of the scope. `scripts` are what was written of them, by what was answered. `form` has the
+    numbers of `parts`, which are all that an oracle knows of names; `key` is that of the book's
+    own.
     """
 
     number: int
+    parts: tuple[object, ...]
+    form: tuple[int, ...]
+    key: int
     book: Book
     moves: list[tuple[Move, Operation | None]]
     own: int
@@ -88,10 +93,11 @@ class Judged:
     """What an operation and its answer make of a standing; `after` is None where the run ends.
 
     `renamed` are the names of deliveries after it, each with its name before; None where no name
-    has changed. `times` counts how
-    often it was met since it was last added up.
+    has changed. What was counted is without what `script` has counted. `times` counts how often it
+    was met since it was last added up.
     """
 
+    script: Script | None
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
     actions: Counter[tuple[str, Fate]]
@@ -132,7 +138,7 @@ class Standings:
         """Return where a run begins, right after a reset."""
         own, self._claims = oracle.fork(), oracle.book.claims
         watch, own.watch = own.watch, None
-        page = self._page(own.book, own.unplaced, None)
+        page = self._page(own.book, own.unplaced, None, None)
         return Place(self._standing(own, page), {}, frozenset(), watch)
 
     def step(
@@ -194,10 +200,11 @@ class Standings:
         found = self._found
         exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
         for judged in self._met:
-            for requirement, times in judged.exercised.items():
-                exercised[requirement] += times * judged.times
-            for outcome, times in judged.outcomes.items():
-                outcomes[outcome] += times * judged.times
+            for counted in (judged, judged.script) if judged.script is not None else (judged,):
+                for requirement, times in counted.exercised.items():
+                    exercised[requirement] += times * judged.times
+                for outcome, times in counted.outcomes.items():
+                    outcomes[outcome] += times * judged.times
             for action, times in judged.actions.items():
                 actions[action] += times * judged.times
             judged.times = 0
@@ -242,14 +249,14 @@ class Standings:
             names = _names(script.book)
             after = None
             if script.broken is None and script.unfollowable is None:
-                after = self._page(script.book, script.unplaced, names)
+                after = self._page(script.book, script.unplaced, names, page)
             known = page.scripts[number, heard] = Written(script, after, names)
         return known
 
     def _ask(self, standing: Standing, written: Written) -> Judged:
         """Let an oracle do what is written, with deliveries named as on the page."""
-        oracle = standing.oracle.fork()
-        judged = _judging(oracle, lambda: perform(written.script, oracle))
+        oracle, script = standing.oracle.fork(), written.script
+        judged = _judging(oracle, lambda: perform(script, oracle), script)
         if judged.unfollowable is None and judged.goes_on:
             assert written.after is not None
             judged.after, judged.renamed = self._standing(oracle, written.after), written.renamed
@@ -272,33 +279,46 @@ class Standings:
         return None if judged.goes_on and judged.unfollowable is None else judged
 
     def _page(
-        self, book: Book, unplaced: tuple[str, ...], names: tuple[tuple[str, str], ...] | None
+        self,
+        book: Book,
+        unplaced: tuple[str, ...],
+        names: tuple[tuple[str, str], ...] | None,
+        before: Page | None,
     ) -> Page:
-        """Return the page of a book whose deliveries get the names that they have on it."""
+        """Return the page of a book whose deliveries get the names that they have on it.
+
+        `before` is the page that the book was made from, most of which it shares.
+        """
         if names is not None or book.deliveries or book.doubtful:
-            renamed = {before: after for after, before in names or ()}
+            renamed = {old: new for new, old in names or ()}
             book = book.changed(
                 held={renamed.get(name, name): held for name, held in book.held.items()},
                 settled={message: _settled(message) for message in book.settled},
                 deliveries=frozenset(),
                 doubtful=frozenset(),
             )
-        form = self._numbers.of_all((*vars(book).values(), unplaced))
+        parts = *vars(book).values(), unplaced
+        form = self._numbers.of_all(parts, before)
         known = self._pages.get(form)
         if known is None:
             moves = [(move, operation_of(move, book)) for move in self._scope.moves(book)]
-            known = self._pages[form] = Page(len(self._pages), book, moves, len(moves))
+            key = self._numbers.of(book.key())
+            number, own = len(self._pages), len(moves)
+            known = self._pages[form] = Page(number, parts, form, key, book, moves, own)
         return known
 
     def _standing(self, oracle: Oracle, page: Page) -> Standing:
         """Return the standing of an oracle that is on a page."""
         number = self._numbers.of
+        window, streams = number(oracle.window), number(oracle.streams)
         departed = tuple([(label, number(moment)) for label, moment in oracle.departed])
-        form = page.number, number(oracle.window), number(oracle.streams), departed
+        form = page.number, window, streams, departed
         known = self._known.get(form)
         if known is None:
             oracle.book = page.book
-            key = self._keys.setdefault(oracle.key(), len(self._keys))
+            # As `Oracle.key`, in numbers; one book's part is the same for all on the page.
+            parts = page.key, window, number(oracle.unplaced), streams
+            key = self._keys.setdefault(parts, len(self._keys))
             known = self._known[form] = Standing(oracle, page, key)
         return known
 
@@ -318,8 +338,10 @@ def _settled(message: str) -> str:
     return f"settled {message}"
 
 
-def _judging(oracle: Oracle, judge: Callable[[], list[Breach]]) -> Judged:
-    counted = oracle.exercised, oracle.outcomes, oracle.actions
+def _judging(
+    oracle: Oracle, judge: Callable[[], list[Breach]], script: Script | None = None
+) -> Judged:
+    counted = script, oracle.exercised, oracle.outcomes, oracle.actions
     try:
         breaches = judge()
     except Unfollowable as error:
@@ -370,8 +392,8 @@ def _named(events: tuple[Event, ...]) -> tuple[Event, ...]:
 class Numbers:
     """Numbers for values: the same for equal ones.
 
-    Most parts of a book are handed on unchanged from one to the next, so a value is looked up by
-    its identity first, and kept, so that its identity stays its own.
+    Parts of a book are handed on unchanged from one to the next, so a value is looked up by its
+    identity first, and kept, so that its identity stays its own.
     """
 
     by_identity: dict[int, tuple[object, int]] = field(default_factory=dict)
@@ -385,14 +407,17 @@ class Numbers:
             known = self.by_identity[id(value)] = value, number
         return known[1]
 
-    def of_all(self, values: Iterable[object]) -> tuple[int, ...]:
-        """Return the numbers of several values."""
-        known, number = self.by_identity, self.of
-        found = []
-        for value in values:
-            one = known.get(id(value))
-            found.append(number(value) if one is None else one[1])
-        return tuple(found)
+    def of_all(self, values: tuple[object, ...], near: Page | None) -> tuple[int, ...]:
+        """Return the numbers of several values, of which most are the very parts of a page."""
+        number = self.of
+        if near is None:
+            return tuple(map(number, values))
+        return tuple(
+            [
+                known if value is part else number(value)
+                for value, part, known in zip(values, near.parts, near.form, strict=True)
+            ]
+        )
 
     def form_of(self, value: object) -> Hashable:
         """Return what is equal for equal values; a moment is equal to itself alone."""

@@ -121,7 +121,8 @@ class Watch:
                 f"{queue} after {name_of(operation)}: {text_of(after)}",
                 f"what steps of the model pointer-queue make of {text_of(before)}",
             )
-        self.taken.update(("pointer-queue", action) for action in steps)
+        if steps:
+            self.taken.update(("pointer-queue", action) for action in steps)
         return len(steps)
 
 

@@ -8,7 +8,7 @@ quick, and no view that passes it can make the reading of it fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import cast
 
 from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
 from brokerproof.spec.messages import Order
@@ -17,66 +17,65 @@ STATES = ("available", "acquired", "dequeued")
 
 
 def malformed(view: object, order: Order) -> str:
-    """Return in a few words what is wrong with a view of a queue of `order`, or nothing."""
-    return next(_faults(view, order), "")
+    """Return in a few words what is wrong with a view of a queue of `order`, or nothing.
 
-
-def _faults(view: object, order: Order) -> Iterator[str]:
-    """Yield what is wrong; what follows a fault need not be asked, and may fail."""
+    What follows a fault is not asked, and might fail.
+    """
     if not isinstance(view, PointerQueueView):
-        yield f"{_kind(view)}, not a view"
-        return
+        return f"{_kind(view)}, not a view"
     if view.order != order:
-        yield "a queue of another order than it was declared with"
-    for what in (view.entries, view.subscriptions):
-        if not _is_a(tuple, what):
-            yield "a view whose entries or subscriptions are no tuple"
-            return
-    takers = len(view.subscriptions)
-    messages = set()
-    for number, entry in enumerate(view.entries, start=1):
-        if not _is_a(EntryView, entry):
-            yield f"{_kind(entry)} as entry {number}"
-            return
-        yield from _faults_of_entry(entry, takers)
-        messages.add(entry.message)
-    if len(messages) < len(view.entries):
-        yield "a message that is there twice"
-    for each in view.subscriptions:
-        if not _is_a(SubscriptionView, each):
-            yield f"{_kind(each)} as a subscription"
-            return
-        yield from _faults_of_subscription(each, len(view.entries))
+        return "a queue of another order than it was declared with"
+    # Nothing has made sure that what they hold is what the annotations say.
+    entries, subscriptions = cast("tuple[object, object]", (view.entries, view.subscriptions))
+    if not (isinstance(entries, tuple) and isinstance(subscriptions, tuple)):
+        return "a view whose entries or subscriptions are no tuple"
+    takers, length = len(subscriptions), len(entries)
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, EntryView):
+            return f"{_kind(entry)} as entry {number}"
+        fault = _fault_of_entry(entry, takers)
+        if fault:
+            return fault
+    if len({entry.message for entry in entries}) < length:
+        return "a message that is there twice"
+    for each in subscriptions:
+        if not isinstance(each, SubscriptionView):
+            return f"{_kind(each)} as a subscription"
+        fault = _fault_of_subscription(each, length)
+        if fault:
+            return fault
+    return ""
 
 
-def _faults_of_entry(entry: EntryView, takers: int) -> Iterator[str]:
-    if not _is_a(str, entry.message):
-        yield f"{_kind(entry.message)} as the name of a message"
-    elif type(entry.level) is not int:
-        yield f"{_kind(entry.level)} as the level of {entry.message}"
-    elif entry.state not in STATES:
-        yield f"{entry.message} in no state that there is"
-    elif (entry.holder is None) == (entry.state == "acquired"):
-        yield f"{entry.message} {entry.state} and held by {_text(entry.holder)}"
-    elif entry.holder is not None and not _is_number(entry.holder, 0, takers - 1):
-        yield f"{entry.message} held by subscription {_text(entry.holder)} of {takers}"
+def _fault_of_entry(entry: EntryView, takers: int) -> str:
+    message, holder = cast("tuple[object, object]", (entry.message, entry.holder))
+    if not isinstance(message, str):
+        return f"{_kind(message)} as the name of a message"
+    if type(entry.level) is not int:
+        return f"{_kind(entry.level)} as the level of {message}"
+    if entry.state not in STATES:
+        return f"{message} in no state that there is"
+    if (holder is None) == (entry.state == "acquired"):
+        return f"{message} {entry.state} and held by {_text(holder)}"
+    if holder is not None and not _is_number(holder, 0, takers - 1):
+        return f"{message} held by subscription {_text(holder)} of {takers}"
+    return ""
 
 
-def _faults_of_subscription(each: SubscriptionView, entries: int) -> Iterator[str]:
-    who = each.consumer if each.consumer is not None else "a get"
-    if not (_is_a(str, who) and _is_a(str, each.channel)):
-        yield "a subscription whose names are no text"
-    elif not all(type(v) is bool for v in (each.browses, each.settles_when_sent, each.active)):
-        yield f"{who} with something else than true or false"
-    elif not _is_number(each.last_seen, 0, entries):
-        yield f"{who} at entry {_text(each.last_seen)} of {entries}"
-    elif each.released is not None and not _is_number(each.released, 1, entries):
-        yield f"{who} sent back to entry {_text(each.released)} of {entries}"
-
-
-def _is_a(kind: type, value: object) -> bool:
-    """Whether a value is what its annotation says, which nothing has made sure of."""
-    return isinstance(value, kind)
+def _fault_of_subscription(each: SubscriptionView, entries: int) -> str:
+    who, channel = cast("tuple[object, object]", (each.consumer, each.channel))
+    if who is None:
+        who = "a get"
+    if not (isinstance(who, str) and isinstance(channel, str)):
+        return "a subscription whose names are no text"
+    for truth in (each.browses, each.settles_when_sent, each.active):
+        if type(truth) is not bool:
+            return f"{who} with something else than true or false"
+    if not _is_number(each.last_seen, 0, entries):
+        return f"{who} at entry {_text(each.last_seen)} of {entries}"
+    if each.released is not None and not _is_number(each.released, 1, entries):
+        return f"{who} sent back to entry {_text(each.released)} of {entries}"
+    return ""
 
 
 def _is_number(value: object, least: int, most: int) -> bool:

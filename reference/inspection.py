@@ -21,23 +21,25 @@ if TYPE_CHECKING:
 def view_of(queue: Queue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
     subscriptions = list(queue.subscriptions.iterator())
-    listed = list(queue.entries.iterator())
-    for entry in listed:
+    entries = list(queue.entries.iterator())
+    for entry in entries:
         holder = entry.state.value.holder
         if holder is not None and holder not in subscriptions:
             subscriptions.append(holder)
-    parked = {
-        place
-        for each in subscriptions
-        for place in _places(each)
-        if place is not None and place.message is not None
-    }
-    entries = sorted({*listed, *parked}, key=lambda e: (-e.sub_list.level, e.id))
+    places = [_places(each) for each in subscriptions]
+    gone = [at for both in places for at in both if at is not None and _is_no_more(at)]
+    if gone:
+        entries = sorted({*entries, *gone}, key=lambda e: (-e.sub_list.level, e.id))
     number = {entry: at for at, entry in enumerate(entries, start=1)}
     return PointerQueueView(
         order=queue.order,
-        entries=tuple(_entry_view(entry, subscriptions) for entry in entries),
-        subscriptions=tuple(_subscription_view(each, number) for each in subscriptions),
+        entries=tuple([_entry_view(entry, subscriptions) for entry in entries]),
+        subscriptions=tuple(
+            [
+                _subscription_view(each, number, *both)
+                for each, both in zip(subscriptions, places, strict=True)
+            ]
+        ),
     )
 
 
@@ -45,6 +47,11 @@ def _places(subscription: Subscription) -> tuple[QueueEntry | None, QueueEntry |
     pointer = subscription.pointer
     assert isinstance(pointer, ReleasedPointer), "only this form is claimed to be shown"
     return pointer.last_seen.value, pointer.released.value
+
+
+def _is_no_more(entry: QueueEntry) -> bool:
+    """Whether an entry is shown only because a pointer is parked on it; a dummy head never is."""
+    return entry.message is not None and entry.state.value.dispensed
 
 
 def _entry_view(entry: QueueEntry, subscriptions: list[Subscription]) -> EntryView:
@@ -59,9 +66,11 @@ def _entry_view(entry: QueueEntry, subscriptions: list[Subscription]) -> EntryVi
 
 
 def _subscription_view(
-    subscription: Subscription, number: dict[QueueEntry, int]
+    subscription: Subscription,
+    number: dict[QueueEntry, int],
+    last_seen: QueueEntry | None,
+    released: QueueEntry | None,
 ) -> SubscriptionView:
-    last_seen, released = _places(subscription)
     return SubscriptionView(
         consumer=subscription.consumer,
         channel=subscription.channel,

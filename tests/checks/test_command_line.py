@@ -410,7 +410,8 @@ def test_ctrl_c_shows_what_was_found_so_far(
     operations: int, stages: list[str], folder: Path
 ) -> None:
     Impatient.operations_left = itertools.repeat(None, operations)
-    result = check(folder, f"{CANDIDATES}:Impatient", BOX, "--operations", "90", "--examples", "9")
+    little = ("--operations", "90", "--examples", "9", "--jobs", "1")
+    result = check(folder, f"{CANDIDATES}:Impatient", BOX, *little)
     assert result.exit_code == 3
     candidates = verdict_in(folder)["candidates"]
     # The candidates after it are not begun.
@@ -427,6 +428,7 @@ def test_ctrl_c_shows_what_was_found_so_far(
 @pytest.mark.usefixtures("patience")
 def test_without_ctrl_c_nothing_is_marked_as_interrupted(folder: Path) -> None:
     Impatient.operations_left = itertools.repeat(None, 5_000)
-    check(folder, f"{CANDIDATES}:Impatient", "--operations", "90", "--examples", "1")
+    little = ("--operations", "90", "--examples", "1", "--jobs", "1")
+    check(folder, f"{CANDIDATES}:Impatient", *little)
     [candidate] = verdict_in(folder)["candidates"]
     assert not candidate["interrupted"]
