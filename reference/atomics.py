@@ -11,8 +11,12 @@ or named.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
+Class = TypeVar("Class", bound=type)
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
@@ -112,3 +116,36 @@ class Lock:
     def __exit__(self, kind: object, failure: object, trace: object) -> None:
         assert self.held, "a lock that is not held cannot be given back"
         self.held = False
+
+
+ATOMIC_STEPS: Final[WeakKeyDictionary[type, dict[str, bool]]] = WeakKeyDictionary()
+"""By class, the methods that are one step each, and of each whether it only reads."""
+
+
+def atomic_steps(
+    *, reads: Iterable[str] = (), writes: Iterable[str] = ()
+) -> Callable[[Class], Class]:
+    """Declare that objects of a class are cells: each of these methods is one step.
+
+    As `synchronized` methods are that touch nothing but their object. In normal use nothing
+    changes.
+    """
+
+    def declare(cls: Class) -> Class:
+        ATOMIC_STEPS[cls] = {**dict.fromkeys(reads, True), **dict.fromkeys(writes, False)}
+        return cls
+
+    return declare
+
+
+@atomic_steps(
+    reads=("__getitem__", "__contains__", "get", "items"),
+    writes=("__setitem__", "__delitem__", "pop"),
+)
+class AtomicMap(dict[Key, Value]):
+    """A dictionary that threads share: each of these methods is one step.
+
+    What `items` returns is to be copied at once.
+    """
+
+    __slots__ = ()
