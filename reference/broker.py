@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, assert_never
 
 import msgspec
 
+from brokerproof.reference.atomics import AtomicMap
 from brokerproof.reference.credit import MessageCredit
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
@@ -22,7 +23,8 @@ from brokerproof.reference.systems import (
     Settings,
     SystemName,
 )
-from brokerproof.spec.answers import Answer, ConsumerClosed, Error
+from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event
+from brokerproof.spec.candidate import Start
 from brokerproof.spec.capabilities import Capabilities, Hello
 from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Fifo, Order, Priority
 from brokerproof.spec.operations import (
@@ -51,7 +53,7 @@ from brokerproof.spec.operations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from brokerproof.reference.queue import Queue
 
@@ -119,6 +121,12 @@ class Broker:
                 error = Error("timeout", "a queue's runner goes round for ever")
         return Answer(self.outbox.take_events(), error)
 
+    def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
+        """Start jobs as threads from now on, and tell events as they happen, not in answers."""
+        assert not self.executor.jobs, "first what was scheduled is run"
+        self.executor.start = start
+        self.outbox.tell = tell
+
     def declare(self, name: str, order: Order, system: SystemName | None = None) -> None:
         """Make a queue of a documented system: the broker's own unless another is named."""
         assert name not in self.queues, "a queue that exists is not made again"
@@ -135,12 +143,12 @@ class Broker:
         copy.queues = {
             name: fork_queue(queue, outbox, executor, copies) for name, queue in self.queues.items()
         }
-        copy.consumers = {
-            name: copies.subscriptions[subscription]
+        copy.consumers = AtomicMap(
+            (name, copies.subscriptions[subscription])
             for name, subscription in self.consumers.items()
-        }
+        )
         outbox.deliveries = self.outbox.deliveries
-        outbox.events = list(self.outbox.events)
+        outbox.events.extend(self.outbox.events)
         outbox.unsettled = {
             delivery: copies.entries[entry] for delivery, entry in self.outbox.unsettled.items()
         }
@@ -223,7 +231,7 @@ class Broker:
 
     def _reset(self) -> None:
         self.queues: dict[str, Queue] = {}
-        self.consumers: dict[str, Subscription] = {}
+        self.consumers: AtomicMap[str, Subscription] = AtomicMap()
         self.outbox = Outbox()
         self.executor = Executor()
 
@@ -314,7 +322,7 @@ class Broker:
         return None
 
     def _settle(self, operation: Settlement) -> Error | None:
-        entry = self.outbox.unsettled.pop(operation.delivery, None)
+        entry = self.outbox.settle(operation.delivery)
         if entry is None:
             return _refused(f"no delivery {operation.delivery!r} to settle")
         holder = entry.state.get().holder
@@ -337,16 +345,15 @@ class Broker:
                 del self.consumers[name]
                 self.queues[subscription.queue].unsubscribe(subscription)
         held: dict[str, list[tuple[str, Subscription]]] = {name: [] for name in self.queues}
-        for delivery, entry in self.outbox.unsettled.items():
+        for delivery, entry in self.outbox.outstanding():
             holder = entry.state.get().holder
             assert holder is not None, "an unsettled delivery's entry is with its subscription"
             if holder.channel == operation.channel:
                 held[holder.queue].append((delivery, holder))
         for name, deliveries in held.items():
             if deliveries:
-                self.queues[name].release(
-                    [(self.outbox.unsettled.pop(delivery), by) for delivery, by in deliveries]
-                )
+                taken = [(self.outbox.settle(delivery), by) for delivery, by in deliveries]
+                self.queues[name].release([(entry, by) for entry, by in taken if entry is not None])
 
     def _purge(self, operation: Purge) -> Error | None:
         queue = self.queues.get(operation.queue)
@@ -362,10 +369,10 @@ class Broker:
         for subscription in queue.delete():
             assert subscription.consumer is not None, "a get is over before anything else happens"
             del self.consumers[subscription.consumer]
-            self.outbox.events.append(ConsumerClosed(consumer=subscription.consumer))
-        for delivery, entry in list(self.outbox.unsettled.items()):
+            self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+        for delivery, entry in self.outbox.outstanding():
             if entry.is_dispensed():
-                del self.outbox.unsettled[delivery]
+                self.outbox.settle(delivery)
         return None
 
 

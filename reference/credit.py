@@ -1,15 +1,18 @@
 """Flow control: how many messages a subscription may hold unsettled.
 
 Owns one window and what fills it. Refuses to know who shares it: the documents let all consumers of
-one channel share a manager, and a manager does not count them. Each method is one step (the
-documents' managers are synchronized).
+one channel share a manager, and a manager does not count them.
 
 Source: Qpid, Message Delivery, section Flow Control; driver protocol 1, rules 3 and 22.
 """
 
 from __future__ import annotations
 
+from brokerproof.reference.atomics import atomic_steps
 
+
+# The documents' managers are synchronized.
+@atomic_steps(reads=("has_credit",), writes=("use", "restore", "set_limit"))
 class MessageCredit:
     """A window of messages; a `limit` of None is unlimited, of 0 a pause."""
 
@@ -32,12 +35,23 @@ class MessageCredit:
         self.used += 1
         return True
 
-    def restore(self) -> None:
-        """Give back the room of one message, exactly once for each that took it."""
-        assert self.used > 0, "more room given back than was taken"
-        self.used -= 1
+    def restore(self) -> bool:
+        """Give back the room of one message, exactly once for each that took it.
 
-    def set_limit(self, limit: int | None) -> None:
-        """Replace the window; what is held stays held, and counts against the new window too."""
+        Says whether there was no room and is some now: in the same step, since whoever gives back
+        the last of it has to wake those who deliver, and nobody else will.
+        """
+        assert self.used > 0, "more room given back than was taken"
+        had = self.has_credit()
+        self.used -= 1
+        return self.has_credit() and not had
+
+    def set_limit(self, limit: int | None) -> bool:
+        """Replace the window; what is held stays held, and counts against the new window too.
+
+        Says whether there was no room and is some now.
+        """
         assert limit is None or limit >= 0
+        had = self.has_credit()
         self.limit = limit
+        return self.has_credit() and not had

@@ -36,6 +36,9 @@ class Runner:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
 
+    def __repr__(self) -> str:
+        return f"the runner of {self.queue.name}"
+
     def run(self) -> None:
         """Deliver one slice; schedules itself again when the slice was used up."""
         process_queue(self.queue, self)
@@ -64,6 +67,9 @@ class FlushRunner:
     def __init__(self, queue: Queue, subscription: Subscription) -> None:
         self.queue = queue
         self.subscription = subscription
+
+    def __repr__(self) -> str:
+        return f"the flush of {self.subscription.consumer}"
 
     def run(self) -> None:
         """Flush one slice; schedules itself again while there is more and room for it."""
@@ -108,10 +114,23 @@ def deliver_to_subscription(queue: Queue, subscription: Subscription, entry: Que
             and not subscription.is_suspended()
             and subscription.allocate_credit()
         ):
-            if not subscription.mode.acquires or entry.acquire(subscription.owning_state):
+            if _is_still_next(queue, subscription, entry) and (
+                not subscription.mode.acquires or entry.acquire(subscription.owning_state)
+            ):
                 deliver_message(queue, subscription, entry)
             else:
                 subscription.restore_credit()
+
+
+def _is_still_next(queue: Queue, subscription: Subscription, entry: QueueEntry) -> bool:
+    """Whether an entry is still the first one for a subscription, now that it has taken room.
+
+    As printed nobody looks again. But the room may have come back with a message that the
+    subscription has released since it was looked for: that one comes first.
+    """
+    if not subscription.mode.uses_credit:
+        return True
+    return subscription.pointer.next_available(queue.entries, subscription) is entry
 
 
 def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
@@ -138,6 +157,9 @@ def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bo
         if not subscription.allocate_credit():
             # Only a window of bytes could have room in general and none for this message.
             return False, True
+        if not _is_still_next(queue, subscription, entry):
+            subscription.restore_credit()
+            return False, False
         delivered = not subscription.mode.acquires or entry.acquire(subscription.owning_state)
         if delivered:
             deliver_message(queue, subscription, entry)

@@ -8,32 +8,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from brokerproof.reference.atomics import atomic_steps
 from brokerproof.spec.answers import Delivered, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.queue import Queue
     from brokerproof.reference.subscriptions import Subscription
 
 
+@atomic_steps(writes=("register", "settle"), reads=("outstanding",))
 class Outbox:
-    """Events for the next answer, and the deliveries that may still be settled, oldest first."""
+    """Events for the next answer, and the deliveries that may still be settled, oldest first.
 
-    __slots__ = ("deliveries", "events", "unsettled")
+    With a `tell`, events are handed to it at once and are in no answer.
+    """
+
+    __slots__ = ("deliveries", "events", "tell", "unsettled")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.tell: Callable[[Event], None] = self.events.append
         self.unsettled: dict[str, QueueEntry] = {}
         self.deliveries = 0
 
     def send(self, subscription: Subscription, entry: QueueEntry) -> None:
         """Send a message; what was acquired, and is not settled by that, can be settled now."""
         assert entry.message is not None, "a dummy head is never sent"
-        delivery = f"d{self.deliveries}"
-        self.deliveries += 1
-        self.events.append(
+        # Before it is sent: it may be settled as soon as it is.
+        delivery = self.register(subscription, entry)
+        self.tell(
             Delivered(
                 delivery=delivery,
                 consumer=subscription.consumer,
@@ -42,8 +48,22 @@ class Outbox:
                 redelivered=entry.redelivered,
             )
         )
-        if entry.state.get() is subscription.owning_state:
+
+    def register(self, subscription: Subscription, entry: QueueEntry) -> str:
+        """Return the name of a new delivery, which can be settled where it has to be."""
+        delivery = f"d{self.deliveries}"
+        self.deliveries += 1
+        if subscription.mode.acquires and not subscription.mode.settled_when_sent:
             self.unsettled[delivery] = entry
+        return delivery
+
+    def settle(self, delivery: str) -> QueueEntry | None:
+        """Return the entry of a delivery that was not settled before; it is now."""
+        return self.unsettled.pop(delivery, None)
+
+    def outstanding(self) -> list[tuple[str, QueueEntry]]:
+        """Return the deliveries that are not settled, oldest first."""
+        return list(self.unsettled.items())
 
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call, in the order in which they happened."""
@@ -80,16 +100,23 @@ class Job(Protocol):
 
 
 class Executor:
-    """The documents' executor: jobs are run in the order in which they were scheduled."""
+    """The documents' executor: jobs are run in the order in which they were scheduled.
 
-    __slots__ = ("jobs",)
+    With a `start`, each is started as a thread of its own.
+    """
+
+    __slots__ = ("jobs", "start")
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
+        self.start: Callable[[str, Callable[[], None]], None] | None = None
 
     def execute(self, job: Job) -> None:
         """Schedule `job`."""
-        self.jobs.append(job)
+        if self.start is None:
+            self.jobs.append(job)
+        else:
+            self.start(repr(job), job.run)
 
     def withdraw(self, leaving: Queue | Subscription) -> None:
         """Forget the jobs that only served `leaving`: they would find nothing to do."""

@@ -135,8 +135,11 @@ class Queue:
             entry.redelivered = True
             released = entry.release(subscription.owning_state)
             assert released, "an unsettled delivery's entry is with its subscription"
-            subscription.restore_credit()
+            # Room last: with it, and a pointer that has not come back yet, a subscription would be
+            # given what lies behind the message that it has just returned.
             self._requeue(entry)
+            if subscription.restore_credit():
+                self.deliver_async()
 
     def purge(self) -> None:
         """Drop what is available; what somebody has acquired in the meantime is left to them."""

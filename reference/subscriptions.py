@@ -129,15 +129,11 @@ class Subscription:
         """Give back the room of one message, and say whether that ended a suspension."""
         if not self.mode.uses_credit or self.is_closed():
             return False
-        was_suspended = self.is_suspended()
-        self.credit.restore()
-        return was_suspended and not self.is_suspended()
+        return self.credit.restore()
 
     def set_limit(self, limit: int | None) -> bool:
         """Replace the window, and say whether that ended a suspension."""
-        was_suspended = self.is_suspended()
-        self.credit.set_limit(limit)
-        return was_suspended and not self.is_suspended()
+        return self.credit.set_limit(limit)
 
     def close(self) -> None:
         """Be given nothing from now on; the lock lets a delivery that is under way end first."""

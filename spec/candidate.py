@@ -24,10 +24,10 @@ A whole candidate can be this small::
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Protocol, Self, runtime_checkable
+from collections.abc import Callable, Hashable
+from typing import Protocol, Self, TypeAlias, runtime_checkable
 
-from brokerproof.spec.answers import Answer
+from brokerproof.spec.answers import Answer, Event
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.operations import Operation
 
@@ -72,4 +72,23 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Give it back; nothing is asked of the candidate afterwards."""
+        ...
+
+
+Start: TypeAlias = Callable[[str, Callable[[], None]], None]
+"""Starts a thread, given its name and what it does."""
+
+
+@runtime_checkable
+class OnThreads(Protocol):
+    """A candidate that several threads may hand operations to at once.
+
+    What they share is cells and locks of `reference/atomics.py`. It is handed over at rest.
+    """
+
+    def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
+        """Start what goes on by itself with `start` from now on; hand each event to `tell`.
+
+        An event is told at the moment at which it happens, and is in no answer then.
+        """
         ...

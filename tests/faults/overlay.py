@@ -100,13 +100,22 @@ def edited(ground: Ground, edits: Sequence[Edit]) -> dict[str, str]:
     return changed
 
 
+CELLS: Final = "atomics.py"
+
+
+def _renamed(text: str, ground: Ground, package: str) -> str:
+    return text.replace(ground.package, package) if ground.package else text
+
+
 def _imported(sources: Mapping[str, str], ground: Ground) -> str:
     """Import the sources under a fresh name and return the name of their package."""
     package = f"planted_{ground.folder.name}_{next(_numbers)}"
     modules = {
-        _module_of(file, package): text.replace(ground.package, package) if ground.package else text
-        for file, text in sources.items()
+        _module_of(file, package): _renamed(text, ground, package) for file, text in sources.items()
     }
+    if ground == REFERENCE and sources[CELLS] == ground.sources()[CELLS]:
+        # The scheduler knows cells by their classes, so a copy has the real ones.
+        modules[_module_of(CELLS, package)] = f"from {ground.package}.atomics import *\n"
     finder = _SourcesInMemory(package, modules)
     sys.meta_path.insert(0, finder)
     try:

@@ -64,10 +64,7 @@ def by_name() -> dict[str, Mutant]:
         ("delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
         ("inspection.py view_of: 1 -> 0", "documented-steps"),
         ("subscriptions.py BROWSE: False -> True", "browser-takes-nothing"),
-        (
-            "subscriptions.py Subscription.restore_credit: self.credit.restore() -> dropped",
-            "credit-used",
-        ),
+        ("credit.py MessageCredit.restore: self.used -= 1 -> dropped", "credit-used"),
         (
             (
                 "broker.py Broker._declare: "
@@ -117,10 +114,13 @@ def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
 
 
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
-    parked = by_name()["pointers.py ReleasedPointer.clear: self.last_seen.set(None) -> dropped"]
-    found = judged([parked.edit], trials=[FIRST])
+    shared = by_name()[
+        "subscriptions.py Subscription.restore_credit: not self.mode.uses_credit or "
+        "self.is_closed() -> not self.mode.uses_credit and self.is_closed()"
+    ]
+    found = judged([shared.edit], trials=[FIRST])
     assert found.fate is Fate.UNDECIDED
-    assert "documented-steps" in found.all_of
+    assert "protocol" in found.all_of
 
 
 def test_every_rule_makes_its_mutants() -> None:

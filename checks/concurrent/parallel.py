@@ -1,0 +1,210 @@
+"""Operations that several threads hand to a broker at once, as a case that can be explored.
+
+Owns how such a case begins, what is recorded of it, and how it ends: the broker is brought to rest
+by operations one after the other, copied for each run, handed the parallel ones, and drained when
+all threads have ended. What may come of it is the contract's to say (`histories`).
+
+What a broker does by itself, its jobs, can be a thread as well: those that are scheduled when the
+threads begin. The ones that are scheduled later are run after all threads have ended, or, where a
+case says so, each in a thread that begins at once. With the former most cases can be explored to
+their end; in the latter every job meets every other, and the interleavings are too many for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Final, cast
+
+from brokerproof.checks.breaches import Breach
+from brokerproof.checks.concurrent.cases import Case
+from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
+from brokerproof.checks.concurrent.threads import Body, Threads, running
+from brokerproof.checks.conversation import Copier, Misbehaviour, ask
+from brokerproof.checks.oracle import Oracle
+from brokerproof.spec.answers import Answer, Delivered, Event
+from brokerproof.spec.candidate import Candidate, OnThreads
+from brokerproof.spec.operations import Consume, Drain, Get, Operation
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """What is done one after the other first, and then at once.
+
+    Attributes:
+        before: done first; then the broker comes to rest.
+        stirring: done then; jobs that this schedules are not run, but are threads later.
+        at_once: a list of operations for each thread; a drain runs the jobs scheduled until then.
+        jobs_at_once: whether jobs that are scheduled by threads begin at once, as threads.
+
+    """
+
+    name: str
+    before: tuple[Operation, ...]
+    at_once: tuple[tuple[Operation, ...], ...]
+    stirring: tuple[Operation, ...] = ()
+    jobs_at_once: bool = False
+
+
+class CannotBegin(Exception):
+    """The operations that come first did not go as they must; the message is one line."""
+
+
+class Recorded:
+    """A broker that threads use, and what has happened to it since they began.
+
+    `jobs` are those that are scheduled and not yet run.
+    """
+
+    def __init__(self, candidate: Candidate, threads: Threads, *, jobs_at_once: bool) -> None:
+        self.candidate = candidate
+        self.history = History()
+        self.jobs: deque[tuple[str, Body]] = deque()
+        self._threads, self._jobs_at_once = threads, jobs_at_once
+        self._since: dict[int, int] = {}
+        self._gets: dict[int, tuple[Get, list[Event]]] = {}
+        # Only what is `OnThreads` is made a case of.
+        cast("OnThreads", candidate).on_threads(self._start, self._tell)
+
+    def ask(self, operation: Operation) -> None:
+        """Hand over an operation, in a thread or before they begin, and record it."""
+        number = _number()
+        begun = self._threads.steps
+        self._since[number] = begun
+        if isinstance(operation, Get):
+            self._gets[number] = operation, []
+        self._step_without_threads()
+        answer = ask(self.candidate, operation)
+        if isinstance(answer, Misbehaviour):
+            raise Misbehaved(answer.what)
+        _, got = self._gets.pop(number, (None, []))
+        events = (*answer.events, *got)
+        asked = Asked(operation, Answer(events, answer.error, parked=answer.parked))
+        self.history.happened.append(Happened(asked, begun, self._threads.steps))
+
+    def come_to_rest(self) -> Answer | Misbehaviour:
+        """Run the jobs that are left; then ask whether that is all."""
+        self.run_jobs()
+        return ask(self.candidate, Drain())
+
+    def run_jobs(self) -> None:
+        """Run the jobs that are scheduled, and whatever they schedule."""
+        while self.jobs:
+            _, job = self.jobs.popleft()
+            self._since[_number()] = self._threads.steps
+            job()
+
+    def _start(self, name: str, job: Body) -> None:
+        if self._jobs_at_once and running() is not None:
+            self._threads.start(name, job)
+        else:
+            self.jobs.append((name, job))
+
+    def _tell(self, event: Event) -> None:
+        number = _number()
+        if isinstance(event, Delivered) and event.consumer is None:
+            self._get_of(event, number).append(event)
+            return
+        # Whoever tells has looked for it since it told the last one.
+        self._step_without_threads()
+        now = self._threads.steps
+        self.history.happened.append(Happened(event, self._since.get(number, 0), now))
+        self._since[number] = now
+
+    def _get_of(self, event: Delivered, number: int) -> list[Event]:
+        """Return where the events of the get go that an event answers.
+
+        Whoever publishes may give a message to a get that is under way; which one is not told, so
+        it is the first without an answer. One's own is always told by oneself.
+        """
+        if number in self._gets:
+            return self._gets[number][1]
+        waiting = [got for get, got in self._gets.values() if get.queue == event.queue and not got]
+        return waiting[0] if waiting else []
+
+    def _step_without_threads(self) -> None:
+        """Count a step where no thread does: before they begin, and when they have ended."""
+        if running() is None:
+            self._threads.steps += 1
+
+
+_NO_THREAD: Final = -1
+
+
+def _number() -> int:
+    thread = running()
+    return _NO_THREAD if thread is None else thread.number
+
+
+class Misbehaved(Exception):
+    """An operation was answered in the wrong form, or not at all; the message is one line."""
+
+
+def parallel_case(
+    parallel: Parallel,
+    candidate: Candidate,
+    copier: Copier,
+    oracle: Oracle,
+    breaches: Callable[[Breach], None] = lambda _: None,
+    watches: Sequence[type] = (),
+) -> Case[Recorded]:
+    """Return the case of operations at once on a candidate just reset; `breaches` gets each breach.
+
+    Raises `CannotBegin`; the candidate and the oracle are used up.
+    """
+    oracle.watch = None
+    for operation in (*parallel.before, Drain()):
+        answer = ask(candidate, operation)
+        if isinstance(answer, Misbehaviour):
+            raise CannotBegin(answer.what)
+        broken = oracle.observe(operation, answer)
+        if broken:
+            raise CannotBegin(f"{broken[0].requirement}: {broken[0].reason}")
+    asked = (*parallel.before, *parallel.stirring, *chain.from_iterable(parallel.at_once))
+    channels = {each.consumer: each.channel for each in asked if isinstance(each, Consume)}
+    judge = Judge(oracle, channels)
+
+    def make(threads: Threads) -> Recorded:
+        recorded = Recorded(copier.fork(candidate), threads, jobs_at_once=parallel.jobs_at_once)
+        for operation in parallel.stirring:
+            recorded.ask(operation)
+        return recorded
+
+    def bodies(recorded: Recorded) -> Mapping[str, Body]:
+        clients = {
+            f"client {number}": partial(_ask_all, recorded, operations)
+            for number, operations in enumerate(parallel.at_once, start=1)
+        }
+        jobs = dict(recorded.jobs)
+        assert len(jobs) == len(recorded.jobs), "jobs can be told apart"
+        recorded.jobs.clear()
+        return clients | jobs
+
+    def judged(recorded: Recorded) -> list[str]:
+        answer = recorded.come_to_rest()
+        if isinstance(answer, Misbehaviour):
+            return [answer.what]
+        breach = judge.breach(recorded.history, answer)
+        if breach is None:
+            return []
+        breaches(breach)
+        return [f"{breach.requirement}: {breach.reason}"]
+
+    return Case(
+        parallel.name,
+        make,
+        bodies,
+        judged,
+        watches=watches,
+    )
+
+
+def _ask_all(recorded: Recorded, operations: Sequence[Operation]) -> None:
+    for operation in operations:
+        if isinstance(operation, Drain):
+            recorded.run_jobs()
+        else:
+            recorded.ask(operation)

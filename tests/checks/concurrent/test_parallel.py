@@ -1,0 +1,170 @@
+"""Operations at once: the reference keeps its promises, and brokers that do not are found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from brokerproof.checks.concurrent.case_catalogue import lost_wake_ups, pairs, triples
+from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
+from brokerproof.checks.concurrent.interleavings import explore
+from brokerproof.checks.concurrent.parallel import CannotBegin, Parallel, parallel_case
+from brokerproof.checks.concurrent.tables import accesses, table
+from brokerproof.checks.conversation import Copier, copier_of, reset
+from brokerproof.checks.oracle import Oracle
+from brokerproof.reference import make
+from brokerproof.spec.answers import OK, Answer, Delivered, Event
+from brokerproof.spec.candidate import Candidate, OnThreads
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.operations import Consume, Declare, Operation, Publish
+from tests.faults.overlay import plant
+from tests.faults.threads.catalogue import ThreadFault, thread_faults
+
+SUBSCRIBED: Sequence[Operation] = (
+    Declare(queue="q", order=Fifo()),
+    Consume(queue="q", consumer="c", channel="ch", mode="acknowledge", credit=Credit(1)),
+)
+ORDERS: Sequence[Order] = (Fifo(), Priority(levels=3))
+CASES = [
+    pytest.param(parallel, id=f"{type(order).__name__} {parallel.name}")
+    for order in ORDERS
+    for parallel in (*pairs(order), *lost_wake_ups(order), *triples(order))
+]
+
+
+def explored(
+    candidate: Candidate, parallel: Parallel, runs_max: int, watches: Sequence[type] = ()
+) -> Sequence[tuple[str, ...]]:
+    """Return what was wrong with the runs that failed, of the first so many."""
+    reset(candidate)
+    copier = copier_of(candidate)
+    assert isinstance(copier, Copier)
+    oracle = Oracle(candidate.hello().capabilities)
+    case = parallel_case(parallel, candidate, copier, oracle, watches=watches)
+    found = explore(case, runs_max=runs_max)
+    for failed in found.failed:
+        # It runs again, and can be told.
+        assert len(accesses(case, failed)) <= len(failed.choices)
+        assert table(case, failed).row_count
+    return [failed.complaints for failed in found.failed]
+
+
+@pytest.mark.parametrize("parallel", CASES)
+def test_the_reference_keeps_its_promises_on_threads(parallel: Parallel) -> None:
+    """The first runs of each case; `benchmarks/interleavings.py` goes on to the end."""
+    assert explored(make("qpid-push"), parallel, runs_max=60) == []
+
+
+@pytest.mark.parametrize("fault", thread_faults(), ids=lambda fault: fault.id)
+def test_a_fault_that_needs_threads_is_found(fault: ThreadFault) -> None:
+    broker = plant(fault.edits)
+    found = {
+        complaints[0].partition(":")[0]
+        for order in ORDERS
+        for parallel in (*lost_wake_ups(order), *pairs(order))
+        # What only a get can show, and the rest in less time.
+        if ("get" in parallel.name) == (fault.requirement == "get-finds")
+        for complaints in explored(broker(), parallel, runs_max=800)
+    }
+    assert fault.requirement in found
+
+
+def test_each_fault_that_needs_threads_has_its_own_name() -> None:
+    names = [fault.id for fault in thread_faults()]
+    assert len(set(names)) == len(names)
+
+
+def test_a_case_that_cannot_begin_says_why() -> None:
+    with pytest.raises(CannotBegin, match="quiescence"):
+        explored(_DoesNothing(), Parallel("no beginning", (*SUBSCRIBED, publish("m")), ()), 1)
+
+
+class _DoesNothing:
+    """A broker that does nothing and says that it was done."""
+
+    def hello(self) -> Hello:
+        return make("qpid-push").hello()
+
+    def handle(self, operation: Operation) -> Answer:
+        del operation
+        return OK
+
+    def on_threads(self, start: object, tell: Callable[[Event], None]) -> None:
+        del start, tell
+
+
+def test_the_reference_can_be_used_on_threads() -> None:
+    assert isinstance(make("qpid-push"), OnThreads)
+
+
+# What an order of a history may be.
+
+
+def judge() -> Judge:
+    """Return a judge of what follows: a queue with a consumer that may hold one message."""
+    oracle = Oracle(make("qpid-push").hello().capabilities)
+    oracle.watch = None
+    for operation in SUBSCRIBED:
+        assert not oracle.observe(operation, OK)
+    return Judge(oracle, {"c": "ch"})
+
+
+def publish(message: str) -> Publish:
+    return Publish(queue="q", message=Message(id=message))
+
+
+def published(message: str) -> Asked:
+    return Asked(publish(message), OK)
+
+
+def delivered(message: str) -> Delivered:
+    return Delivered(delivery="d0", consumer="c", queue="q", message=message, redelivered=False)
+
+
+@pytest.mark.parametrize("first", ["m", "n"])
+def test_of_two_that_are_published_at_once_either_may_be_first(first: str) -> None:
+    happened = [
+        Happened(published("m"), 0, 9),
+        Happened(delivered(first), 5, 8),
+        Happened(published("n"), 0, 10),
+    ]
+    assert judge().breach(History(happened), OK) is None
+
+
+def test_of_two_that_are_published_in_turn_the_first_is_first() -> None:
+    def history(first: str) -> History:
+        return History(
+            [
+                Happened(published("m"), 0, 3),
+                Happened(published("n"), 3, 6),
+                Happened(delivered(first), 6, 8),
+            ]
+        )
+
+    assert judge().breach(history("m"), OK) is None
+    breach = judge().breach(history("n"), OK)
+    assert breach is not None
+    assert breach.requirement == "fifo-order"
+
+
+def test_what_arrives_while_somebody_looks_may_be_seen_later() -> None:
+    def history(looked_after: int) -> History:
+        return History(
+            [
+                Happened(published("m"), 0, 4),
+                Happened(published("n"), 4, 6),
+                Happened(delivered("n"), looked_after, 8),
+            ]
+        )
+
+    # Who began to look before m was there.
+    assert judge().breach(history(3), OK) is None
+    assert judge().breach(history(4), OK) is not None
+
+
+def test_what_is_owed_at_rest_is_judged() -> None:
+    breach = judge().breach(History([Happened(published("m"), 0, 3)]), OK)
+    assert breach is not None
+    assert breach.requirement == "quiescence"
