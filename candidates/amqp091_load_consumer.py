@@ -100,6 +100,8 @@ class Consumer:
             lost = False
         finally:
             link.drop()
+            if self._round is not None:
+                self._found_unknown(asked=self._round[1])
             self._settlements.close(may_be_forgotten=lost)
             self._unsettled.value = 0
 
@@ -186,6 +188,19 @@ class Consumer:
                 channel=self._channel,
                 start=asked,
                 end=at,
+            )
+        )
+
+    def _found_unknown(self, asked: int) -> None:
+        """Note the get whose answer will not come any more."""
+        self._notes.gets.write(
+            Record(
+                op="get",
+                queue=self._queue,
+                consumer=self._get,
+                channel=self._channel,
+                start=asked,
+                outcome="unknown",
             )
         )
 

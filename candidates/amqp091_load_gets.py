@@ -77,10 +77,27 @@ class OneByOne:
         self._got += arrivals.deliveries
 
     def get(self, queue: str, at_broker: str) -> Asked | None:
-        """Take a message and acknowledge it; return when the queue was seen empty instead."""
+        """Take a message and acknowledge it; return when the queue was seen empty instead.
+
+        Raises `LinkLost` where no answer came, and notes that it may have taken one.
+        """
         consumer = f"{self._name}.{self._made}"
         self._made += 1
-        method, asked = self.link.ask(get(at_broker), GOT, GOT_NOTHING)
+        start = self._task.clock.now()
+        try:
+            method, asked = self.link.ask(get(at_broker), GOT, GOT_NOTHING)
+        except LinkLost:
+            self._notes.events.write(
+                Record(
+                    op="get",
+                    queue=queue,
+                    consumer=consumer,
+                    channel=self._channel,
+                    start=start,
+                    outcome="unknown",
+                )
+            )
+            raise
         self._took_effect(queue, asked)
         if method == GOT_NOTHING:
             self._notes.events.write(

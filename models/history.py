@@ -18,8 +18,8 @@ show one of a few patterns of two or three operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -64,6 +64,10 @@ class Passage:
     place: Span
     back: Span
 
+    def at(self, moment: Number) -> Passage:
+        """Return the same passage, where its delivery is known to have been at this moment."""
+        return replace(self, given=Span(moment, moment))
+
 
 Of: TypeAlias = Callable[[Passage], Span]
 
@@ -97,6 +101,20 @@ class Rule:
             first = first & truth
         return first
 
+    def shown_at_each_moment(self, late: Passage, early: Sequence[Passage]) -> bool:
+        """Whether, whenever in its span the late one was given, it and an early one show the rule.
+
+        That need not be the same early one at each moment. For numbers only: a rule that is shown
+        at one moment and not at a later one is not shown when some early passage may have ended, so
+        the start of the span and those are all the moments that have to be looked at.
+        """
+        span = late.given
+        ends = {each.left.start for each in early if span.start < each.left.start <= span.end}
+        return all(
+            any(self.shown_by(late.at(moment), each) for each in early)
+            for moment in (span.start, *ends)
+        )
+
 
 OVERTAKES_AN_EQUAL: Final = Rule(((PUBLISHED, PUBLISHED),), ((GIVEN, LEFT),))
 """Of two messages of one level, the one that was published later was given first.
@@ -109,6 +127,13 @@ OVERTAKES_AN_EQUAL_IN_A_STREAM: Final = Rule(((PUBLISHED, PUBLISHED),), ((PLACE,
 
 TAKEN_WHILE_ANOTHER_WAITED: Final = Rule(((BEGUN, GIVEN),), ((GIVEN, LEFT),))
 """Something was given, or nothing was found, while the early message waited all the time."""
+
+TAKEN_WHILE_SOME_WAITED: Final = TAKEN_WHILE_ANOTHER_WAITED
+"""So it is where this is shown at each moment, though by no early message at all of them.
+
+Something was given, or nothing was found, while early messages took turns in waiting: what they
+have in common is that the queue was never without one.
+"""
 
 TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM: Final = Rule(((BEGUN, GIVEN),), ((PLACE, PLACE),))
 """So it is where the early message went to the same taker, later."""

@@ -3,7 +3,8 @@
 The contract gets a clock, and rigid spans that a recorder may have written down; each step is taken
 within its span. Of each message any one passage is watched and any one delivery noticed, and of the
 run any one get that found nothing: what is proved of them holds of all. The invariants that are
-named first are what the theorem, `no-rule-is-shown`, needs.
+named first are what the theorem needs: `no-rule-is-shown` and, of the rules that look at each
+moment of a span, `no-moment-is-one-at-which-some-waited`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from brokerproof.models.history import (
     OVERTAKES_AN_EQUAL,
     OVERTAKES_WHAT_RETURNED,
     TAKEN_WHILE_ANOTHER_WAITED,
+    TAKEN_WHILE_SOME_WAITED,
     Passage,
     Span,
 )
@@ -366,6 +368,29 @@ class HistoryOfContract(Contract):
                 self.has_left(e) & (self.left_at[e] < self.asked_at[self.run]),
             ),
         )
+
+    @invariant("no-moment-is-one-at-which-some-waited")
+    def no_moment_at_which_some_waited(self) -> Bool:
+        """At its moment nothing that was given, and no get, shows the rule with any early message.
+
+        So what shows it at each moment of a span, with one early message or another, is no
+        recording of a run. Which passages are watched does not matter to the moment, so this is
+        said of several passages of a message too.
+        """
+
+        def of_urgent(late: Entry, early: Entry) -> Bool:
+            recorded = self.of_one_queue(late, early) & self.was_given(late) & self.has_begun(early)
+            urgent = (self.level[early] > self.level[late]) & self.places_are_known(late, early)
+            then = self.passage(late).at(self.given_at[late])
+            shown = TAKEN_WHILE_SOME_WAITED.shown_by(then, self.passage(early))
+            return implies(recorded & urgent, ~shown)
+
+        def of_the_get(e: Entry) -> Bool:
+            concerned = self.has_asked() & self.has_begun(e) & self.wants[self.asker[self.run], e]
+            then = self.asked().at(self.asked_at[self.run])
+            return implies(concerned, ~TAKEN_WHILE_SOME_WAITED.shown_by(then, self.passage(e)))
+
+        return forall(Entry, of_the_get) & forall(Entry, Entry, of_urgent)
 
     @invariant("no-rule-is-shown")
     def no_rule_is_shown(self) -> Bool:

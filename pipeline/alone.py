@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from brokerproof.pipeline.idle import idle_of, idle_spans, latest_times, of_consumers
+from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement, added
 from brokerproof.pipeline.stages import by_message, by_queue, control_of
+from brokerproof.pipeline.streams import contradictions, doubtful
+from brokerproof.pipeline.takers import keys_of
 from brokerproof.pipeline.violations import strongest
 
 
-def judged_alone(history: pa.Table, *, begins_late: bool = False) -> Judgement:
-    """Return what is said of a whole history, whose rows may be in any order."""
-    control = control_of(history, begins_late=begins_late)
-    messages = by_message(history, control)
+def judged_alone(
+    history: pa.Table,
+    *,
+    begins_late: bool = False,
+    known: KnownQueues = NOTHING_SAID,
+    stalled_after: int | None = None,
+) -> Judgement:
+    """Return what is said of a whole history, whose rows may be in any order.
+
+    `stalled_after` is how long a message may wait for a consumer that is free, in the unit of the
+    history's times; None where that is not asked.
+    """
+    control = control_of(history, begins_late=begins_late, known=known)
+    history = with_numbered_names(history)
+    torn = doubtful(contradictions(history, control))
+    if stalled_after is not None:
+        spans = idle_spans(of_consumers(history), control, stalled_after)
+        control.idle = idle_of(spans, control, latest_times(history), stalled_after)
+    messages = by_message(history, control, torn)
     wrong = strongest([messages.violations, *by_queue(messages.passages, control)])
-    return Judgement(wrong, messages.aside, added([messages.coverage]))
+    queues = sorted(keys_of(history))
+    undeclared = tuple(control.undeclared(queues))
+    coverage = added([messages.coverage])
+    return Judgement(wrong, messages.aside, coverage, tuple(queues), undeclared)

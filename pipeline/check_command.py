@@ -7,42 +7,55 @@ rest by Spark. Both say the same.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from brokerproof.checks.check_command import known_failures
+from brokerproof.checks.check_command import ended, known_failures
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.known_failures import KnownFailures
+from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
-from brokerproof.checks.reporting.forms import write_report
 from brokerproof.checks.reporting.terminal import show
 from brokerproof.checks.reporting.verdict_file import candidate_record, verdict_file
 from brokerproof.checks.verdicts import ExitStatus, status_of
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.explanations import CLAIMS
 from brokerproof.pipeline.history_report import (
     judged_requirements,
+    order_not_checked,
     report_on,
     rows_aside,
     with_rows_aside,
     write_tables,
     write_witnesses,
 )
+from brokerproof.pipeline.known_queues import (
+    KnownQueues,
+    QueueFacts,
+    queue_options,
+)
 from brokerproof.pipeline.on_spark import judged_on_spark
 from brokerproof.pipeline.results import Judgement
-from brokerproof.pipeline.sources import SHOWN_MAX, SOURCES, Converted, convert
-from brokerproof.pipeline.spark_session import memory_mb, session
+from brokerproof.pipeline.sources import SOURCES
+from brokerproof.pipeline.spark_session import interruptibly, memory_mb, session
+from brokerproof.pipeline.stalls import duration
 from brokerproof.pipeline.tables import UnreadableHistory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Engine: TypeAlias = Literal["auto", "alone", "spark"]
 
@@ -77,19 +90,46 @@ Say: TypeAlias = Callable[[str], None]
     is_flag=True,
     help="Messages were there before the recording began: set aside what was never published.",
 )
-@click.option("--only", multiple=True, metavar="REQUIREMENT", help="Judge this one; repeatable.")
+@click.option(
+    "--stalled-after",
+    metavar="DURATION",
+    callback=duration,
+    help="Tell messages that waited for longer than this, such as 200ms or 5s, while a consumer "
+    "was free to take them; for histories in nanoseconds of a clock.",
+)
+@queue_options
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="REQUIREMENT",
+    help="Judge only this requirement; may be repeated.",
+)
 @click.option(
     "--known",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A list of known failures, with reason and expiry.",
+    metavar="FILE",
+    help="List of failures that are accepted for a time, with reasons.",
 )
-@click.option("--today", type=click.DateTime(["%Y-%m-%d"]), hidden=True)
+@click.option(
+    "--today",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="The day by which known failures expire; by default today (UTC).",
+)
+@click.option(
+    "--strict", is_flag=True, help="Let recommendations (SHOULD) decide the exit status too."
+)
+@click.option(
+    "--accept-inconclusive",
+    is_flag=True,
+    help="Exit with 0 where the history puts nothing to the test.",
+)
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(".brokerproof-trace"),
     show_default=True,
-    help="Where the report goes.",
+    help="Where the report goes: verdict.json, report.html, junit.xml and others.",
 )
 @click.option(
     "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
@@ -101,9 +141,14 @@ def check(
     master: str,
     scratch: Path | None,
     begins_late: bool,
+    stalled_after: int | None,
+    queues: Mapping[str, QueueFacts],
+    undeclared: QueueFacts,
     only: tuple[str, ...],
     known: Path | None,
     today: dt.datetime | None,
+    strict: bool,
+    accept_inconclusive: bool,
     report: Path,
     progress: bool | None,
 ) -> None:
@@ -113,67 +158,114 @@ def check(
     nothing to the test.
     """
     for name in only:
-        if name not in judged_requirements():
+        judged = judged_requirements(by_time=stalled_after is not None)
+        if name not in judged:
             raise CannotRun(
-                f"--only: no rule on histories is about {name!r}; "
-                f"name one of {', '.join(judged_requirements())}"
+                f"--only: no rule on histories is about {name!r}; name one of {', '.join(judged)}"
             )
-    failures = known_failures(known, (today or dt.datetime.now(dt.UTC)).date())
+    asked = _Asked(
+        source=", ".join(map(str, paths)),
+        only=only,
+        failures=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
+        strict=strict,
+        accept_inconclusive=accept_inconclusive,
+        queues=KnownQueues(queues, undeclared),
+    )
     shown = sys.stderr.isatty() if progress is None else progress
-    source = ", ".join(map(str, paths))
+    rows = _RowsRead()
     with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
         try:
-            with _told(shown) as say:
-                read = _converted(paths, form, Path(folder) / "history", say)
-                task = _Task(read, Path(folder), master, begins_late, say)
+            with Interrupts().listening(), _told(shown) as say:
+                read = _converted(paths, form, Path(folder) / "history", rows, say)
+                task = _Task(
+                    read, Path(folder), master, begins_late, asked.queues, stalled_after, say
+                )
                 judgement, how = task.judged(engine)
         except KeyboardInterrupt:
-            click.echo("interrupted: nothing is said of the history")
+            click.echo(f"interrupted: {rows}; nothing is said of the history")
             sys.exit(ExitStatus.INCONCLUSIVE.value)
-        status = _reported(read, judgement, how, source, only, failures, report)
+        with undisturbed():
+            status = _reported(read, judgement, how, asked, report)
     sys.exit(status.value)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of a history."""
+
+    source: str
+    only: tuple[str, ...]
+    failures: KnownFailures
+    strict: bool
+    accept_inconclusive: bool
+    queues: KnownQueues
+
+
+@dataclass
+class _RowsRead:
+    """How far the reading of recordings is."""
+
+    rows: int = 0
+    done: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows were read" + ("" if self.done else " so far")
+
+
 def _reported(
-    read: Converted,
-    judgement: Judgement,
-    how: str,
-    source: str,
-    only: tuple[str, ...],
-    failures: KnownFailures,
-    report: Path,
+    read: Converted, judgement: Judgement, how: str, asked: _Asked, report: Path
 ) -> ExitStatus:
     """Tell what is said of a history, and write it down."""
     account = with_rows_aside(read.account, judgement)
-    found = report_on(source, judgement, account, how, only)
+    found = report_on(asked.source, judgement, account, how, asked.only, read.parts, asked.queues)
     judgements = tuple(
-        failures.judge(source, each, strict=False, accept_inconclusive=False)
+        asked.failures.judge(
+            asked.source,
+            each,
+            strict=asked.strict,
+            accept_inconclusive=asked.accept_inconclusive,
+        )
         for each in found.verdicts
     )
     record = candidate_record(found, CLAIMS, judgements)
-    show(record, Console() if sys.stdout.isatty() else Console(width=120))
-    for line in _set_aside(read, judgement):
-        click.echo(line)
-    complaints = failures.complaints([found])
-    for complaint in complaints:
-        click.echo(complaint)
+    is_tested = any(each.exercised for each in found.verdicts)
+    # What a recording names may look like a command to the host.
+    with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
+        show(record, Console() if sys.stdout.isatty() else Console(width=120))
+        for line in (*_set_aside(read, judgement), *_left_open(read, judgement, asked, is_tested)):
+            click.echo(line)
+    complaints = asked.failures.complaints([found])
     status = status_of(each.counts_as for each in judgements)
     if complaints:
         status = ExitStatus.BROKEN
-    elif status is ExitStatus.KEPT and all(not each.exercised for each in found.verdicts):
+    elif status is ExitStatus.KEPT and not is_tested and not asked.accept_inconclusive:
         status = ExitStatus.INCONCLUSIVE
-    with undisturbed():
-        try:
-            path = write_report(verdict_file((record,), status, complaints=complaints), report)
-            write_tables(judgement, read.files, report)
-            write_witnesses(found, judgement, read.parts, report)
-        except OSError as error:
-            raise CannotRun(
-                f"{report}: {error.strerror or error}; name another folder with --report"
-            ) from error
+    try:
+        write_tables(judgement, read.files, report)
+        write_witnesses(found, judgement, read.parts, asked.queues, report)
+    except OSError as error:
+        raise CannotRun(
+            f"{report}: {error.strerror or error}; name another folder with --report"
+        ) from error
     click.echo(f"{account}")
-    click.echo(f"report: {path}")
-    return status
+    return ended(verdict_file((record,), status, complaints=complaints), report)
+
+
+def _left_open(
+    read: Converted, judgement: Judgement, asked: _Asked, is_tested: bool
+) -> Iterator[str]:
+    """Yield lines about what was not checked, and what to do about it."""
+    if judgement.undeclared:
+        yield (
+            f"{order_not_checked(judgement)}; say what they are with --queue NAME=WORDS, "
+            "or of all with --undeclared WORDS, such as fifo or priority:10,durable"
+        )
+    there = {name for _, name in judgement.queues}
+    for name in sorted(set(asked.queues.by_name) - there):
+        yield f"--queue {name}: nothing in the history is about a queue of this name"
+    if not is_tested:
+        why = "it puts none of the promises to the test" if read.account.rows else "it has no rows"
+        yield f"nothing was checked of {asked.source}: {why}"
 
 
 @dataclass(frozen=True)
@@ -184,6 +276,8 @@ class _Task:
     scratch: Path
     master: str
     begins_late: bool
+    known: KnownQueues
+    stalled_after: int | None
     say: Say
 
     def judged(self, engine: Engine) -> tuple[Judgement, str]:
@@ -192,25 +286,41 @@ class _Task:
         if engine == "alone" or (engine == "auto" and fits):
             self.say(f"judging {self.read.records:,} records")
             table = pa.concat_tables([pq.read_table(part) for part in self.read.parts])
-            return judged_alone(table, begins_late=self.begins_late), "judged in memory"
-        with session(self.master, self.scratch) as spark:
-            judgement = judged_on_spark(
-                spark,
-                [str(part) for part in self.read.parts],
+            judgement = judged_alone(
+                table,
                 begins_late=self.begins_late,
-                progress=self.say,
+                known=self.known,
+                stalled_after=self.stalled_after,
             )
+            return judgement, "judged in memory"
+        with session(self.master, self.scratch) as spark:
+            judgement = interruptibly(spark, lambda: self._judged_by(spark))
         return judgement, f"judged by Spark on {self.master}"
 
+    def _judged_by(self, spark: SparkSession) -> Judgement:
+        return judged_on_spark(
+            spark,
+            [str(part) for part in self.read.parts],
+            begins_late=self.begins_late,
+            known=self.known,
+            stalled_after=self.stalled_after,
+            progress=self.say,
+        )
 
-def _converted(paths: tuple[Path, ...], form: str | None, folder: Path, say: Say) -> Converted:
+
+def _converted(
+    paths: tuple[Path, ...], form: str | None, folder: Path, read: _RowsRead, say: Say
+) -> Converted:
     def progress(path: Path, rows: int) -> None:
+        read.rows = rows
         say(f"reading {path}: {rows:,} rows so far")
 
     try:
-        return convert(paths, form, folder, progress)
+        done = convert(paths, form, folder, progress)
     except UnreadableHistory as error:
         raise CannotRun(str(error)) from error
+    read.done = True
+    return done
 
 
 @contextmanager

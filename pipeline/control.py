@@ -8,35 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from brokerproof.pipeline.dominance import Early, Ints, Late, dense, overtaken
+from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
 from brokerproof.pipeline.names import joint, ranks
+from brokerproof.pipeline.subscriptions import Key, Leavings, Subscription, Times, happened_by
 from brokerproof.spec.histories import NEVER, Kind, Record
 
-Key = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class QueueFacts:
-    """What is known of a queue; what was never declared is first in, first out, and not durable.
-
-    `durable` is whether it certainly is, `may_be_durable` whether it may be.
-    """
-
-    levels: int | None = None
-    durable: bool = False
-    may_be_durable: bool = False
-    returns: bool = True
-    may_drop: bool = False
-    selective: bool = False
-
-
-def _happened_by(record: Record) -> int:
-    """Return by when it certainly happened; `NEVER` where it need not have."""
-    return record.end if record.outcome == "ok" and record.end is not None else NEVER
+if TYPE_CHECKING:
+    from brokerproof.pipeline.idle import Idle
 
 
 def _agreed(declared: set[QueueFacts]) -> QueueFacts:
@@ -98,83 +82,100 @@ NO_SPANS = Spans(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 @dataclass
 class Control:
-    """The records of a history that are about no single message."""
+    """The records of a history that are about no single message.
+
+    Takers have the names that `subscriptions.py` gives them; `reused` are the names of consumers
+    that stand for several subscriptions. `idle` says when consumers were free for long, None where
+    that is not asked.
+    """
 
     queues: dict[Key, QueueFacts] = field(default_factory=dict)
     channel_of: dict[Key, str] = field(default_factory=dict)
     window_of: dict[Key, int] = field(default_factory=dict)
     mode_of: dict[Key, str] = field(default_factory=dict)
-    closed: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
-    spans: dict[tuple[Kind, str, str], list[tuple[int, int]]] = field(default_factory=dict)
-    unseen: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
-    gone: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
+    closed: dict[Key, Times] = field(default_factory=dict)
+    spans: dict[tuple[Kind, str, str], Times] = field(default_factory=dict)
+    unseen: dict[Key, Times] = field(default_factory=dict)
+    gone: dict[Key, Times] = field(default_factory=dict)
+    reused: dict[Key, list[Subscription]] = field(default_factory=dict)
     polled: set[Key] = field(default_factory=set)
+    leavings: Leavings = field(default_factory=Leavings)
+    idle: Idle | None = None
+    known: KnownQueues = NOTHING_SAID
     begins_late: bool = False
 
     @classmethod
-    def of(cls, records: Iterable[Record], *, begins_late: bool = False) -> Control:
+    def of(
+        cls,
+        records: Iterable[Record],
+        *,
+        begins_late: bool = False,
+        known: KnownQueues = NOTHING_SAID,
+    ) -> Control:
         """Return what the records say, in any order of them.
 
-        `begins_late` is whether messages may have been published before the first record.
+        `begins_late` is whether messages may have been published before the first record, `known`
+        what is known of queues that no record declares.
         """
-        control = cls(begins_late=begins_late)
-        selective = set[Key]()
+        control = cls(begins_late=begins_late, known=known)
         declared = dict[Key, set[QueueFacts]]()
-        leavings = _Leavings()
+        leavings = Leavings()
         for record in records:
-            control._take(record, selective, declared)
+            control._take(record, declared)
             leavings.take(record)
-        control.unseen, control.gone = leavings.unseen(), leavings.gone()
         control.queues = {key: _agreed(facts) for key, facts in declared.items()}
-        for key in selective:
-            control.queues[key] = replace(control.queues.get(key, QueueFacts()), selective=True)
+        control._subscribe(leavings)
         return control
 
-    def _take(
-        self, record: Record, selective: set[Key], declared: dict[Key, set[QueueFacts]]
-    ) -> None:
+    def _take(self, record: Record, declared: dict[Key, set[QueueFacts]]) -> None:
         if record.outcome == "failed":
             return
-        end = _happened_by(record)
         queue = (record.run, record.queue or "")
         match record.op:
             case "declare":
-                facts = QueueFacts(
-                    record.levels,
-                    record.durable,
-                    record.durable,
-                    record.returns == "original",
-                    record.may_drop,
-                )
-                declared.setdefault(queue, set()).add(facts)
-            case "consume":
-                taker = (record.run, record.consumer or "")
-                if record.channel is not None:
-                    self.channel_of[taker] = record.channel
-                if record.mode != "acknowledge":
-                    self.mode_of[taker] = record.mode
-                if record.window is not None:
-                    self.window_of[taker] = record.window
-                if record.selective and record.mode != "browse":
-                    selective.add(queue)
-            case "close":
-                channel = (record.run, record.channel or "")
-                self.closed.setdefault(channel, []).append((record.start, end))
+                declared.setdefault(queue, set()).add(QueueFacts.of(record))
             case "purge" | "delete" | "drained" | "crash" | "restart":
                 if record.op == "drained" and record.outcome != "ok":
                     return
                 where = "" if record.op in {"crash", "restart"} else queue[1]
                 of_kind = self.spans.setdefault((record.op, record.run, where), [])
-                of_kind.append((record.start, end))
+                of_kind.append((record.start, happened_by(record)))
             case "empty":
                 self.polled.add(queue)
             case _:
                 pass
 
+    def _subscribe(self, leavings: Leavings) -> None:
+        """Take what is known of those who take."""
+        self.leavings, self.closed = leavings, leavings.closes
+        self.unseen, self.gone = leavings.unseen(), leavings.gone()
+        for key in leavings.consumes:
+            of_name = leavings.of_name(key)
+            if len(of_name) > 1:
+                self.reused[key] = of_name
+            for each in of_name:
+                self._subscribed(each)
+
+    def _subscribed(self, each: Subscription) -> None:
+        record = each.record
+        if record.channel is not None:
+            self.channel_of[each.taker] = record.channel
+        if record.mode != "acknowledge":
+            self.mode_of[each.taker] = record.mode
+        if record.window:
+            self.window_of[each.taker] = record.window
+        if record.selective and record.mode != "browse":
+            queue = (record.run, record.queue or "")
+            [facts] = self.facts([queue])
+            self.queues[queue] = replace(facts, selective=True)
+
     def facts(self, keys: Iterable[Key]) -> list[QueueFacts]:
         """Return what is known of each queue."""
-        nothing = QueueFacts()
-        return [self.queues.get(key, nothing) for key in keys]
+        return [self.queues.get(key) or self.known.facts(key[1]) for key in keys]
+
+    def undeclared(self, keys: Iterable[Key]) -> list[Key]:
+        """Return the queues of which no order is known."""
+        return [key for key in keys if key[1] and not self.facts([key])[0].declared]
 
     def spans_of(self, kind: Kind, keys: Iterable[Key]) -> Spans:
         """Return the spans of a kind; each belongs to the number of its queue among the keys."""
@@ -215,82 +216,6 @@ def _spans(by_queue: Iterable[Iterable[tuple[int, int]]]) -> Spans:
         return NO_SPANS
     of, start, end = np.array(rows, dtype=np.int64).T
     return Spans(of.copy(), start.copy(), end.copy())
-
-
-@dataclass
-class _Leavings:
-    """How consumers left: what was on its way to one when it went was given, and nobody saw it.
-
-    A consumer that cancelled, and had the answer, has seen all that it was given. One whose channel
-    closed before that has not, nor has any when the broker crashes.
-    """
-
-    consumers: dict[Key, list[Key]] = field(default_factory=dict)
-    automatic: list[tuple[str, str, str, str, int]] = field(default_factory=list)
-    cancelled: dict[Key, int] = field(default_factory=dict)
-    closes: list[tuple[Key, int, int]] = field(default_factory=list)
-    crashes: list[tuple[str, int, int]] = field(default_factory=list)
-    restarts: list[tuple[str, int, int]] = field(default_factory=list)
-
-    def take(self, record: Record) -> None:
-        """Take a record of any kind."""
-        if record.outcome == "failed":
-            return
-        end = _happened_by(record)
-        channel = (record.run, record.channel or "")
-        match record.op:
-            case "consume" if record.mode != "browse":
-                consumer = (record.queue or "", record.consumer or "")
-                if record.mode == "acknowledge":
-                    self.consumers.setdefault(channel, []).append(consumer)
-                else:
-                    self.automatic.append((*channel, *consumer, record.start))
-            case "cancel":
-                self.cancelled[record.run, record.consumer or ""] = end
-            case "close":
-                self.closes.append((channel, record.start, end))
-            case "crash":
-                self.crashes.append((record.run, record.start, end))
-            case "restart":
-                self.restarts.append((record.run, record.start, end))
-            case _:
-                pass
-
-    def unseen(self) -> dict[Key, list[tuple[int, int]]]:
-        """Return, by queue, when messages may have returned that nobody saw given.
-
-        Those of all queues of a run are by the empty name.
-        """
-        found = dict[Key, list[tuple[int, int]]]()
-        for (run, channel), start, end in self.closes:
-            consumers = self.consumers.get((run, channel), [])
-            for queue, consumer in consumers:
-                if self.cancelled.get((run, consumer), NEVER) >= start:
-                    found.setdefault((run, queue), []).append((start, end))
-            known = consumers or any(each[:2] == (run, channel) for each in self.automatic)
-            if not known and end == NEVER:  # a get may have had no answer, of any queue
-                found.setdefault((run, ""), []).append((start, end))
-        for run, start, _ in self.crashes:
-            backs = [back for of, begun, back in self.restarts if of == run and begun >= start]
-            found.setdefault((run, ""), []).append((start, min(backs, default=NEVER)))
-        return found
-
-    def gone(self) -> dict[Key, list[tuple[int, int]]]:
-        """Return, by queue, when messages may have gone that nobody saw given.
-
-        What is on its way to a consumer that does not acknowledge is settled.
-        """
-        found = dict[Key, list[tuple[int, int]]]()
-        for run, channel, queue, consumer, since in self.automatic:
-            ends = [(start, end) for of, start, end in self.closes if of == (run, channel)]
-            ends += [(start, end) for of, start, end in self.crashes if of == run]
-            ends = [(start, end) for start, end in ends if end >= since]
-            left = min((end for _, end in ends), default=NEVER)
-            left = min(left, self.cancelled.get((run, consumer), NEVER))
-            found.setdefault((run, queue), []).extend(
-                (start, end) for start, end in ends if start <= left
-            )
-        return found
 
 
 @dataclass(frozen=True)

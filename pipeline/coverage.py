@@ -14,6 +14,7 @@ from brokerproof.pipeline.dominance import Marks
 from brokerproof.pipeline.names import is_one_of, marks
 from brokerproof.pipeline.passages import NOBODY, Gathered
 from brokerproof.pipeline.results import COVERAGE
+from brokerproof.pipeline.stalls import concerned
 from brokerproof.pipeline.waits import Waits
 from brokerproof.spec.histories import NEVER, Kind
 
@@ -31,7 +32,8 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
     drained = _passed(waits, found, control, "drained")
     crashed = _passed(waits, found, control, "crash")
     views = found.views
-    shown_in_order = ~by_priority[found.queue.number[views]]
+    fifo = np.array([each.is_fifo for each in facts], dtype=np.bool_)
+    shown_in_order = fifo[found.queue.number[views]]
     limited = [key in control.window_of for key in found.taker.keys]
     within = np.array(limited, dtype=np.bool_)[found.taker.number[found.deliveries.row]]
     counts = {
@@ -56,6 +58,8 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
         "browser-in-order": int(shown_in_order.sum()),
         "browser-once": int(shown_in_order.sum()),
     }
+    if control.idle is not None:
+        counts["quiescence"] = concerned(found, waits, control)
     return pa.table({"requirement": list(counts), "asked": list(counts.values())}, schema=COVERAGE)
 
 

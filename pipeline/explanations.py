@@ -1,16 +1,17 @@
 """A violation explained: the least run of a queue that shows the same, in the gate's own words.
 
 What a recording shows is spread over many overlapping operations. What is wrong with it is not:
-each rule names one or two messages, and a few operations on a queue of their own show what was
-wrong between them. Those are the steps of a counterexample; when the messages were really handled
-is in what was seen. Owns these runs; the oracle of the gate, asked about one, names the same
-promise, and a test holds it to that.
+each rule names one or two messages, or some that took turns, and a few operations on a queue of
+their own show what was wrong between them. Those are the steps of a counterexample; when the
+messages were really handled is in what was seen. Owns these runs; the oracle of the gate, asked
+about one, names the same promise, and a test holds it to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Final
 
 from brokerproof.checks.counterexamples import Certificate, Counterexample, Line, answer_text
@@ -43,7 +44,8 @@ EARLY: Final = "early"
 class Violation:
     """A row of the table of violations, and what else the run that shows it needs.
 
-    `urgent` is whether the early message is of a higher level, `requeued` whether it had returned.
+    `turns` are the messages that took turns in waiting, in the order in which they left, where that
+    is what is wrong and they are known; the witness is the last of all that were there.
     """
 
     requirement: str
@@ -54,6 +56,7 @@ class Violation:
     witness: str | None
     late: tuple[int, int]
     early: tuple[int, int]
+    turns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Violation:
@@ -137,9 +140,11 @@ def counterexample_of(found: Violation, source: str) -> Counterexample:
         "late": _span(found.late),
         "early": _span(found.early),
         "there_by": f"{found.early[0]:,}",
+        "turns": ", then ".join(found.turns) or f"the last of them {found.witness}",
         "until": "was never given" if found.early[1] >= NEVER else "was given later",
     }
-    witnesses = tuple(dict.fromkeys(filter(None, (found.message, found.witness))))
+    early = found.turns or (found.witness,)
+    witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
     return Counterexample(
         format="brokerproof-counterexample/1",
         candidate=source,
@@ -151,7 +156,7 @@ def counterexample_of(found: Violation, source: str) -> Counterexample:
         certificate=Certificate(grade="not certified", reason="it is taken from a recording"),
         # At its last step such a run shows that somebody waits; that the message is gone, and not
         # late, is what the drained queue of the recording says.
-        also=("quiescence",) if found.rule == "left-behind" else (),
+        also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
         claims=CLAIMS,
     )
 
@@ -231,6 +236,44 @@ def _found_nothing(script: Script, found: Violation) -> None:
     script.does(Get(channel="channel of the get", queue=script.queue, mode="acknowledge"))
 
 
+def _in_turns(script: Script, found: Violation, *late: str) -> None:
+    """Let messages come, each before the one before it is given; the last of them waits.
+
+    The consumer holds the one before it, and has no room for more.
+    """
+    turns = list(found.turns) or [found.witness or "another"]
+    script.declares(levels=LEVELS_MAX if late else 0)
+    for message in turns[:2]:
+        script.publishes(message, priority=5)
+    for message in late:
+        script.publishes(message)
+    if late or turns[1:]:
+        script.consumes("c0")
+    for message, after in zip_longest(turns[:-1], turns[2:]):
+        script.gives(message, "c0")
+        if after is not None:
+            script.publishes(after, priority=5)
+            script.settles("acknowledge", message)
+
+
+def _found_nothing_of_several(script: Script, found: Violation) -> None:
+    _in_turns(script, found)
+    script.does(Get(channel="channel of the get", queue=script.queue, mode="acknowledge"))
+
+
+def _left_behind_of_several(script: Script, found: Violation) -> None:
+    _in_turns(script, found)
+    script.consumes("all", window=None)
+    script.does(Drain())
+
+
+def _overtakes_some(script: Script, found: Violation) -> None:
+    _in_turns(script, found, found.message)
+    for message in found.turns[-2:-1]:
+        script.settles("acknowledge", message)
+    script.gives(found.message, "c0")
+
+
 def _left_behind(script: Script, found: Violation) -> None:
     crashes = found.requirement == "survives-restart"
     script.declares(durable=crashes)
@@ -297,6 +340,13 @@ def _overtakes(script: Script, found: Violation) -> None:
     script.gives(found.message, "c0")
 
 
+def _stalled(script: Script, found: Violation) -> None:
+    script.declares()
+    script.publishes(found.message)
+    script.consumes(found.witness or "c0", window=None)
+    script.does(Drain())
+
+
 _SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
     "given-before-published": _never_published,
     "never-published": _never_published,
@@ -306,6 +356,8 @@ _SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
     "shown-again": _shown_again,
     "left-behind": _left_behind,
     "found-nothing": _found_nothing,
+    "found-nothing-of-several": _found_nothing_of_several,
+    "left-behind-of-several": _left_behind_of_several,
     "kept-after-a-purge": _kept_after(lambda queue: Purge(queue=queue)),
     "kept-after-a-deletion": _kept_after(
         lambda queue: Delete(queue=queue), lambda queue: Declare(queue=queue, order=Fifo())
@@ -321,6 +373,8 @@ _SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
     "overtakes-an-equal": _overtakes,
     "overtakes-what-waits": _overtakes,
     "overtakes-what-returned": _overtakes,
+    "overtakes-some-that-wait": _overtakes_some,
+    "stalled": _stalled,
 }
 
 _OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {message}"
@@ -357,6 +411,14 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
         "the get to find {witness}",
         "it found nothing {late}; {witness} was there by {there_by} and {until}",
     ),
+    "left-behind-of-several": (
+        "a message to be there while the queue is drained",
+        "nothing more was to be had {late}; from {there_by} on there always was one: {turns}",
+    ),
+    "found-nothing-of-several": (
+        "the get to find a message",
+        "it found nothing {late}; from {there_by} on there always was one: {turns}",
+    ),
     "kept-after-a-purge": (
         "{message} to be gone with the purge",
         "the queue was purged {early}, and it was given {late}",
@@ -386,5 +448,13 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     "overtakes-what-returned": (
         _OVERTAKEN,
         "{message} was given {late}; {witness} had returned, and waited {early}",
+    ),
+    "stalled": (
+        "{message} to be given to {witness} within the time that was set",
+        "it was there, and {witness} free to take it, {late}",
+    ),
+    "overtakes-some-that-wait": (
+        "one that is more urgent to be given before {message}",
+        "{message} was given {late}; from {there_by} on there always was one: {turns}",
     ),
 }

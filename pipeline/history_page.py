@@ -29,7 +29,7 @@ FIELDS: Final[dict[str, str]] = {
     "queue": "which queue",
     "message": "which message; a name is given once in a queue of a run",
     "producer": "who published it",
-    "consumer": "who was given it: a consumer, a browser, or a get, each with a name of its own",
+    "consumer": "who was given it: a consumer, a browser, or a get, which has a name of its own",
     "channel": "the channel of the consumer or the get, whose end returns what they hold",
     "start": "the earliest moment at which it can have happened",
     "end": "the latest one; of a delivery, when it was seen; none for what was never answered",
@@ -39,7 +39,8 @@ FIELDS: Final[dict[str, str]] = {
     "persistent": "whether the message is to survive a crash",
     "redelivered": "whether the broker said that somebody had had the message before",
     "mode": "how a consumer takes: it settles, the broker settles for it, or it only looks",
-    "window": "how many unsettled messages a consumer may hold, null without a limit",
+    "window": "how many unsettled messages a consumer may hold; null, and 0 as AMQP 0-9-1 has it, "
+    "without a limit",
     "levels": "how many levels of priority a queue has, null where it is first in, first out; "
     "a priority beyond the highest level is of that",
     "durable": "whether a queue is to survive a crash",

@@ -1,5 +1,7 @@
 """A history of any size, judged by Spark in two shuffles: by message, then by slice of a queue.
 
+Before them a small one follows each consumer: a few columns of the deliveries (`streams.py`).
+
 The stages are those of `stages.py`; here is what goes where. A first look at a few columns counts
 queues and finds where hot ones are cut. Then the history is read once: its rows are shuffled so
 that all of a message are together, judged, and the passages shuffled so that all of a slice are
@@ -25,12 +27,18 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from brokerproof.pipeline.control import Control, Key, named
+from brokerproof.pipeline.control import Control, named
 from brokerproof.pipeline.dominance import Ints
+from brokerproof.pipeline.idle_on_spark import idle_on_spark
+from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.names import joint, numbers, ranks
 from brokerproof.pipeline.results import ASIDE, COVERAGE, Judgement, added
 from brokerproof.pipeline.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
+from brokerproof.pipeline.streams import COLUMNS as STREAMS
+from brokerproof.pipeline.streams import FOUND as CONTRADICTIONS
+from brokerproof.pipeline.streams import Doubtful, contradictions, doubtful
+from brokerproof.pipeline.subscriptions import Key
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.pipeline.violations import none, strongest
 from brokerproof.pipeline.waits import SCHEMA as PASSAGES
@@ -96,6 +104,7 @@ class Seen:
     rows: int
     cuts: Cuts
     sizes: Sizes
+    queues: frozenset[Key]
 
 
 def judged_on_spark(
@@ -103,24 +112,37 @@ def judged_on_spark(
     paths: Sequence[str],
     *,
     begins_late: bool = False,
+    known: KnownQueues = NOTHING_SAID,
+    stalled_after: int | None = None,
     progress: Progress = lambda _: None,
     sizes: Sizes = _SIZES,
 ) -> Judgement:
-    """Return what is said of a history in Parquet files or folders."""
+    """Return what is said of a history in Parquet files or folders; see `judged_alone`."""
     history = spark.read.parquet(*paths)
     progress("looking for hot queues")
     seen = first_look(history, sizes)
     progress("reading what is about no single message")
-    control = control_on_spark(history, begins_late=begins_late)
+    control = control_on_spark(history, begins_late=begins_late, known=known)
+    progress("following the deliveries to each consumer")
+    torn = doubtful(_contradictions(history, seen, control))
+    if stalled_after is not None:
+        progress("looking when consumers were free")
+        control.idle = idle_on_spark(history, control, stalled_after, _parts(history, seen))
     progress(f"judging {seen.rows:,} records")
-    told = _told(history, seen, control, None)
+    told = _told(history, seen, control, torn, None)
     left = left_to(told.summaries, control.window_of)
     again = none()
     if left.num_rows:
         failing = len(_slices_of(left))
         progress(f"judging {failing:,} slices again, for what was left to them")
-        again = _told(history, seen, control, left).violations
-    return Judgement(strongest([told.violations, again]), told.aside, added([told.coverage]))
+        again = _told(history, seen, control, torn, left).violations
+    return Judgement(
+        strongest([told.violations, again]),
+        told.aside,
+        added([told.coverage]),
+        tuple(sorted(seen.queues)),
+        tuple(control.undeclared(sorted(seen.queues))),
+    )
 
 
 _OF_SLICE: Final = ("run", "queue", "slice")
@@ -139,7 +161,7 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
         counted.update(look.counted)
         for key, some in look.times.items():
             times.setdefault(key, []).append(some)
-    everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash"}}
+    everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash", "get"}}
     queues = {key for _, key in counted if key[1]}
     returning = frozenset(key for key in queues if key[0] in everywhere or counted["release", key])
     at = {}
@@ -149,7 +171,7 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
             many = math.ceil(size / sizes.hot)
             order = np.sort(np.concatenate(times[key]))
             at[key] = np.unique(order[np.arange(1, many) * order.size // many])
-    return Seen(counted.total(), Cuts(at, returning), sizes)
+    return Seen(counted.total(), Cuts(at, returning), sizes, frozenset(queues))
 
 
 @dataclass(frozen=True)
@@ -185,7 +207,9 @@ def looked_at(file: str, sampled: int) -> Look:
     return Look(counted, {key: np.concatenate(some) for key, some in times.items()})
 
 
-def control_on_spark(history: DataFrame, *, begins_late: bool) -> Control:
+def control_on_spark(
+    history: DataFrame, *, begins_late: bool, known: KnownQueues = NOTHING_SAID
+) -> Control:
     """Return what a history says about no single message, which fits in memory."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
@@ -194,7 +218,7 @@ def control_on_spark(history: DataFrame, *, begins_late: bool) -> Control:
     table = chosen.mapInArrow(_one_get_of_each_queue, chosen.schema).toArrow()
     batches = table.cast(SCHEMA).to_batches()
     records = (record for batch in batches for record in records_of(batch))
-    return Control.of(records, begins_late=begins_late)
+    return Control.of(records, begins_late=begins_late, known=known)
 
 
 def _one_get_of_each_queue(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -222,20 +246,52 @@ class Told:
     summaries: pa.Table
 
 
-def _told(history: DataFrame, seen: Seen, control: Control, left: pa.Table | None) -> Told:
+def _contradictions(history: DataFrame, seen: Seen, control: Control) -> pa.Table:
+    """Return the messages of deliveries that contradict others to their takers."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
+
+    spark = history.sparkSession
+    known = spark.sparkContext.broadcast(control)
+    parts = _parts(history, seen)
+    given = history.filter((f.col("op") == "deliver") & (f.col("outcome") != "failed"))
+    of_takers = given.select(*STREAMS).repartition(parts, "run", "queue", "consumer")
+    found = of_takers.mapInArrow(
+        lambda batches: _contradicting(batches, known.value),
+        ", ".join(f"{name} string" for name in CONTRADICTIONS.names),
+    ).toArrow()
+    known.destroy()
+    return found.cast(CONTRADICTIONS)
+
+
+def _parts(history: DataFrame, seen: Seen) -> int:
+    """Return into how many parts a few columns of all records are shuffled."""
+    spark = history.sparkSession
+    return max(spark.sparkContext.defaultParallelism, math.ceil(seen.rows / seen.sizes.part / 2))
+
+
+def _contradicting(batches: Iterator[pa.RecordBatch], control: Control) -> Iterator[pa.RecordBatch]:
+    if parts := list(batches):
+        table = pa.Table.from_batches(parts).replace_schema_metadata(None)
+        yield from contradictions(table, control).to_batches()
+
+
+def _told(
+    history: DataFrame, seen: Seen, control: Control, torn: Doubtful, left: pa.Table | None
+) -> Told:
     """Run both stages; with `left`, only the slices to which that was left, with it in front."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     spark = history.sparkSession
     parts = max(spark.sparkContext.defaultParallelism, math.ceil(seen.rows / seen.sizes.part))
-    known = spark.sparkContext.broadcast((control, seen.cuts, left))
+    known = spark.sparkContext.broadcast((control, seen.cuts, torn, left))
     together = f.coalesce(f.col("message"), f.col("start").cast("string"))
     messages = history.filter(~f.col("op").isin(list(_ONLY_CONTROL))).select(*PLAIN, _coded())
     passages = messages.repartition(parts, "run", "queue", together).mapInArrow(
         lambda batches: _messages(batches, *known.value), _passages_schema()
     )
     results = passages.repartition(parts, *_OF_SLICE).mapInArrow(
-        lambda batches: _slices(batches, *known.value), "what string, told binary"
+        lambda batches: _slices(batches, known.value[0], known.value[-1]),
+        "what string, told binary",
     )
     found: dict[str, list[pa.Table]] = {name: [] for name in _RESULTS}
     for batch in results.toArrow().to_batches():
@@ -301,14 +357,18 @@ def _passages_schema() -> str:
 
 
 def _messages(
-    batches: Iterator[pa.RecordBatch], control: Control, cuts: Cuts, left: pa.Table | None
+    batches: Iterator[pa.RecordBatch],
+    control: Control,
+    cuts: Cuts,
+    torn: Doubtful,
+    left: pa.Table | None,
 ) -> Iterator[pa.RecordBatch]:
     """Judge the messages of a part; yield their passages, and what is told of them."""
     parts = list(batches)
     if not parts:
         return
     table = _decoded(pa.Table.from_batches(parts).replace_schema_metadata(None))
-    stage = by_message(table, control)
+    stage = by_message(table, control, torn)
     passages = sliced(stage.passages, cuts, control)
     if left is None:
         results = {
@@ -344,10 +404,9 @@ def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
 
 
 def _slices(
-    batches: Iterator[pa.RecordBatch], control: Control, cuts: Cuts, left: pa.Table | None
+    batches: Iterator[pa.RecordBatch], control: Control, left: pa.Table | None
 ) -> Iterator[pa.RecordBatch]:
     """Judge the slices of a part; yield what is told of them, and what was told before."""
-    del cuts
     parts = []
     for batch in batches:
         is_told = pc.is_valid(batch.column(TOLD))

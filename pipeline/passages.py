@@ -2,7 +2,8 @@
 
 Owns what the records of one message say together: which settlement belongs to which delivery, when
 what was given may have come back, when a message certainly waited and until when. All of a
-message's records must be in the table; those of different messages have nothing to do with each
+message's records must be in the table; where it is published more than once, that is told, and what
+is said of it is of no use (`doubts.py`). Those of different messages have nothing to do with each
 other. Where the records leave something open, a passage says the least.
 
 The deliveries of a message are taken in the order in which they were seen, which need not be that
@@ -52,7 +53,7 @@ class Gathered:
     """The records of some messages, told apart.
 
     `message` numbers the messages by row, `publish_of` has the row of each one's publish by that
-    number, `publish` are those rows.
+    number, `publish` are those rows. `published_again` is whether a message has several publishes.
     """
 
     queue: Named
@@ -64,7 +65,7 @@ class Gathered:
     views: Ints
     unknown: Ints
     settles_nothing: Ints
-    published_again: Ints
+    published_again: bool
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,6 @@ class Rows:
     message: Ints
     taker: Named
     position: Ints
-    place: Ints
     acknowledges: Marks
     failed: Marks
     certain: Marks
@@ -91,7 +91,6 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
         message=message_numbers(table, queue.number),
         taker=named(table, "consumer"),
         position=numbers(table, "position"),
-        place=numbers(table, "place"),
         acknowledges=is_one_of(table, "op", "acknowledge", "reject"),
         failed=is_one_of(table, "outcome", "failed"),
         certain=is_one_of(table, "outcome", "ok"),
@@ -126,19 +125,15 @@ def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> M
     return np.where(said[taker.number], so[taker.number], is_one_of(table, "mode", mode))
 
 
-def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, Ints]:
-    """Return the row of each message's publish, by its number, and the rows of further ones.
+def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
+    """Return the row of each message's publish, by its number, and whether some have several.
 
     What has no publish has `NOBODY`, as has what is no message, which stands last.
     """
     publish = np.flatnonzero(is_one_of(table, "op", "publish") & ~rows.failed)
-    place = rows.place[publish]
-    if (place[1:] < place[:-1]).any():
-        publish = publish[np.argsort(place, kind="stable")]
     found = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
-    # Of several the first is the last that is put there.
-    found[rows.message[publish[::-1]]] = publish[::-1]
-    return found, publish[found[rows.message[publish]] != publish]
+    found[rows.message[publish]] = publish
+    return found, bool((found[rows.message[publish]] != publish).any())
 
 
 def _by_message(rows: Rows, given: Ints) -> Ints:

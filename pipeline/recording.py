@@ -145,9 +145,11 @@ def _write_lines(path: Path, records: Iterator[Record]) -> None:
 def _write_parts(folder: Path, records: Iterator[Record]) -> None:
     from brokerproof.pipeline import tables  # noqa: PLC0415 (Arrow is an extra, and slow to load)
 
-    for number in itertools.count():
-        name = f"part-{number:05d}.parquet"
+    names: list[str] = []
+    while True:
+        names.append(f"part-{len(names):05d}.parquet")
         some = itertools.islice(records, PART_ROWS)
         if (first := next(some, None)) is None:
             return
-        tables.write(folder / name, itertools.chain([first], some), [name])
+        # Each names those before it, so that a place is of one record in all of them.
+        tables.write(folder / names[-1], itertools.chain([first], some), names)

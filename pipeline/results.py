@@ -8,6 +8,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from brokerproof.pipeline.subscriptions import Key
+
 ASIDE: Final = pa.schema(
     [("place", pa.int64()), ("category", pa.string()), ("reason", pa.string())]
 )
@@ -19,11 +21,13 @@ COVERAGE: Final = pa.schema([("requirement", pa.string()), ("asked", pa.int64())
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of a history."""
+    """What is said of a history; `undeclared` are those queues of which no order was known."""
 
     violations: pa.Table
     aside: pa.Table
     coverage: dict[str, int]
+    queues: tuple[Key, ...] = ()
+    undeclared: tuple[Key, ...] = ()
 
 
 def added(tables: Iterable[pa.Table]) -> dict[str, int]:

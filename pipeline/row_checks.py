@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.set_aside import Category, set_aside
-from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, Column, file_and_line
+from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, Column, file_and_line, said
 from brokerproof.spec.histories import MUST_HAVE
 
 Rows: TypeAlias = npt.NDArray[np.bool_]
@@ -110,12 +110,7 @@ def _allowed(column: Column, found: object) -> str:
 def _text(batch: pa.RecordBatch, row: int) -> str:
     """Return a row as a line of JSON, without what it does not say."""
     values = {name: batch.column(name)[row].as_py() for name in COLUMNS}
-    said = {
-        name: value
-        for name, value in values.items()
-        if value is not None and (COLUMNS[name].required or value != COLUMNS[name].default)
-    }
-    return msgspec.json.encode(said).decode()
+    return msgspec.json.encode(said(values)).decode()
 
 
 def _texts_that_are_none(batch: pa.RecordBatch) -> dict[int, str]:

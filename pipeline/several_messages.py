@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,13 @@ from brokerproof.models.history import (
     OVERTAKES_WHAT_RETURNED,
     TAKEN_WHILE_ANOTHER_WAITED,
     TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
+    TAKEN_WHILE_SOME_WAITED,
     Passage,
     Rule,
     Span,
 )
 from brokerproof.pipeline.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.dominance_in_turns import Spans, overtaken_in_turns
 from brokerproof.pipeline.dominance_of_three import (
     EarlyOfTwoKeys,
     LateOfTwoKeys,
@@ -36,8 +38,12 @@ from brokerproof.pipeline.waits import (
     ARRIVED,
     ARRIVES,
     CAME_BACK,
+    DRAINED,
+    ENDED,
     FIRST,
     GIVEN,
+    JOINED,
+    JOINED_URGENT,
     ORDERED,
     PLACED,
     QUERY,
@@ -94,7 +100,7 @@ class Columns:
         return np.asarray((self.flags & (flags | without)) == flags, dtype=np.bool_)
 
     def plays(self, role: int) -> Marks:
-        """Return which rows have a role in their slice."""
+        """Return which rows have a role in their slice, or one of several."""
         return np.asarray((self.roles & role) != 0, dtype=np.bool_)
 
     def rank(self, rows: Ints) -> Ints:
@@ -140,6 +146,12 @@ class Sides:
             of_sooner(columns.passage).end[rows],
         )
 
+    def spans(self, columns: Columns, rows: Ints) -> Spans:
+        """Return the late side of these rows, where each moment of it is asked about."""
+        [(_, of_late)] = self.rule.early_first
+        span = of_late(columns.passage)
+        return Spans(self.group[rows], span.start[rows], span.end[rows])
+
 
 def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  # noqa: ARG001
     """Yield the rules that compare when messages arrived, which are about equals only."""
@@ -169,7 +181,7 @@ def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
         TAKEN_WHILE_ANOTHER_WAITED,
         "found-nothing",
         there,
-        columns.has(QUERY) & taken,
+        columns.has(QUERY, without=DRAINED) & taken,
         columns.queue,
     )
     early = there & columns.has(ORDERED) & (columns.has(PLACED) | columns.has(FIRST))
@@ -191,6 +203,46 @@ def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
             TAKEN_WHILE_ANOTHER_WAITED, "overtakes-what-waits", early & above, at, columns.queue
         )
 
+
+def in_turns(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
+    """Yield the rules that are shown at each moment of a span, for each level that is late.
+
+    They are asked of messages that never returned, where they are about urgency: what is wrong with
+    others has another name.
+    """
+    of = columns.passage
+    there = columns.has(0, without=VIEW | QUERY) & (of.begun.end < of.left.start)
+    ended = columns.plays(ENDED)
+    for name, late in (
+        (FOUND_NOTHING_OF_SEVERAL, columns.has(QUERY, without=DRAINED)),
+        (LEFT_BEHIND_OF_SEVERAL, columns.has(QUERY | DRAINED)),
+    ):
+        yield Sides(
+            TAKEN_WHILE_SOME_WAITED,
+            name,
+            there & columns.plays(WAITED | JOINED),
+            late & ended,
+            columns.queue,
+        )
+    by_priority = numbers(columns.table, "levels") > 0
+    early = there & columns.has(FIRST | ORDERED) & columns.plays(WAITED | JOINED_URGENT)
+    placed = columns.has(PLACED) | columns.has(FIRST | SURE)
+    late = columns.has(ORDERED | GIVEN, without=VIEW | QUERY) & placed & ended
+    for level in late_levels:
+        yield Sides(
+            TAKEN_WHILE_SOME_WAITED,
+            OVERTAKES_SOME,
+            early & (columns.level > level) & by_priority,
+            late & (columns.level == level) & by_priority,
+            columns.queue,
+        )
+
+
+FOUND_NOTHING_OF_SEVERAL: Final = "found-nothing-of-several"
+LEFT_BEHIND_OF_SEVERAL: Final = "left-behind-of-several"
+OVERTAKES_SOME: Final = "overtakes-some-that-wait"
+IN_TURNS: Final = frozenset({FOUND_NOTHING_OF_SEVERAL, LEFT_BEHIND_OF_SEVERAL, OVERTAKES_SOME})
+"""The rules of which a violation has several early messages."""
 
 Family: TypeAlias = Callable[[Columns, Sequence[int]], Iterator[Sides]]
 
@@ -226,6 +278,25 @@ def judged(columns: Columns, sides: Sides) -> pa.Table:
         early[which],
         sides.of_early(columns, early, ranked=False).value[which],
     )
+
+
+def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
+    """Return the violations of a rule that is shown at each moment of a span."""
+    early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
+    if not early.size or not late.size:
+        return none()
+    spans = sides.spans(columns, late)
+    of_early = sides.of_early(columns, early, ranked=False)
+    # What is over before all spans, or begins after them, can only tell since when it was so.
+    then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
+    which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
+    if (which == NOBODY).all():
+        return none()
+    late = late[which != NOBODY]
+    early = early[np.isin(sides.group[early], np.unique(sides.group[late]))]
+    of_early = sides.of_early(columns, early, ranked=True)
+    last, since = overtaken_in_turns(of_early, sides.spans(columns, late))
+    return _told(columns, sides.name, late, early[last], of_early.value[last], since)
 
 
 def returned(columns: Columns) -> pa.Table:
@@ -264,7 +335,10 @@ def returned(columns: Columns) -> pa.Table:
     )
 
 
-def _told(columns: Columns, name: str, late: Ints, early: Ints, strength: Ints) -> pa.Table:
+def _told(
+    columns: Columns, name: str, late: Ints, early: Ints, strength: Ints, since: Ints | None = None
+) -> pa.Table:
+    """Return violations; `since` is when the early ones began to wait, if others came before."""
     of = columns.passage
     table = columns.table
     return violations(
@@ -275,14 +349,14 @@ def _told(columns: Columns, name: str, late: Ints, early: Ints, strength: Ints) 
         strength=strength,
         witness=table.column("message").take(pa.array(early)),
         late=(of.given.start[late], of.given.end[late]),
-        early=(of.begun.end[early], of.left.start[early]),
+        early=(of.begun.end[early] if since is None else since, of.left.start[early]),
     )
 
 
 def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[str]:
     """Return which promise each is: the contract names what came back before what is urgent."""
-    if name == "found-nothing":
-        return ["get-finds"] * late.size
+    if name in _ALWAYS:
+        return [_ALWAYS[name]] * late.size
     came_back = (columns.flags[early] & CAME_BACK) != 0
     viewed = (columns.flags[late] & VIEW) != 0
     about_urgency = name in {"overtakes-what-waits", "overtakes-what-waits-in-a-stream"}
@@ -291,3 +365,12 @@ def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[
     names[came_back] = "release-rewinds"
     names[viewed] = "browser-in-order"
     return [str(each) for each in names]
+
+
+_ALWAYS: Final = {
+    "found-nothing": "get-finds",
+    FOUND_NOTHING_OF_SEVERAL: "get-finds",
+    LEFT_BEHIND_OF_SEVERAL: "nothing-lost",
+    OVERTAKES_SOME: "priority-order",
+}
+"""The rules that are about one promise."""

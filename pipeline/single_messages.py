@@ -149,7 +149,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
     again = (found.message[rows[order]][1:] == found.message[rows[order]][:-1]) & (
         taker[rows[order]][1:] == taker[rows[order]][:-1]
     )
-    fifo = np.array([facts.levels is None for facts in control.facts(found.queue.keys)])
+    fifo = np.array([facts.is_fifo for facts in control.facts(found.queue.keys)])
     late, early = order[1:][again], order[:-1][again]
     asked = fifo[found.queue.number[rows[late]]]
     late, early = late[asked], early[asked]

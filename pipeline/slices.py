@@ -20,27 +20,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.control import Control, Key, named
-from brokerproof.pipeline.dominance import Early, Ints, Marks, greatest
+from brokerproof.pipeline.control import Control, named
+from brokerproof.pipeline.dominance import NOBODY, Early, Ints, Marks, greatest
+from brokerproof.pipeline.dominance_in_turns import stays_of
 from brokerproof.pipeline.names import joint, numbers
+from brokerproof.pipeline.passages import running_least
 from brokerproof.pipeline.several_messages import (
     Columns,
     Family,
     Sides,
     arrivals,
     asked_of,
+    in_turns,
     judged_by,
+    judged_in_turns,
     waiting,
 )
+from brokerproof.pipeline.subscriptions import Key
 from brokerproof.pipeline.waits import (
     ALL_ROLES,
     ARRIVED,
     ARRIVES,
     CARRY,
     COUNTED,
+    ENDED,
     FIRST,
     FREED,
     GIVEN,
+    JOINED,
+    JOINED_URGENT,
     QUERY,
     RETURNED,
     SCHEMA,
@@ -58,6 +66,9 @@ FAMILIES: Final[tuple[tuple[Family, int, int], ...]] = (
 """The families whose rules leave something to later slices, with their early and late roles."""
 
 _BELOW_ALL: Final = (-1,)
+
+_NOTHING_TAKEN: Final = -(2**31)
+"""How much more a taker held at most in a slice in which it took nothing."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,8 @@ def _roles(
     given = (flags & GIVEN) != 0
     query = (flags & QUERY) != 0
     by_priority = control.facts([key])[0].levels is not None
-    waits = taken & (by_priority or key in control.polled)
+    emptied = key in control.polled or ("drained", *key) in control.spans
+    waits = taken & (by_priority or emptied)
     back = taken & ((flags & FIRST) == 0)
     takers = named(table, "consumer")
     limited = np.array([each in control.window_of for each in takers.keys], dtype=np.bool_)
@@ -114,6 +126,7 @@ def _roles(
         (ARRIVES, "published_start", ~query & given),
         (WAITED, "begun_end", waits),
         (TAKEN, "given_start", compared | query),
+        (ENDED, "given_end", (taken & given & by_priority) | query),
         (COUNTED, "given_end", counted),
         (FREED, "freed", counted),
     )
@@ -144,7 +157,7 @@ def summary(table: pa.Table, windows: Windows) -> pa.Table:
     if not part.num_rows:
         return part
     columns = Columns.of(part)
-    kept = [_counted(part, windows)]
+    kept = [_counted(part, windows), *_joined(part, columns), *_ended(part, columns)]
     for family, early_role, late_role in FAMILIES:
         for sides in family(columns, _BELOW_ALL):
             rows = np.flatnonzero(sides.early)
@@ -155,10 +168,64 @@ def summary(table: pa.Table, windows: Windows) -> pa.Table:
     return pa.concat_tables(kept)
 
 
+def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
+    """Yield since when there always was a message, for those of each level or a higher one.
+
+    That is the early row that leaves last, with the time at which the first came of those that made
+    way for each other.
+    """
+    levels = np.unique(columns.level[columns.has(FIRST, without=VIEW | QUERY)]).tolist()
+    of_all, _, *of_levels = in_turns(columns, [each - 1 for each in levels])
+    for level, sides in ((0, of_all), *zip(levels, of_levels, strict=True)):
+        rows = np.flatnonzero(sides.early)
+        early = sides.of_early(columns, rows, ranked=False)
+        last = _greatest_by_name(columns, early, rows, early.group)
+        stays = stays_of(early)
+        yield with_columns(
+            _rows(table, rows[last], JOINED if sides is of_all else JOINED_URGENT),
+            begun_end=stays.begin[stays.of[last]],
+            level=np.full(last.size, level),
+        )
+
+
+def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
+    """Yield the late rows that overtake in turns if any of their group and level does.
+
+    What was left to the slice has to last until `given_end`: from then on its own messages take
+    turns, or the late one had been given. Where that began in a slice before, it also must have
+    begun sooner, and of several such rows none is the one that is most easily found.
+    """
+    for sides in asked_of(in_turns, columns):
+        rows = np.flatnonzero(sides.late)
+        late = sides.spans(columns, rows)
+        stays = stays_of(sides.of_early(columns, np.flatnonzero(sides.early), ranked=False))
+        around = stays.around(late.group, late.end, late.end)
+        until = np.where(around == NOBODY, late.end, np.append(stays.begin, 0)[around])
+        group = joint(late.group, columns.level[rows] + 1)
+        begins_here = columns.plays(TAKEN)[rows]
+        here, before = np.flatnonzero(begins_here), np.flatnonzero(~begins_here)
+        easiest = here[greatest(Early(group[here], until[here], -until[here]))]
+        order = before[np.lexsort((until[before], -late.start[before], group[before]))]
+        new = np.append(True, group[order][1:] != group[order][:-1])[: order.size]
+        least = running_least(until[order], new)
+        sooner = new.copy()
+        sooner[1:] |= least[1:] < least[:-1]
+        chosen = np.concatenate((easiest, order[sooner]))
+        yield with_columns(
+            _rows(table, rows[chosen], ENDED),
+            given_start=np.minimum(late.start, until)[chosen],
+            given_end=until[chosen],
+        )
+
+
 def _standing_for_all(columns: Columns, sides: Sides, rows: Ints) -> Ints:
     """Return the early rows that witness for all of their group and level towards later slices."""
     early = sides.of_early(columns, rows, ranked=False)
-    group = joint(early.group, columns.level[rows])
+    return _greatest_by_name(columns, early, rows, joint(early.group, columns.level[rows]))
+
+
+def _greatest_by_name(columns: Columns, early: Early, rows: Ints, group: Ints) -> Ints:
+    """Return of each group the early row of the greatest value, by the first name of several."""
     groups, number = np.unique(group, return_inverse=True)
     most = np.full(groups.size, np.iinfo(np.int64).min)
     np.maximum.at(most, number, early.value)
@@ -178,14 +245,14 @@ def _counted(table: pa.Table, windows: Windows) -> pa.Table:
     """Return a row for each slice and taker that counts what it holds.
 
     `position` is how much more it holds after the slice than before, `level` how much more it held
-    at most.
+    at most when it took something. That can be less than nothing, where much was settled before.
     """
     each = held(table, windows)
     if not each.row.size:
         return SCHEMA.empty_table()
     last = np.append(each.taker[1:] != each.taker[:-1], True)
     first = np.flatnonzero(np.append(True, last[:-1]))
-    most = np.maximum.reduceat(np.where(each.takes == 1, each.held, 0), first)
+    most = np.maximum.reduceat(np.where(each.takes == 1, each.held, _NOTHING_TAKEN), first)
     rows = _rows(table, each.row[last], CARRY)
     return with_columns(rows, position=each.held[last], level=most)
 
@@ -216,12 +283,12 @@ def left_to(summaries: pa.Table, windows: Windows) -> pa.Table:
 def _left_in_queue(summaries: pa.Table, windows: Windows) -> Iterator[pa.Table]:
     roles = numbers(summaries, "roles")
     slices = numbers(summaries, "slice")
-    early_roles = ARRIVED | WAITED
+    early_roles = ARRIVED | WAITED | JOINED | JOINED_URGENT
     left = SCHEMA.empty_table()
     counted = SCHEMA.empty_table()
     for each in np.unique(slices).tolist():
         here = slices == each
-        late = summaries.filter(pa.array(here & ((roles & (ARRIVES | TAKEN)) != 0)))
+        late = summaries.filter(pa.array(here & ((roles & (ARRIVES | TAKEN | ENDED)) != 0)))
         takers = summaries.filter(pa.array(here & (roles == CARRY)))
         before = _moved(pa.concat_tables([left, counted]), each)
         if _overtakes(before, late) or _exceeds(counted, takers, windows):
@@ -237,7 +304,9 @@ def _moved(table: pa.Table, number: int) -> pa.Table:
 
 def _overtakes(before: pa.Table, late: pa.Table) -> bool:
     columns = Columns.of(pa.concat_tables([before, late]))
-    return any(wrong.num_rows for family, _, _ in FAMILIES for wrong in judged_by(family, columns))
+    one_by_one = (wrong for family, _, _ in FAMILIES for wrong in judged_by(family, columns))
+    turns = (judged_in_turns(columns, sides) for sides in asked_of(in_turns, columns))
+    return any(wrong.num_rows for wrong in (*one_by_one, *turns))
 
 
 def _combined(table: pa.Table) -> pa.Table:
@@ -250,7 +319,7 @@ def _combined(table: pa.Table) -> pa.Table:
         for sides in family(columns, _BELOW_ALL)
         for rows in [np.flatnonzero(sides.early)]
     ]
-    return pa.concat_tables(kept)
+    return pa.concat_tables([*kept, *_joined(together, columns)])
 
 
 def _added(counted: pa.Table, takers: pa.Table) -> pa.Table:
@@ -270,7 +339,7 @@ def _exceeds(counted: pa.Table, takers: pa.Table, windows: Windows) -> bool:
     held_before = np.zeros(len(taker.keys), dtype=np.int64)
     size = counted.num_rows
     np.add.at(held_before, taker.number[:size], numbers(counted, "position"))
-    most = np.zeros(len(taker.keys), dtype=np.int64)
+    most = np.full(len(taker.keys), _NOTHING_TAKEN, dtype=np.int64)
     np.maximum.at(most, taker.number[size:], numbers(takers, "level"))
     limits = np.array([windows.get(key, NEVER) for key in taker.keys], dtype=np.int64)
-    return bool(((most > 0) & (held_before + most > limits)).any())
+    return bool((held_before + most > limits).any())

@@ -13,12 +13,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.interrupts import SIGNALS
+from brokerproof.checks.reporting.folders import undisturbed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +38,12 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = Spark: %p %c{1}: %m%n
 """
 """Of what Spark has to say only errors are shown."""
+
+POLL_S: Final = 0.1
+END_S_MAX: Final = 60.0
+"""So long jobs may take to end when they are cancelled; then the session is stopped under them."""
+
+_Result = TypeVar("_Result")
 
 _INSTALL: Final = "install one, for instance with: apt-get install openjdk-17-jre-headless"
 
@@ -90,10 +99,52 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
             raise KeyboardInterrupt
         yield spark
     finally:
-        spark.stop()
+        with undisturbed():
+            spark.stop()
         # Spark takes Ctrl-C for itself, and keeps it.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
+
+
+def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
+    """Return what work on a session comes to; raises `KeyboardInterrupt` when it is to end.
+
+    The work has a thread of its own, since a signal that comes while Spark's answer is awaited
+    tears the connection to it. So Ctrl-C is noted here, and the jobs of the session are cancelled.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    pressed = threading.Event()
+    results: list[_Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            errors.append(error)
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        pressed.set()
+
+    before = {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        worker = threading.Thread(target=run, daemon=True)
+        worker.start()
+        waited_s = 0.0
+        while worker.is_alive() and waited_s < END_S_MAX:
+            worker.join(POLL_S)
+            if pressed.is_set():
+                spark.sparkContext.cancelAllJobs()
+                waited_s += POLL_S
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if pressed.is_set():
+        raise KeyboardInterrupt
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 @contextmanager

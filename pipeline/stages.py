@@ -16,12 +16,24 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.coverage import coverage_of
-from brokerproof.pipeline.dominance import Ints
-from brokerproof.pipeline.names import numbers, with_numbered_names
+from brokerproof.pipeline.doubts import rows_aside, without_doubts
+from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.passages import NOBODY, Gathered, gathered
 from brokerproof.pipeline.results import ASIDE
-from brokerproof.pipeline.several_messages import Columns, arrivals, judged_by, returned, waiting
+from brokerproof.pipeline.several_messages import (
+    Columns,
+    arrivals,
+    asked_of,
+    in_turns,
+    judged_by,
+    judged_in_turns,
+    returned,
+    waiting,
+)
 from brokerproof.pipeline.single_messages import about_single_messages, found_drained
+from brokerproof.pipeline.stalls import stalled
+from brokerproof.pipeline.streams import NONE_DOUBTFUL, Doubtful
 from brokerproof.pipeline.tables import records_of
 from brokerproof.pipeline.violations import strongest
 from brokerproof.pipeline.waits import (
@@ -38,6 +50,11 @@ KINDS_OF_CONTROL = (*sorted(CONTROL), "empty")
 """The kinds that every worker must know of; of the gets that found nothing, one for each queue."""
 
 
+SETTLES_NOTHING = "it settles a delivery that is not in the history"
+SETTLES_ANOTHERS = "it settles a delivery that its taker was not given, which has no effect"
+"""What is settled by another than its holder stays as it is, whatever was answered (rule 13)."""
+
+
 @dataclass(frozen=True)
 class Messages:
     """What the records of some messages say by themselves, and what goes to the second stage."""
@@ -48,22 +65,25 @@ class Messages:
     coverage: pa.Table
 
 
-def control_of(history: pa.Table, *, begins_late: bool = False) -> Control:
+def control_of(
+    history: pa.Table, *, begins_late: bool = False, known: KnownQueues = NOTHING_SAID
+) -> Control:
     """Return what a history says about no single message.
 
-    `begins_late` is whether messages may have been published before the recording began.
+    `begins_late` is whether messages may have been published before the recording began, `known`
+    what is known of queues that it does not declare.
     """
     chosen = history.filter(pc.is_in(history.column("op"), value_set=pa.array(KINDS_OF_CONTROL)))
     records = (record for batch in chosen.to_batches() for record in records_of(batch))
-    return Control.of(records, begins_late=begins_late)
+    return Control.of(records, begins_late=begins_late, known=known)
 
 
-def by_message(history: pa.Table, control: Control) -> Messages:
-    """Judge messages by themselves."""
+def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DOUBTFUL) -> Messages:
+    """Judge messages by themselves, those that are doubtful set aside."""
     history = with_numbered_names(history)
-    found, doubtful = gathered(history, control), ASIDE.empty_table()
-    if found.published_again.size:
-        history, doubtful = _without_doubtful_messages(history, found)
+    found, doubts = gathered(history, control), ASIDE.empty_table()
+    if found.published_again or control.reused or doubtful:
+        history, doubts = without_doubts(history, control, doubtful)
         found = gathered(history, control)
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
@@ -71,11 +91,16 @@ def by_message(history: pa.Table, control: Control) -> Messages:
     # What is lost is said to be that, and not also to be overtaken by all that came after.
     lost = found_drained(found, interrupted(waits, history, found, control), control) != NOBODY
     certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
-    wrong = strongest(list(about_single_messages(history, found, waits, seen, control)))
+    wrong = strongest(
+        [
+            *about_single_messages(history, found, waits, seen, control),
+            *stalled(history, found, waits, certain, control),
+        ]
+    )
     return Messages(
         passages_table(certain, history, found, control),
         wrong,
-        pa.concat_tables([doubtful, _aside(history, found, control)]),
+        pa.concat_tables([doubts, _aside(history, found, control)]),
         coverage_of(history, found, waits, control),
     )
 
@@ -85,36 +110,21 @@ def by_queue(passages: pa.Table, control: Control) -> Iterator[pa.Table]:
     columns = Columns.of(passages)
     yield from judged_by(arrivals, columns)
     yield from judged_by(waiting, columns)
+    for sides in asked_of(in_turns, columns):
+        yield judged_in_turns(columns, sides)
     yield returned(columns)
     yield beyond_windows(passages, control.window_of)
 
 
-def _without_doubtful_messages(history: pa.Table, found: Gathered) -> tuple[pa.Table, pa.Table]:
-    """Return the history without messages that were published twice, and their rows.
-
-    Nobody can tell which of the two a delivery is of.
-    """
-    doubtful = np.isin(found.message, found.message[found.published_again])
-    rows = _rows_aside(
-        history,
-        np.flatnonzero(doubtful),
-        "not told apart",
-        "its message was published more than once under this name",
-    )
-    return history.filter(pa.array(~doubtful)), rows
-
-
-def _rows_aside(history: pa.Table, which: Ints, category: str, reason: str) -> pa.Table:
-    place = numbers(history, "place")[which]
-    columns = [place, np.repeat(category, which.size), np.repeat(reason, which.size)]
-    return pa.table(columns, schema=ASIDE)
-
-
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:
     """Return the rows that refer to nothing."""
-    reason = "it settles a delivery that is not in the history"
-    parts = [_rows_aside(history, found.settles_nothing, "refers to nothing", reason)]
+    strange = found.settles_nothing
+    held = np.isin(found.message[strange], found.deliveries.message)
+    parts = [
+        rows_aside(history, strange[which], "refers to nothing", reason)
+        for which, reason in ((~held, SETTLES_NOTHING), (held, SETTLES_ANOTHERS))
+    ]
     if control.begins_late:
         reason = "its message is not published in the history"
-        parts.append(_rows_aside(history, found.unknown, "refers to nothing", reason))
+        parts.append(rows_aside(history, found.unknown, "refers to nothing", reason))
     return pa.concat_tables(parts)

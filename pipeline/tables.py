@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -167,6 +167,15 @@ def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
         yield Record(**row)
 
 
+def said(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a record without those that hold what is meant if they are missing."""
+    return {
+        name: values[name]
+        for name, column in COLUMNS.items()
+        if values[name] is not None and (column.required or values[name] != column.default)
+    }
+
+
 class Part:
     """A file of a table while it is written, whole rows at a time.
 
@@ -216,11 +225,12 @@ class Part:
 
 
 def write(path: Path, records: Iterable[Record], files: Sequence[str] = ()) -> int:
-    """Write records, the places of which are rows of the first file, and return how many."""
+    """Write records, the places of which are rows of the last file, and return how many."""
     remaining = iter(records)
+    base = place_of(max(len(files) - 1, 0), 0)
     with Part(path, files) as part:
         while some := list(itertools.islice(remaining, BATCH_ROWS)):
-            first = part.rows + 1
+            first = base + part.rows + 1
             part.write(batch_of(some, range(first, first + len(some))))
         return part.rows
 

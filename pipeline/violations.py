@@ -45,6 +45,8 @@ RULES: Final = (
     "shown-again",
     "left-behind",
     "found-nothing",
+    "left-behind-of-several",
+    "found-nothing-of-several",
     "kept-after-a-purge",
     "kept-after-a-deletion",
     "kept-after-a-crash",
@@ -54,8 +56,13 @@ RULES: Final = (
     "overtakes-an-equal",
     "overtakes-what-waits",
     "overtakes-what-returned",
+    "overtakes-some-that-wait",
+    "stalled",
 )
 """The rules by their names; of two that show one violation, the one that is named first is kept."""
+
+NAMED_BY_WITNESS: Final = frozenset({"overtakes-what-waits", "overtakes-what-waits-in-a-stream"})
+"""The rules whose requirement is that of the strongest witness, of all that were overtaken."""
 
 
 def violations(
@@ -105,6 +112,7 @@ def strongest(tables: Sequence[pa.Table]) -> pa.Table:
     table = pa.concat_tables(tables) if tables else none()
     if table.num_rows < 2:
         return table
+    table = _without_superseded(table)
     rank = pc.index_in(table.column("rule"), pa.array(RULES))
     weakness = pa.array(-table.column("strength").to_numpy())
     table = table.append_column("rank", rank).append_column("weakness", weakness)
@@ -114,10 +122,30 @@ def strongest(tables: Sequence[pa.Table]) -> pa.Table:
         (name, "ascending") for name in ("late_start", "late_end", "early_start", "early_end")
     ]
     table = table.sort_by(order)
+    return _first_of_each(table, KEY).select(SCHEMA.names)
+
+
+def _without_superseded(table: pa.Table) -> pa.Table:
+    """Leave out what a stronger witness, of a slice before, puts under another requirement."""
+    named_so = pc.is_in(table.column("rule"), pa.array(sorted(NAMED_BY_WITNESS)))
+    if not pc.any(named_so).as_py():
+        return table
+    some = table.filter(named_so)
+    late = ["run", "queue", "message", "rule", "late_start", "late_end"]
+    order = [(name, "ascending") for name in late]
+    order += [("strength", "descending"), ("witness", "ascending")]
+    kept = _first_of_each(some.sort_by(order), late)
+    return pa.concat_tables([table.filter(pc.invert(named_so)), kept])
+
+
+def _first_of_each(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return of rows that have the same in these columns, and lie side by side, the first."""
     new = np.ones(table.num_rows, dtype=np.bool_)
-    same = np.ones(table.num_rows - 1, dtype=np.bool_)
-    for name in KEY:
-        column = pc.fill_null(table.column(name), "").combine_chunks()
+    same = np.ones(max(table.num_rows - 1, 0), dtype=np.bool_)
+    for name in names:
+        column = table.column(name).combine_chunks()
+        if pa.types.is_string(column.type):
+            column = pc.fill_null(column, "")
         same &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
     new[1:] = ~same
-    return table.filter(pa.array(new)).select(SCHEMA.names)
+    return table.filter(pa.array(new))

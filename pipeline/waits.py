@@ -39,6 +39,8 @@ QUERY: Final = 64
 """It is no message but a get that found nothing."""
 CAME_BACK: Final = 128
 """Somebody was seen to have had it before it."""
+DRAINED: Final = 256
+"""It is no message but a finding of its queue as drained."""
 
 ARRIVED: Final = 1
 """A row's role in a slice: it arrived in it, and may be overtaken by what arrives later."""
@@ -56,7 +58,13 @@ FREED: Final = 64
 """It began to be settled in it."""
 CARRY: Final = 128
 """It says what slices before left to be counted."""
-ALL_ROLES: Final = 127
+ENDED: Final = 256
+"""It had certainly been given in it, and may overtake what waited in turns until then."""
+JOINED: Final = 512
+"""It says for the slices before since when there always was a message, until it left."""
+JOINED_URGENT: Final = 1024
+"""It says the same of messages of its level or a higher one."""
+ALL_ROLES: Final = 127 + ENDED
 
 TIMES: Final = (
     "published_start",
@@ -251,7 +259,7 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
 def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
     """Return passages, and what browsers were shown, for the rules about several messages.
 
-    Gets that found nothing are among them.
+    Gets that found nothing are among them, and when their queues were found drained.
     """
     facts = control.facts(found.queue.keys)
     levels = np.array([each.levels or 0 for each in facts], dtype=np.int64)
@@ -272,7 +280,7 @@ def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Cont
     is_new = _shown_first(table, found, views.given)
     view_flags += np.where(((levels == 0) & placed)[views.queue] & is_new, ORDERED, 0)
     shown = _rows(table, views, views.given, levels, view_flags, views.given_end)
-    return pa.concat_tables([taken, shown, _queries(table)])
+    return pa.concat_tables([taken, shown, _queries(table), _drained(found, control)])
 
 
 def _shown_first(table: pa.Table, found: Gathered, rows: Ints) -> Marks:
@@ -308,6 +316,27 @@ def _queries(table: pa.Table) -> pa.Table:
         if each.name not in columns:
             columns[each.name] = pa.array(np.zeros(size, dtype=np.int64)).cast(each.type)
     return pa.table(columns, schema=SCHEMA)
+
+
+def _drained(found: Gathered, control: Control) -> pa.Table:
+    """Return when the queues of a part were found drained; so each part of a queue says it."""
+    spans = control.spans_of("drained", found.queue.keys)
+    keys = [found.queue.keys[number] for number in spans.of.tolist()]
+    times = zip(keys, spans.start.tolist(), spans.end.tolist(), strict=True)
+    rows = [
+        {
+            **{each.name: None if each.type == pa.string() else 0 for each in SCHEMA},
+            "run": run,
+            "queue": queue,
+            "message": f"drained at {start}",
+            "flags": QUERY + DRAINED,
+            "roles": ALL_ROLES,
+            "given_start": start,
+            "given_end": end,
+        }
+        for (run, queue), start, end in times
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def _views(table: pa.Table, found: Gathered) -> Waits:

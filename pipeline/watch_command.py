@@ -11,8 +11,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.explanations import Violation, counterexample_of
+from brokerproof.pipeline.known_queues import KnownQueues, QueueFacts, queue_options
 from brokerproof.pipeline.spark_session import session
 from brokerproof.pipeline.watching_batches import Batch, Watch
 from brokerproof.pipeline.watching_state import Carried, Folder, StateIsMissing
@@ -74,6 +76,7 @@ WAIT_S: Final = 0.2
     show_default=True,
     help="How often new files are looked for.",
 )
+@queue_options
 def watch(
     directory: Path,
     out: Path,
@@ -82,40 +85,53 @@ def watch(
     keep: float | None,
     once: bool,
     interval: float,
+    queues: Mapping[str, QueueFacts],
+    undeclared: QueueFacts,
 ) -> None:
     """Hold traffic against the promises while files of its history appear in a directory.
 
-    Ctrl-C stops it; started again with the same --out, it goes on where it was. Exit status: 0
-    nothing is broken; 1 something is; 2 it could not be watched.
+    Ctrl-C stops it after the batch that it is at, and pressed again at once; started again with the
+    same --out, it goes on where it was. Exit status: 0 nothing is broken; 1 something is; 2 it
+    could not be watched; 3 it was ended before it began.
     """
     folder = Folder(out.resolve())
-    with (
-        _prepared(folder),
-        tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
-        session(master, Path(scratch)) as spark,
-        _stopped() as stop,
-    ):
-        kept = None if keep is None else round(keep * NS_OF_A_SECOND)
-        task = Watch(spark, folder, round(late * NS_OF_A_SECOND), kept, _show)
-        if (before := folder.latest()) is not None:
-            click.echo(f"going on after {_counts(before.carried)}")
-        query = task.begin(directory, once=once, interval_s=interval)
-        click.echo(f"watching {directory}; violations go to {out}; Ctrl-C stops")
-        _wait(task, query, stop)
-        if once and not stop.is_set():
-            task.finish()
-        carried = after.carried if (after := folder.latest()) is not None else Carried()
+    known = KnownQueues(queues, undeclared)
+    kept = None if keep is None else round(keep * NS_OF_A_SECOND)
+    try:
+        with (
+            _prepared(folder),
+            tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
+            session(master, Path(scratch)) as spark,
+        ):
+            task = Watch(spark, folder, round(late * NS_OF_A_SECOND), kept, _show, known)
+            _watch(task, directory, once=once, interval_s=interval)
+    except KeyboardInterrupt:
+        click.echo("interrupted: nothing was judged yet")
+        sys.exit(ExitStatus.INCONCLUSIVE.value)
+    carried = after.carried if (after := folder.latest()) is not None else Carried()
     click.echo(_counts(carried))
     broken = carried.raised > carried.withdrawn
     sys.exit((ExitStatus.BROKEN if broken else ExitStatus.KEPT).value)
 
 
-def _wait(task: Watch, query: StreamingQuery, stop: threading.Event) -> None:
-    """Return when the stream has ended, or is to stop and its batch is done."""
+def _watch(task: Watch, directory: Path, *, once: bool, interval_s: float) -> None:
+    """Watch until nothing is left, or until it is to stop."""
+    with _stopped() as stop:
+        if (before := task.folder.latest()) is not None:
+            click.echo(f"going on after {_counts(before.carried)}")
+        query = task.begin(directory, once=once, interval_s=interval_s)
+        click.echo(f"watching {directory}; violations go to {task.folder.path}; Ctrl-C stops")
+        _wait(task, query, stop)
+        if once and not stop.once.is_set():
+            task.finish()
+
+
+def _wait(task: Watch, query: StreamingQuery, stop: _Stop) -> None:
+    """Return when the stream has ended, or is to stop and its batch is done or left undone."""
     from pyspark.errors import StreamingQueryException  # noqa: PLC0415 (an extra)
 
     try:
-        while not stop.wait(WAIT_S):
+        while not stop.once.wait(WAIT_S):
             if not query.isActive:
                 query.awaitTermination()
                 return
@@ -124,7 +140,11 @@ def _wait(task: Watch, query: StreamingQuery, stop: threading.Event) -> None:
             raise task.failed from None
         first = next(iter(str(error).splitlines()), "Spark does not say why")
         raise CannotRun(f"the stream has ended: {first}") from error
-    task.stop(query)
+    if not task.stop(query, WAIT_S):
+        click.echo("stopping after the batch that is being judged; Ctrl-C again leaves it undone")
+        while not task.stop(query, WAIT_S):
+            if stop.twice.is_set():
+                task.leave_batch()
 
 
 def _show(batch: Batch) -> None:
@@ -158,14 +178,21 @@ def _counts(carried: Carried) -> str:
     return text
 
 
-@contextmanager
-def _stopped() -> Iterator[threading.Event]:
-    """Yield what is set by Ctrl-C and its like."""
-    asked = threading.Event()
+@dataclass
+class _Stop:
+    """Whether Ctrl-C or its like came, and whether it came again."""
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        asked.set()
+    once: threading.Event = field(default_factory=threading.Event)
+    twice: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def _stopped() -> Iterator[_Stop]:
+    """Yield what is set by Ctrl-C and its like."""
+    asked = _Stop()
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        (asked.twice if asked.once.is_set() else asked.once).set()
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:

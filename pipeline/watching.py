@@ -49,13 +49,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.control import Control, Key, Named, named
+from brokerproof.pipeline.control import Control, Named, named
 from brokerproof.pipeline.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
 from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.slices import with_columns
 from brokerproof.pipeline.stages import by_message, by_queue
-from brokerproof.pipeline.tables import PLACE
-from brokerproof.pipeline.violations import RULES, strongest
+from brokerproof.pipeline.streams import contradictions, doubtful
+from brokerproof.pipeline.subscriptions import NUMBERED, Key, Leavings
+from brokerproof.pipeline.tables import PLACE, records_of
+from brokerproof.pipeline.takers import told_apart
+from brokerproof.pipeline.violations import NAMED_BY_WITNESS, RULES, strongest
 from brokerproof.pipeline.waits import FIRST, GIVEN, QUERY, SURE, VIEW
 from brokerproof.spec.histories import NEVER
 
@@ -71,11 +74,8 @@ SEEN_RULES: Final = frozenset(
 )
 """The rules that compare no moment at which a delivery was made."""
 
-NAMED_BY_WITNESS: Final = frozenset({"overtakes-what-waits", "overtakes-what-waits-in-a-stream"})
-"""The rules whose requirement is that of the strongest witness, of all that were overtaken."""
-
 ABOUT_SEVERAL: Final = frozenset(
-    {"found-nothing", "more-than-the-window"}
+    {"found-nothing", "found-nothing-of-several", "left-behind-of-several", "more-than-the-window"}
     | {rule for rule in RULES if rule.startswith("overtakes-")}
 )
 """The rules that look at more than the records of one message."""
@@ -234,10 +234,11 @@ class _Part:
         end = numbers(self._table, "end", NEVER)
         rows = self._taken & (end <= self._seen[self._queue.number])
         names = {name for state in self._states for name in takers.of.get(state.key, ())}
-        wanted = pc.is_in(self._table.column("consumer"), pa.array(sorted(names), pa.string()))
+        apart = told_apart(self._table, self._control).history
+        wanted = pc.is_in(apart.column("consumer"), pa.array(sorted(names), pa.string()))
         rows &= wanted.to_numpy()
         of_taker = (
-            self._table.filter(pa.array(rows))
+            apart.filter(pa.array(rows))
             .group_by(["run", "queue", "consumer"])
             .aggregate([("start", "max")])
             .to_pylist()
@@ -270,7 +271,8 @@ class _Part:
         return kept
 
     def _judge(self, part: pa.Table) -> None:
-        stage = by_message(part, self._control)
+        torn = doubtful(contradictions(part, self._control))
+        stage = by_message(part, self._control, torn)
         made = np.array([state.made for state in self._states], dtype=np.int64)
         if self._clock.finished:
             made[:] = NEVER
@@ -402,28 +404,12 @@ def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
     Browsers are left out, which take nothing. A consumer has left when its cancel was answered, its
     channel was closed or, if that is to count, its queue deleted, or when the broker stopped.
     """
-    rows = control.to_pylist()
-    leaving = {"cancel", "close", "crash", *(["delete"] if by_deletion else [])}
-    ends: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
-    for row in rows:
-        if row["op"] in leaving and row["outcome"] == "ok":
-            name = {"cancel": "consumer", "close": "channel", "delete": "queue"}.get(row["op"])
-            of = (row["op"], row["run"], (row[name] or "") if name else "")
-            end = row["end"] if row["end"] is not None else NEVER
-            ends.setdefault(of, []).append((row["start"], end))
+    records = (record for batch in control.to_batches() for record in records_of(batch))
     found: dict[Key, dict[str, tuple[int, int]]] = {}
-    for row in rows:
-        if row["op"] != "consume" or row["mode"] == "browse" or row["outcome"] == "failed":
-            continue
-        run, start = row["run"], row["start"]
-        spans = [
-            *ends.get(("cancel", run, row["consumer"]), ()),
-            *(ends.get(("close", run, row["channel"]), ()) if row["channel"] else ()),
-            *(span for span in ends.get(("delete", run, row["queue"]), ()) if span[0] > start),
-            *(span for span in ends.get(("crash", run, ""), ()) if span[0] > start),
-        ]
-        gone = min((end for _, end in spans), default=NEVER)
-        found.setdefault((run, row["queue"]), {})[row["consumer"]] = (start, gone)
+    for each in Leavings.of(records).subscriptions(by_deletion=by_deletion):
+        if each.record.mode != "browse":
+            of_queue = found.setdefault((each.record.run, each.record.queue or ""), {})
+            of_queue[each.name] = (each.start, each.left)
     return Takers(found)
 
 
@@ -446,8 +432,14 @@ def _matters(
         case "declare":
             return True
         case "consume":
-            taker = takers.get((row["run"], row["queue"]), {}).get(row["consumer"])
-            return taker is None or taker[1] >= oldest
+            of_queue = takers.get((row["run"], row["queue"]), {})
+            names = (row["consumer"], f"{row['consumer']}{NUMBERED}")
+            left = [
+                gone
+                for name, (start, gone) in of_queue.items()
+                if start == row["start"] and (name == names[0] or name.startswith(names[1]))
+            ]
+            return max(left, default=NEVER) >= oldest
         case _:
             return row["end"] is None or row["outcome"] != "ok" or row["end"] >= oldest
 

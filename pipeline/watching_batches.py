@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from brokerproof.pipeline.control import Control
+from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.set_aside import SetAside
 from brokerproof.pipeline.tables import PLACE, place_of, records_of
 from brokerproof.pipeline.watching import (
@@ -79,8 +80,8 @@ class Batch:
 class Watch:
     """A watch over a directory. `late` and `keep` are in the unit of the history's times.
 
-    `say` is told of each batch once its state is there. What goes wrong in a batch is in `failed`,
-    for Spark tells of it in its own words.
+    `say` is told of each batch once its state is there; `known` are queues that no file declares.
+    What goes wrong in a batch is in `failed`, for Spark tells of it in its own words.
     """
 
     spark: SparkSession
@@ -88,6 +89,7 @@ class Watch:
     late: int
     keep: int | None
     say: Callable[[Batch], None]
+    known: KnownQueues = NOTHING_SAID
     failed: Exception | None = None
     stopped: bool = False
     working: threading.Lock = field(default_factory=threading.Lock)
@@ -110,11 +112,23 @@ class Watch:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{interval_s} seconds").start()
 
-    def stop(self, query: StreamingQuery) -> None:
-        """Stop between two batches: one that is torn would have to be judged again."""
-        with self.working:
+    def stop(self, query: StreamingQuery, wait_s: float) -> bool:
+        """Stop between two batches, and return whether one has ended within that time.
+
+        A batch that is torn has to be judged again.
+        """
+        if not self.working.acquire(timeout=wait_s):
+            return False
+        try:
             self.stopped = True
             query.stop()
+        finally:
+            self.working.release()
+        return True
+
+    def leave_batch(self) -> None:
+        """Let the batch that is judged fail; started again, the watch judges it anew."""
+        self.spark.sparkContext.cancelAllJobs()
 
     def _batch_of_spark(self, paths: DataFrame, batch: int) -> None:
         with self.working:
@@ -184,7 +198,7 @@ class Watch:
         if before.rows is not None:
             kept = self.spark.read.schema(ROWS_IN_SPARK).parquet(str(before.rows))
             records = records.union(kept)
-        _judged_by_queue(records, control, clock).write.parquet(str(into))
+        _judged_by_queue(records, control, clock, self.known).write.parquet(str(into))
         states = _states_in(into)
         self._tell(carried, control, states, of_files, clock)
 
@@ -242,10 +256,13 @@ def _counted(before: Carried, told: Sequence[FileTold], batch: int, files: int) 
     )
 
 
-def _judged_by_queue(records: DataFrame, control: pa.Table, clock: Clock) -> DataFrame:
+def _judged_by_queue(
+    records: DataFrame, control: pa.Table, clock: Clock, queues: KnownQueues
+) -> DataFrame:
     """Return the records that are kept and the states of queues, all parts side by side."""
     spark = records.sparkSession
-    of_control = Control.of(r for batch in control.to_batches() for r in records_of(batch))
+    told = (record for batch in control.to_batches() for record in records_of(batch))
+    of_control = Control.of(told, known=queues)
     known = spark.sparkContext.broadcast((of_control, takers_of(control), clock))
     parts = spark.sparkContext.defaultParallelism
     return records.repartition(parts, "run", "queue").mapInArrow(

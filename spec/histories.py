@@ -31,6 +31,7 @@ Kind: TypeAlias = Literal[
     "cancel",
     "deliver",
     "empty",
+    "get",
     "acknowledge",
     "release",
     "reject",
@@ -48,8 +49,9 @@ class Record(
 ):
     """One operation or event of a run; what each kind means is said by `MEANINGS`.
 
-    Names of messages are unique in a queue of a run; those of consumers and channels in a run, also
-    after they are gone. A get is a taker like a consumer, with a name of its own.
+    Names of messages are unique in a queue of a run. Those of consumers are unique on a channel and
+    a queue while the consumer is there, those of channels while the channel is. A get is a taker
+    like a consumer, with a name of its own.
 
     Attributes:
         position: counts the deliveries to a consumer from 0, in the order in which it got them; of
@@ -57,7 +59,8 @@ class Record(
         start: of a delivery, the earliest moment at which it can have been made, as far as its
             consumer knows: it had subscribed, and had room (`spec/earliest.py`).
         end: of a delivery, when it was seen.
-        window: how many unsettled messages a consumer may hold, None without a limit.
+        window: how many unsettled messages a consumer may hold; None, and 0 as AMQP 0-9-1 has it,
+            without a limit.
         levels: how many levels of priority a queue has, None where it is first in, first out.
         returns: whether a message that is returned takes its place back, or another.
         may_drop: whether the queue may drop messages by itself: those that expire, or are too many.
@@ -96,6 +99,7 @@ MEANINGS: Final[dict[Kind, str]] = {
     "cancel": "A consumer left; what it holds it keeps.",
     "deliver": "A consumer or a get was given a message, or a browser shown it.",
     "empty": "A get found nothing.",
+    "get": "A get that nobody saw the answer to: it may have taken any one message, or none.",
     "acknowledge": "A delivery was settled: the message is done with.",
     "release": "A delivery was settled: the message returned to the queue.",
     "reject": "A delivery was settled: the message was discarded.",
@@ -114,6 +118,7 @@ MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {
     "cancel": ("consumer",),
     "deliver": ("queue", "message", "consumer", "position", "end"),
     "empty": ("queue", "consumer", "end"),
+    "get": ("queue", "consumer"),
     "acknowledge": ("queue", "message", "consumer", "position"),
     "release": ("queue", "message", "consumer", "position"),
     "reject": ("queue", "message", "consumer", "position"),
@@ -127,7 +132,18 @@ MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {
 """The fields without which a record of a kind says nothing."""
 
 CONTROL: Final[frozenset[Kind]] = frozenset(
-    {"declare", "consume", "cancel", "close", "purge", "delete", "crash", "restart", "drained"}
+    {
+        "declare",
+        "consume",
+        "cancel",
+        "get",
+        "close",
+        "purge",
+        "delete",
+        "crash",
+        "restart",
+        "drained",
+    }
 )
 """The kinds that are about no single message; a history has few of them."""
 

@@ -18,7 +18,7 @@ import msgspec
 from brokerproof.pipeline.readers.blocks import blocks
 from brokerproof.pipeline.row_checks import checked
 from brokerproof.pipeline.set_aside import Category, SetAside, set_aside
-from brokerproof.pipeline.tables import Chunk, batch_of, require_version
+from brokerproof.pipeline.tables import Chunk, batch_of, require_version, said
 from brokerproof.spec.histories import VERSION, Record
 
 HEADER: Final = "brokerproof_history"
@@ -46,7 +46,8 @@ def lines_of(records: Iterable[Record]) -> Iterator[bytes]:
     yield msgspec.json.encode({HEADER: VERSION}) + b"\n"
     encoder = msgspec.json.Encoder()
     for record in records:
-        yield encoder.encode(record) + b"\n"
+        # msgspec leaves out a default only where it is the very same object.
+        yield encoder.encode(said(msgspec.structs.asdict(record))) + b"\n"
 
 
 def complaint(error: Exception) -> tuple[Category, str]:

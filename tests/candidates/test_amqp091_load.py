@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from brokerproof.candidates import amqp091_load_frames as frames
+from brokerproof.candidates import amqp091_load_gets
 from brokerproof.candidates.amqp091_connection import Address
 from brokerproof.candidates.amqp091_load import run_load
 from brokerproof.candidates.amqp091_load_frames import (
@@ -28,7 +30,7 @@ from brokerproof.candidates.amqp091_load_frames import (
     method_frame,
     short,
 )
-from brokerproof.candidates.amqp091_load_link import Clock, LinkLost
+from brokerproof.candidates.amqp091_load_link import Asked, Clock, LinkLost
 from brokerproof.candidates.amqp091_load_notes import (
     CONFIRMED,
     ENDED,
@@ -37,6 +39,7 @@ from brokerproof.candidates.amqp091_load_notes import (
     Load,
     Notes,
     Shared,
+    TakerNotes,
     Task,
 )
 from brokerproof.candidates.amqp091_load_producer import Producer
@@ -226,6 +229,36 @@ def test_a_killed_broker_may_forget_what_it_was_not_seen_to_outlive(
         book.close(may_be_forgotten=may_be_forgotten)
     second, third = (None, None) if may_be_forgotten else (later, later + 1)
     assert [each.end for each in records(notes.path)] == [10, second, third]
+
+
+class Broken:
+    """A link on which a get is answered with nothing once, and then the connection is lost."""
+
+    def __init__(self, *_: object) -> None:
+        self.answers = [(frames.GOT_NOTHING, Asked(5, 9, b""))]
+
+    def ask(self, *_: object) -> tuple[object, Asked]:
+        """Answer once."""
+        if not self.answers:
+            raise LinkLost("the broker hung up")
+        return self.answers.pop()
+
+
+def test_a_get_that_was_not_answered_may_have_taken_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(amqp091_load_gets, "Link", Broken)
+    work = task(tmp_path)
+    with ExitStack() as files:
+        notes = TakerNotes(*(files.enter_context(work.notes(kind)) for kind in TakerNotes._fields))
+        gets = amqp091_load_gets.OneByOne(work, 0, notes)
+        assert gets.get("q0", "queue") == Asked(5, 9, b"")
+        with pytest.raises(LinkLost):
+            gets.get("q0", "queue")
+    found = [
+        (each.op, each.consumer, each.outcome, each.end) for each in records(notes.events.path)
+    ]
+    assert found == [("empty", "p0.0.0", "ok", 9), ("get", "p0.0.1", "unknown", None)]
 
 
 def test_notes_out_of_order_are_refused(tmp_path: Path) -> None:

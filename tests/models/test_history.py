@@ -12,6 +12,7 @@ from brokerproof.models.history import (
     LEFT,
     OVERTAKES_AN_EQUAL,
     PUBLISHED,
+    TAKEN_WHILE_SOME_WAITED,
     Passage,
     Rule,
     Span,
@@ -114,6 +115,24 @@ IN_ANY_ORDER = Rule(((BEGUN, GIVEN),), ((GIVEN, LEFT),))
 """Takes what came later for what comes first."""
 
 
+NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
+"""Takes a message that may have left for one that waits, as long as nobody saw it given."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "hasty",
+    [NOT_YET_SEEN, Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),)), Rule((), ((GIVEN, LEFT),))],
+)
+def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_of_contract, "TAKEN_WHILE_SOME_WAITED", hasty)
+
+    class Hasty(HistoryOfContract):
+        """The same contract, under a rule that is wrong."""
+
+    assert outcome(Hasty, "no-moment-is-one-at-which-some-waited") == "refuted"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hasty"),
@@ -151,6 +170,17 @@ def passage(published: tuple[int, int], given: tuple[int, int], begun: int = 0) 
     return Passage(
         Span(*published), waited, Span(*given), Span(*given), place=nothing, back=nothing
     )
+
+
+def test_a_rule_may_be_shown_by_one_message_after_the_other() -> None:
+    late = passage((0, 0), (5, 20))
+    a, b = passage((0, 1), (12, 13), begun=1), passage((0, 9), (30, 30), begun=9)
+    assert not any(TAKEN_WHILE_SOME_WAITED.shown_by(late, each) for each in (a, b))
+    assert TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a, b])
+    assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a])
+    assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [])
+    came_later = passage((0, 12), (30, 30), begun=12)
+    assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a, came_later])
 
 
 def test_a_rule_asks_for_certainty() -> None:

@@ -52,6 +52,10 @@ class Facts:
             and each.outcome != "failed"
         ]
 
+    def is_declared(self, run: str, queue: str) -> bool:
+        """Whether anything is known of a queue; if not, it may be any."""
+        return bool(self._declared(run, queue))
+
     def _is_one(self, run: str, queue: str) -> bool:
         """Whether a queue was always declared as the same."""
         kinds = {
@@ -66,17 +70,21 @@ class Facts:
 
     def durable(self, run: str, queue: str) -> bool:
         """Whether a queue certainly survives a crash."""
-        return self._is_one(run, queue) and self.may_be_durable(run, queue)
+        return (
+            self.is_declared(run, queue)
+            and self._is_one(run, queue)
+            and self.may_be_durable(run, queue)
+        )
 
     def may_be_durable(self, run: str, queue: str) -> bool:
         """Whether a queue may survive a crash."""
-        return any(each.durable for each in self._declared(run, queue))
+        declared = self._declared(run, queue)
+        return not declared or any(each.durable for each in declared)
 
     def returns(self, run: str, queue: str) -> bool:
         """Whether what returns takes its place back."""
-        return self._is_one(run, queue) and all(
-            each.returns == "original" for each in self._declared(run, queue)
-        )
+        declared = self._declared(run, queue)
+        return self._is_one(run, queue) and {each.returns for each in declared} == {"original"}
 
     def may_drop(self, run: str, queue: str) -> bool:
         """Whether a queue may drop messages by itself, or became another."""
@@ -85,8 +93,9 @@ class Facts:
         )
 
     def selective(self, run: str, queue: str) -> bool:
-        """Whether somebody takes only some of a queue's messages, or it became another."""
-        return not self._is_one(run, queue) or any(
+        """Whether somebody takes only some of a queue's messages, or it may be of any order."""
+        is_known = self.is_declared(run, queue) and self._is_one(run, queue)
+        return not is_known or any(
             each.selective and each.mode != "browse" and each.outcome != "failed"
             for each in self.records
             if (each.op, each.run, each.queue) == ("consume", run, queue)
@@ -133,10 +142,14 @@ class Facts:
                     for each in of_run
                     if (each.op, each.consumer) == ("cancel", consumer.consumer)
                 ]
-                if consumer.queue == queue and not any(end < close.start for end in cancels[-1:]):
+                if consumer.queue == queue and not any(end < close.start for end in cancels):
                     found.append(Span(close.start, latest(close)))
             if not known and latest(close) == NEVER:
                 found.append(Span(close.start, NEVER))
+        for get in of_run:
+            if (get.op, get.queue, get.mode) == ("get", queue, "acknowledge"):
+                returns = self._ends_after(get)
+                found += returns or [Span(get.start, NEVER)]
         for crash in self.of_kind("crash", run):
             backs = [span.end for span in self.of_kind("restart", run) if span.start >= crash.start]
             found.append(Span(crash.start, min(backs, default=NEVER)))
@@ -164,9 +177,24 @@ class Facts:
                 if each.op == "crash" or (each.op, each.channel) == ("close", consumer.channel)
                 if latest(each) >= consumer.start
             ]
-            left = min([latest(each) for each in ends] + cancels[-1:], default=NEVER)
+            left = min([latest(each) for each in ends] + cancels, default=NEVER)
             found += [latest(each) for each in ends if each.start <= left]
+        for get in of_run:
+            if (get.op, get.queue) == ("get", queue):
+                ends_of_get = [int(span.end) for span in self._ends_after(get)]
+                if get.mode == "automatic" or not ends_of_get:
+                    found.append(max(get.start, min(ends_of_get, default=NEVER)))
         return found
+
+    def _ends_after(self, get: Record) -> list[Span]:
+        """Return what may have ended a get that had no answer: its channel's end, or a crash."""
+        return [
+            Span(each.start, latest(each))
+            for each in self.records
+            if each.run == get.run and each.outcome != "failed" and latest(each) >= get.start
+            if each.op == "crash"
+            or (each.op == "close" and get.channel is not None and each.channel == get.channel)
+        ]
 
     def first_crash_since(self, run: str, since: int) -> Span | None:
         """Return the first crash that can have been at a time or later."""

@@ -22,7 +22,17 @@ UNANSWERED = "unknown"
 
 def complaints(history: Sequence[Record]) -> list[str]:
     """Return what is wrong with a recording, each in one line."""
-    rules = (_forms, _publishes, _deliveries, _windows, _settlements, _leaving, _ends, _crashes)
+    rules = (
+        _forms,
+        _publishes,
+        _deliveries,
+        _windows,
+        _settlements,
+        _gets,
+        _leaving,
+        _ends,
+        _crashes,
+    )
     return [complaint for rule in rules for complaint in rule(history)]
 
 
@@ -112,6 +122,13 @@ def _settlements(history: Sequence[Record]) -> Iterator[str]:
             yield f"settled and never given: {each}"
         elif _end(delivery) > each.start:
             yield f"settled before it was seen: {each}"
+
+
+def _gets(history: Sequence[Record]) -> Iterator[str]:
+    answered = {each.consumer for each in of(history, "deliver", "empty")}
+    for each in of(history, "get"):
+        if each.outcome != UNANSWERED or each.consumer in answered:
+            yield f"an answered get is called unanswered: {each}"
 
 
 def _leaving(history: Sequence[Record]) -> Iterator[str]:

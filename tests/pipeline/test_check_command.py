@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -122,6 +123,129 @@ def test_what_was_there_before_the_recording_is_no_invention(tmp_path: Path, rep
     )
 
 
+def by_priority(*, declared: bool) -> list[Record]:
+    """Two messages, the more urgent one given first; what is said is said by the declaration."""
+    first, *others = overtaking()
+    urgent = [
+        msgspec.structs.replace(each, priority=9) if each.message == "m1" else each
+        for each in others
+    ]
+    declaration = msgspec.structs.replace(first, levels=10)
+    return [declaration, *urgent] if declared else urgent
+
+
+def test_a_queue_that_is_not_declared_may_be_of_any_order(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", by_priority(declared=False))
+    result = run(path, "--report", report)
+    assert result.exit_code == 0, result.output
+    assert (
+        "order not checked: q was never declared; say what they are with --queue" in result.output
+    )
+    said = msgspec.json.decode((report / "verdict.json").read_bytes())
+    [reason] = [
+        each["reason"]
+        for each in said["candidates"][0]["verdicts"]
+        if each["requirement"] == "fifo-order"
+    ]
+    assert reason == "order not checked: q was never declared"
+    # It is asked all the same that nothing is lost.
+    lost = [
+        each for each in by_priority(declared=False) if each.message != "m0" or each.op == "publish"
+    ]
+    result = run(
+        written(tmp_path / "lost.jsonl", lost), "--report", report, "--only", "nothing-lost"
+    )
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("option", [("--undeclared", "fifo"), ("--queue", "q=fifo,durable")])
+def test_what_a_queue_is_can_be_said(tmp_path: Path, report: Path, option: tuple[str, str]) -> None:
+    path = written(tmp_path / "night.jsonl", by_priority(declared=False))
+    result = run(path, *option, "--report", report)
+    assert result.exit_code == 1, result.output
+    assert "never declared" not in result.output
+    # The small history declares what was said, so that it breaks the same by itself.
+    [found] = pq.read_table(report / "violations.parquet").to_pylist()
+    assert (
+        run(report / "witnesses" / "fifo-order.jsonl", "--report", tmp_path / "again").exit_code
+        == 1
+    )
+    assert pq.read_table(tmp_path / "again" / "violations.parquet").to_pylist() == [found]
+    assert run(path, "--queue", "q=priority:10", "--report", report).exit_code == 0
+
+
+def test_what_is_said_of_a_queue_that_is_not_there_is_told(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", sound())
+    result = run(path, "--queue", "p=fifo", "--report", report)
+    assert "--queue p: nothing in the history is about a queue of this name" in result.output
+
+
+def test_a_witness_holds_what_its_queue_went_through_and_nothing_else(
+    tmp_path: Path, report: Path
+) -> None:
+    others = [
+        Record(op="declare", queue="other", start=0, end=1),
+        Record(op="consume", queue="other", consumer="o", channel="1", start=2, end=3),
+        Record(op="cancel", consumer="o", channel="1", start=4, end=5),
+        Record(op="close", channel="1", start=6, end=7),
+        Record(op="drained", queue="other", start=8, end=9),
+        Record(op="purge", queue="q", start=1, end=2),
+    ]
+    path = written(tmp_path / "night.jsonl", [*overtaking(), *others])
+    assert run(path, "--report", report).exit_code == 1
+    header, *lines = (report / "witnesses" / "fifo-order.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert {row["queue"] for row in rows} == {"q"}
+    kinds = [row["op"] for row in rows if "message" not in row]
+    assert kinds == ["declare", "purge", "drained"]
+    assert not {"run", "mode", "outcome", "returns", "priority", "size"} & {
+        k for r in rows for k in r
+    }
+    assert header == '{"brokerproof_history":1}'
+
+
+@pytest.mark.parametrize("content", [b"", b'{"brokerproof_history":1}\n', b"what?\n"])
+def test_that_nothing_was_checked_is_said(tmp_path: Path, report: Path, content: bytes) -> None:
+    path = tmp_path / "night.jsonl"
+    path.write_bytes(content)
+    result = run(path, "--report", report)
+    assert result.exit_code == 3
+    why = "it puts none of the promises to the test" if b"what" in content else "it has no rows"
+    assert f"nothing was checked of {path}: {why}" in result.output
+    assert run(path, "--report", report, "--accept-inconclusive").exit_code == 0
+
+
+def test_what_is_no_recording_in_a_folder_is_told_apart(tmp_path: Path, report: Path) -> None:
+    folder = tmp_path / "night"
+    folder.mkdir()
+    written(folder / "part-0.jsonl", sound())
+    for name in ("_SUCCESS", ".part-0.jsonl.crc", "_metadata"):
+        (folder / name).write_bytes(b"whatever")
+    assert run(folder, "--report", report).exit_code == 0
+    (folder / "README").write_text("Recorded at night.")
+    result = run(folder, "--report", report)
+    assert result.exit_code == 2
+    [line] = [each for each in result.output.splitlines() if each.startswith("Error")]
+    assert f"{folder / 'README'}: this is in no form that is known" in line
+    assert "if it is no recording, move it away" in line
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_host_is_told_as_the_gate_tells_it(
+    tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch, is_broken: bool
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    path = written(tmp_path / "night.jsonl", overtaking() if is_broken else sound(), b"::error::x")
+    result = run(path, "--report", report)
+    annotations = [each for each in result.output.splitlines() if each.startswith("::error title")]
+    assert len(annotations) == is_broken
+    assert all("fifo-order broken" in each for each in annotations)
+    assert "::stop-commands::" in result.output
+    words = "broken" if is_broken else "kept"
+    assert (tmp_path / "summary.md").read_text().startswith(f"## brokerproof: {words}")
+
+
 def test_a_known_failure_is_accepted_until_its_day(tmp_path: Path, report: Path) -> None:
     path = written(tmp_path / "night.jsonl", overtaking())
     known = tmp_path / "known.toml"
@@ -140,6 +264,9 @@ def test_a_known_failure_is_accepted_until_its_day(tmp_path: Path, report: Path)
         (("{path}", "--only", "quiescence"), "no rule on histories is about 'quiescence'"),
         (("{path}", "--form", "csv"), "there is no form 'csv'"),
         (("{text}",), "this is in no form that is known"),
+        (("{path}", "--queue", "q"), "'q' is not NAME=WORDS"),
+        (("{path}", "--queue", "q=lifo"), "'lifo' is none of fifo, priority:LEVELS"),
+        (("{path}", "--undeclared", "priority:0"), "a queue has 1 to 256 levels, not 0"),
         (("{path}", "--report", "{text}/report"), "name another folder with --report"),
         (("{path}", "--known", "{text}"), "--known"),
     ],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.pipeline.explanations import Violation, counterexample_of
-from brokerproof.pipeline.history_report import JUDGED
+from brokerproof.pipeline.history_report import BY_TIME, JUDGED
 from brokerproof.pipeline.violations import RULES
 from brokerproof.spec.requirements import catalogue
 
@@ -27,6 +29,8 @@ SHOWS = {
         "survives-restart",
     ),
     "found-nothing": ("get-finds",),
+    "found-nothing-of-several": ("get-finds",),
+    "left-behind-of-several": ("nothing-lost",),
     "kept-after-a-purge": ("purge-drops",),
     "kept-after-a-deletion": ("delete-drops",),
     "kept-after-a-crash": ("transient-is-lost",),
@@ -36,6 +40,8 @@ SHOWS = {
     "overtakes-an-equal": ("fifo-order",),
     "overtakes-what-waits": ("priority-order", "release-rewinds"),
     "overtakes-what-returned": ("release-rewinds",),
+    "overtakes-some-that-wait": ("priority-order",),
+    "stalled": ("quiescence",),
 }
 """Which requirements each rule can show broken."""
 
@@ -53,6 +59,26 @@ def test_the_oracle_names_the_same_promise(rule: str, requirement: str) -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=Counterexample) == found
 
 
+@pytest.mark.parametrize(
+    ("rule", "requirement"),
+    [
+        ("found-nothing-of-several", "get-finds"),
+        ("left-behind-of-several", "nothing-lost"),
+        ("overtakes-some-that-wait", "priority-order"),
+    ],
+)
+@pytest.mark.parametrize("many", [2, 3, 5])
+def test_all_that_took_turns_are_in_the_run(rule: str, requirement: str, many: int) -> None:
+    turns = tuple(f"m{number}" for number in range(1, many + 1))
+    told = replace(violation(rule, requirement), witness=turns[-1], turns=turns)
+    found = counterexample_of(told, "night.parquet")
+    assert found.witnesses == ("m0", *turns)
+    assert rejudge(found, frozenset(catalogue())).outcome is Replay.SAME
+    sound = msgspec.structs.replace(found, steps=found.steps[:-1])
+    assert rejudge(sound, frozenset(catalogue())).outcome is Replay.KEPT
+    assert ", then ".join(turns) in found.seen
+
+
 def test_without_its_last_step_a_run_shows_nothing() -> None:
     for rule, names in SHOWS.items():
         found = counterexample_of(violation(rule, names[0]), "night.parquet")
@@ -62,4 +88,4 @@ def test_without_its_last_step_a_run_shows_nothing() -> None:
 
 def test_every_rule_is_explained_and_every_requirement_is_shown_by_one() -> None:
     assert set(SHOWS) == set(RULES)
-    assert {name for names in SHOWS.values() for name in names} == set(JUDGED)
+    assert {name for names in SHOWS.values() for name in names} == {*JUDGED, BY_TIME}

@@ -26,10 +26,12 @@ from brokerproof.pipeline.tables import batch_of
 from brokerproof.pipeline.violations import RULES
 from tests.pipeline.altered import CLASSES, altered_history
 from tests.pipeline.dense import dense_history
-from tests.pipeline.naive import Violation, judged_naively
+from tests.pipeline.naive import judged_naively
+from tests.pipeline.naive_violations import Violation
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, sharp
+from tests.pipeline.turns import history_of_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +51,8 @@ def judged(records: Sequence[Record], places: Sequence[int]) -> set[Violation]:
 
 def recording(seed: int) -> tuple[list[Record], bool]:
     """Return a random recording, and whether it is of a sound queue."""
+    if seed % 10 == 9:
+        return history_of_turns(seed), False
     chance = random.Random(seed)  # noqa: S311
     if chance.random() < 0.4:
         small = chance.choice((altered_history, dense_history))
@@ -145,10 +149,12 @@ def test_a_planted_fault_is_found_under_its_name(fault: Fault) -> None:
 
 @pytest.mark.slow
 def test_every_rule_finds_a_planted_fault() -> None:
-    missing = set(RULES)
+    # How long is too long is a user's to say: `test_stalls.py`.
+    missing = set(RULES) - {"stalled"}
     for seed in range(SEEDS_MAX):
         if not missing:
             break
+        missing -= {each.rule for each in judged_naively(history_of_turns(seed))}
         for fault in BROKEN_BY:
             simulation = simulated(seed, Shape(), fault)
             if simulation.planted:

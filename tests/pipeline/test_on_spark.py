@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,16 +12,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline import on_spark, spark_session
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.on_spark import Sizes, first_look, judged_on_spark
 from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.stages import SETTLES_NOTHING
+from brokerproof.pipeline.streams import TWICE
 from brokerproof.pipeline.tables import Part, batch_of
 from brokerproof.spec.histories import Record
 from tests.pipeline.made_histories import history_table
 from tests.pipeline.sparks import spark_of_tests
+from tests.pipeline.test_kernels_agree import recording
+from tests.pipeline.test_odd_recordings import ALTERATIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +49,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def history() -> pa.Table:
     made = history_table(SEEDS)
-    lost = Record(op="reject", queue="q", message="m", consumer="c", position=0, start=7)
-    return pa.concat_tables([made, pa.Table.from_batches([batch_of([lost], [2**20])])])
+    others = [Record(op="reject", queue="q", message="m", consumer="c", position=0, start=7)]
+    for alter in ALTERATIONS:
+        for seed in range(400, 420):
+            run = f"{alter.__name__} {seed}"
+            others += alter([replace(each, run=run) for each in recording(seed)[0]], seed)
+    places = range(2**20, 2**20 + len(others))
+    return pa.concat_tables([made, pa.Table.from_batches([batch_of(others, places)])])
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +77,7 @@ FINE = Sizes(part=4000, hot=8, sampled=1)
 def assert_alike(one: Judgement, other: Judgement) -> None:
     assert one.violations.to_pylist() == other.violations.to_pylist()
     assert one.coverage == other.coverage
+    assert (one.queues, one.undeclared) == (other.queues, other.undeclared)
     keys = [("place", "ascending")]
     assert one.aside.sort_by(keys).to_pylist() == other.aside.sort_by(keys).to_pylist()
 
@@ -73,7 +85,9 @@ def assert_alike(one: Judgement, other: Judgement) -> None:
 def test_spark_says_what_is_said_alone(spark: SparkSession, history: pa.Table, parts: str) -> None:
     alone = judged_alone(history)
     assert alone.violations.num_rows
-    assert alone.aside.num_rows
+    reasons = set(alone.aside.column("reason").to_pylist())
+    assert {SETTLES_NOTHING, TWICE} <= reasons
+    assert alone.undeclared
     assert_alike(judged_on_spark(spark, [parts]), alone)
 
 
@@ -143,3 +157,60 @@ def test_without_java_there_is_one_line(tmp_path: Path, monkeypatch: pytest.Monk
     old.chmod(0o755)
     with pytest.raises(CannotRun, match=r"11\.0\.2"):
         spark_session.java()
+
+
+INTERRUPTED = """
+import sys, time
+from pathlib import Path
+from brokerproof.pipeline.spark_session import interruptibly, session
+
+def slow(batches):
+    time.sleep(600)
+    yield from batches
+
+with session('local[1]', Path(sys.argv[1])) as spark:
+    print(interruptibly(spark, lambda: spark.range(2).count()), flush=True)
+    try:
+        interruptibly(spark, lambda: 1 // 0)
+    except ZeroDivisionError:
+        print('its own error', flush=True)
+    try:
+        interruptibly(spark, lambda: spark.range(1).mapInArrow(slow, 'id long').count())
+    except KeyboardInterrupt:
+        print('interrupted', flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_job_without_a_word_and_leaves_nothing_running(tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", INTERRUPTED, str(tmp_path)]
+    running = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert running.stdout is not None
+        said = [running.stdout.readline().strip() for _ in range(2)]
+        while "pyspark.daemon" not in _names_of(running.pid):
+            assert running.poll() is None
+        assert "org.apache.spark" in _names_of(running.pid)
+        os.killpg(running.pid, signal.SIGINT)
+        rest, errors = running.communicate(timeout=120)
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
+    assert said == ["2", "its own error"]
+    assert rest == "interrupted\n"
+    assert errors == ""
+    left = _names_of(running.pid)
+    assert "org.apache.spark" not in left
+    assert "pyspark.daemon" not in left
+
+
+def _names_of(session_of: int) -> str:
+    """Return the command lines of the processes of a session."""
+    words = ["ps", "-ww", "-o", "args=", "-g", str(session_of)]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout

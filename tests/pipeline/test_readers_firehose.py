@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerproof.pipeline import sources
+from brokerproof.pipeline import conversion
 from brokerproof.pipeline.readers import firehose
 from brokerproof.pipeline.readers.firehose_text import text_rows
 from brokerproof.pipeline.readers.rows import Used
@@ -285,7 +285,7 @@ def test_more_publishes_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_account_of_a_trace_is_whole(tmp_path: Path) -> None:
-    done = sources.convert([TRACE, TEXT], "firehose", tmp_path / "table")
+    done = conversion.convert([TRACE, TEXT], "firehose", tmp_path / "table")
     assert str(done.account) == (
         "35 rows in = 22 checked + 13 set aside (1 unreadable, 1 missing, 1 wrong value, "
         "2 refers to nothing, 7 not told apart, 1 about something else)"

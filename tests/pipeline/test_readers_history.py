@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from brokerproof.pipeline import sources, tables
+from brokerproof.pipeline import conversion, sources, tables
 from brokerproof.pipeline.readers import blocks, json_lines
 from brokerproof.pipeline.set_aside import SetAside
 from brokerproof.pipeline.tables import UnreadableHistory
@@ -70,7 +70,7 @@ def test_json_to_parquet_to_records(
     folder = tmp_path_factory.mktemp("history")
     records = [convert(row, Record) for row in rows]
     path = of_bytes(folder, b"".join(json_lines.lines_of(records)))
-    done = sources.convert([path], None, folder / "table")
+    done = conversion.convert([path], None, folder / "table")
     assert done.account.rows == done.account.checked == done.records == len(records)
     [part] = done.parts
     assert read(part) == (records, [])

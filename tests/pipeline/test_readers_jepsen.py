@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerproof.pipeline import sources
+from brokerproof.pipeline import conversion
 from brokerproof.pipeline.readers import edn, jepsen
 from brokerproof.pipeline.readers.edn import Keyword, Unreadable
 from brokerproof.pipeline.readers.rows import Used
@@ -186,7 +186,7 @@ def test_rows_that_cannot_be_read_accuse_nobody(tmp_path: Path) -> None:
 
 
 def test_the_account_of_a_history_is_whole(tmp_path: Path) -> None:
-    done = sources.convert([QUEUE, UNKNOWN], None, tmp_path / "table")
+    done = conversion.convert([QUEUE, UNKNOWN], None, tmp_path / "table")
     assert str(done.account) == (
         "33 rows in = 29 checked + 4 set aside (3 not told apart, 1 about something else)"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from brokerproof.pipeline import sources
+from brokerproof.pipeline import conversion
 from brokerproof.pipeline.alone import judged_alone
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -19,7 +19,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 
 def broken(path: Path, form: str | None = None) -> set[str]:
     """Return the requirements that a recording shows to be broken."""
-    done = sources.convert([path], form, path.parent / "table")
+    done = conversion.convert([path], form, path.parent / "table")
     table = judged_alone(pq.read_table(done.parts[0])).violations
     return set(table.column("requirement").to_pylist())
 

@@ -8,7 +8,7 @@ import pytest
 
 from brokerproof.checks.counterexamples import Certificate, Counterexample, Line, write
 from brokerproof.checks.moves import Move, Settle
-from brokerproof.pipeline import sources
+from brokerproof.pipeline import conversion, sources
 from brokerproof.pipeline.readers import runs
 from brokerproof.pipeline.readers.rows import Used
 from brokerproof.pipeline.set_aside import SetAside
@@ -283,7 +283,7 @@ def test_names_that_are_too_long_are_set_aside(tmp_path: Path) -> None:
 def test_a_counterexample_is_known_by_its_beginning(tmp_path: Path) -> None:
     path = counterexample(tmp_path / "found", line(DECLARE))
     assert sources.source_of(path).name == "runs"
-    done = sources.convert([path], None, tmp_path / "table")
+    done = conversion.convert([path], None, tmp_path / "table")
     assert str(done.account) == "1 rows in = 1 checked + 0 set aside"
 
 

@@ -261,6 +261,10 @@ def subscribe(consumer: str, start: int) -> Record:
     return Record(op="consume", queue="q", consumer=consumer, start=start, end=start + 1)
 
 
+DECLARED = Record(op="declare", queue="q", start=0, end=0)
+"""Without it nothing is said of order."""
+
+
 def clock(start: int) -> Record:
     """Return a record that only says how late it is."""
     return Record(op="declare", queue="another", start=start, end=start)
@@ -307,7 +311,7 @@ def test_order_waits_for_what_may_have_been_given_unseen() -> None:
     published = [subscribe("c", 0), subscribe("d", 0), publish("m", 5, 6), publish("n", 7, 8)]
     overtaking = deliver("n", "c", 0, 9, 10)
     watched = Watched(late=10)
-    watched.batch([*published, overtaking, clock(60)])
+    watched.batch([DECLARED, *published, overtaking, clock(60)])
     assert raised(watched) == set()
     # What d sees next may have been given to it at 1 already, and may be m once more.
     watched.batch([deliver("m", "c", 1, 40, 41), publish("x", 50, 51), clock(61)])
@@ -322,7 +326,7 @@ def test_a_consumer_that_selects_takes_back_what_was_said_of_order() -> None:
     published = [subscribe("c", 0), publish("m", 5, 6), publish("n", 7, 8)]
     given = [deliver("n", "c", 0, 9, 10), deliver("m", "c", 1, 11, 12)]
     watched = Watched(late=10)
-    watched.batch([*published, *given, deliver("x", "c", 2, 70, 71), clock(90)])
+    watched.batch([DECLARED, *published, *given, deliver("x", "c", 2, 70, 71), clock(90)])
     assert ("fifo-order", "run", "q", "n") in raised(watched)
     selects = msgspec.structs.replace(subscribe("s", 95), selective=True)
     watched.batch([selects])
@@ -342,3 +346,19 @@ def test_a_consumer_is_remembered_until_its_channel_is_closed() -> None:
     # Whether it was given something unseen is asked when its channel closes, whatever its queue is.
     assert remembered(consume, deleted) == ["consume"]
     assert remembered(consume, deleted, closed) == []
+
+
+def test_a_consumer_whose_name_comes_again_is_remembered_by_itself() -> None:
+    first, again = (
+        msgspec.structs.replace(subscribe("c", start), channel=channel)
+        for start, channel in ((0, "1"), (30, "2"))
+    )
+    cancel = Record(op="cancel", consumer="c", channel="1", start=10, end=11)
+    control = pa.Table.from_batches([batch_of([first, cancel, again], range(1, 4))])
+    assert takers_of(control).of["run", "q"] == {
+        "c": (0, 11),
+        "c (subscribed at 30)": (30, NEVER),
+    }
+    kept = still_needed(control, {"run": 20})
+    assert kept.column("start").to_pylist() == [30]
+    assert still_needed(control, {"run": 5}).num_rows == 3

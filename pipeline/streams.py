@@ -1,0 +1,106 @@
+"""Streams that contradict themselves: positions that come twice, or that go against time.
+
+The positions of a taker's deliveries say in which order it had them. Two deliveries at one
+position, or one that was seen before an earlier one can have been made, are wrong whatever the
+broker did: the recorder erred. Rules build on positions, so the messages of such deliveries are set
+aside, each with all that is about it. All deliveries to a taker must be in the table; no others
+have to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.control import Control, named
+from brokerproof.pipeline.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
+from brokerproof.pipeline.passages import running_least
+from brokerproof.pipeline.takers import told_apart
+from brokerproof.spec.histories import NEVER
+
+Doubtful: TypeAlias = Mapping[tuple[str, str, str], str]
+"""Messages, by run, queue and name, of which nothing is said, and why."""
+
+NONE_DOUBTFUL: Final[Doubtful] = {}
+
+TWICE: Final = "one position stands twice among the deliveries to its consumer"
+AGAINST_TIME: Final = (
+    "the positions of the deliveries to its consumer go against time: "
+    "a later one was seen before an earlier one can have been made"
+)
+
+COLUMNS: Final = (
+    "op",
+    "run",
+    "queue",
+    "message",
+    "consumer",
+    "channel",
+    "start",
+    "end",
+    "position",
+    "outcome",
+)
+"""The columns that are looked at."""
+
+FOUND: Final = pa.schema([(name, pa.string()) for name in ("run", "queue", "message", "reason")])
+
+
+def contradictions(history: pa.Table, control: Control) -> pa.Table:
+    """Return the messages of deliveries that contradict each other, once each, and why.
+
+    What is no delivery is not looked at, and need not be there.
+    """
+    history = told_apart(history, control).history
+    given = is_one_of(history, "op", "deliver") & ~is_one_of(history, "outcome", "failed")
+    rows = np.flatnonzero(given)
+    stream = joint(named(history, "consumer").number[rows], ranks(history.column("queue"))[0][rows])
+    position = numbers(history, "position")[rows]
+    start, end = numbers(history, "start")[rows], numbers(history, "end", NEVER)[rows]
+    order = np.argsort(stream, kind="stable")
+    if not _ascends(stream[order], position[order], strictly=True):
+        order = np.lexsort((position, stream))
+    of, at = stream[order], position[order]
+    reason = np.zeros(order.size, dtype=np.int64)
+    if _goes_against_time(of, start[order], end[order]):
+        reason[_against_time(of, at, start[order], end[order])] = 2
+    twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
+    reason[twice] = reason[twice + 1] = 1
+    wrong = np.flatnonzero(reason)
+    named_by = pa.array(rows[order[wrong]])
+    columns = [texts(history.column(name), named_by) for name in FOUND.names[:-1]]
+    why = pa.array([TWICE, AGAINST_TIME]).take(pa.array(reason[wrong] - 1))
+    found = pa.table([*columns, why], schema=FOUND).group_by(FOUND.names[:-1])
+    return found.aggregate([("reason", "max")]).rename_columns(FOUND.names)
+
+
+def doubtful(found: pa.Table) -> Doubtful:
+    """Return the messages of a table of contradictions."""
+    return {(row["run"], row["queue"], row["message"]): row["reason"] for row in found.to_pylist()}
+
+
+def _ascends(stream: Ints, values: Ints, *, strictly: bool = False) -> bool:
+    """Whether values of streams that lie side by side do not go back within any."""
+    least = 1 if strictly else 0
+    goes_on = values[1:] - values[:-1] >= least
+    return bool((goes_on | (stream[1:] != stream[:-1])).all())
+
+
+def _goes_against_time(stream: Ints, start: Ints, end: Ints) -> bool:
+    """Whether anything was seen before something that stands before it can have been made."""
+    if _ascends(stream, start):
+        return bool(((end[1:] < start[:-1]) & (stream[1:] == stream[:-1])).any())
+    begins = np.append(True, stream[1:] != stream[:-1])
+    latest = -running_least(-start, begins)
+    return bool(((end[1:] < latest[:-1]) & ~begins[1:]).any())
+
+
+def _against_time(stream: Ints, position: Ints, start: Ints, end: Ints) -> Ints:
+    """Return what was seen before something of a smaller position can have been made, and that."""
+    late = overtaken(Early(stream, position, start), Late(stream, position, end))
+    early = overtaken(Early(stream, -position, -end), Late(stream, -position, -start))
+    return np.flatnonzero((late != NOBODY) | (early != NOBODY))

@@ -1,0 +1,236 @@
+"""Subscriptions: which consumer of a name is meant, and how each of them left.
+
+A client may use a consumer's name again after it was cancelled, on another channel, or for another
+queue; RabbitMQ asks only that it is unique on its channel while it is there. Each subscription is a
+taker of its own, with its own window and its own stream. The first of a name keeps it, later ones
+get the time at which they began behind it. Owns what records of control say of subscriptions.
+Refuses to know messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from brokerproof.spec.histories import NEVER, Record
+
+Key: TypeAlias = tuple[str, str]
+Times: TypeAlias = list[tuple[int, int]]
+
+NUMBERED: Final = " (subscribed at "
+"""Between a consumer's name and when a later subscription by that name began."""
+
+
+def happened_by(record: Record) -> int:
+    """Return by when it certainly happened; `NEVER` where it need not have."""
+    return record.end if record.outcome == "ok" and record.end is not None else NEVER
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """A subscription of a consumer or a browser.
+
+    Attributes:
+        name: what it is called, so that no other has that name.
+        end: by when it had certainly begun.
+        cancelled: by when it had certainly been cancelled, `NEVER` where it need not have been.
+        left: by when it was certainly given nothing more.
+
+    """
+
+    record: Record
+    name: str
+    end: int
+    cancelled: int
+    left: int
+
+    @property
+    def start(self) -> int:
+        """When it began, at the earliest."""
+        return self.record.start
+
+    @property
+    def taker(self) -> Key:
+        """Its run and its name."""
+        return self.record.run, self.name
+
+    @property
+    def channel(self) -> Key:
+        """The channel that it is on."""
+        return self.record.run, self.record.channel or ""
+
+
+@dataclass
+class Leavings:
+    """All records that tell of subscriptions and of their ends."""
+
+    consumes: dict[Key, list[Record]] = field(default_factory=dict)
+    cancels: dict[Key, list[Record]] = field(default_factory=dict)
+    closes: dict[Key, Times] = field(default_factory=dict)
+    deletions: dict[Key, Times] = field(default_factory=dict)
+    crashes: dict[str, Times] = field(default_factory=dict)
+    restarts: dict[str, Times] = field(default_factory=dict)
+    gets: list[Record] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Leavings:
+        """Return what some records tell."""
+        found = cls()
+        for record in records:
+            found.take(record)
+        return found
+
+    def take(self, record: Record) -> None:
+        """Take a record of any kind."""
+        if record.outcome == "failed":
+            return
+        span = (record.start, happened_by(record))
+        match record.op:
+            case "consume":
+                self.consumes.setdefault((record.run, record.consumer or ""), []).append(record)
+            case "cancel":
+                self.cancels.setdefault((record.run, record.consumer or ""), []).append(record)
+            case "close":
+                self.closes.setdefault((record.run, record.channel or ""), []).append(span)
+            case "delete":
+                self.deletions.setdefault((record.run, record.queue or ""), []).append(span)
+            case "crash":
+                self.crashes.setdefault(record.run, []).append(span)
+            case "restart":
+                self.restarts.setdefault(record.run, []).append(span)
+            case "get":
+                self.gets.append(record)
+            case _:
+                pass
+
+    def subscriptions(self, *, by_deletion: bool = True) -> list[Subscription]:
+        """Return all subscriptions, each under a name of its own."""
+        return [
+            each for key in self.consumes for each in self.of_name(key, by_deletion=by_deletion)
+        ]
+
+    def of_name(self, key: Key, *, by_deletion: bool = True) -> list[Subscription]:
+        """Return the subscriptions of a run and a consumer's name, in the order of time.
+
+        `by_deletion` is whether one is left when its queue is deleted.
+        """
+        records = sorted(self.consumes[key], key=_order)
+        cancels = self.cancels.get(key, [])
+        found = []
+        for number, record in enumerate(records):
+            cancelled = _cancelled(record, records, cancels)
+            name = key[1] if number == 0 else f"{key[1]}{NUMBERED}{_since(records, number)})"
+            ends = [end for _, end in self._ends_of(record, by_deletion=by_deletion)]
+            # A channel knows no two consumers of a name at one time.
+            ends += [
+                happened_by(later)
+                for later in records[number + 1 :]
+                if record.channel is not None and later.channel == record.channel
+            ]
+            left = min([cancelled, *ends])
+            found.append(Subscription(record, name, happened_by(record), cancelled, left))
+        return found
+
+    def _ends_of(self, record: Record, *, by_deletion: bool) -> Times:
+        """Return what ended a subscription besides its cancel."""
+        ends = self.closes_after(record)
+        if by_deletion:
+            ends += self.deletions.get((record.run, record.queue or ""), [])
+        return [each for each in ends if each[0] >= record.start]
+
+    def closes_after(self, record: Record) -> Times:
+        """Return when the channel of a consumer or a get closed after it, or the broker crashed."""
+        ends = []
+        if record.channel is not None:
+            ends += self.closes.get((record.run, record.channel), [])
+        ends += self.crashes.get(record.run, [])
+        return [(start, end) for start, end in ends if end >= record.start]
+
+    def unseen(self) -> dict[Key, Times]:
+        """Return, by queue, when messages may have returned that nobody saw given.
+
+        What was on its way to a consumer when its channel closed, or the broker crashed, was given
+        and nobody saw it. A consumer that cancelled, and had the answer, has seen all. What a get
+        took that had no answer returns so too. Those of all queues of a run are by the empty name.
+        """
+        found = dict[Key, Times]()
+        known = set[Key]()
+        for each in self.subscriptions():
+            record = each.record
+            if record.mode == "browse":
+                continue
+            known.add(each.channel)
+            if record.mode == "acknowledge":
+                found.setdefault((record.run, record.queue or ""), []).extend(
+                    span for span in self.closes.get(each.channel, []) if each.cancelled >= span[0]
+                )
+        for get in self.gets:
+            if get.mode == "acknowledge":
+                returns = self.closes_after(get) or [(get.start, NEVER)]
+                found.setdefault((get.run, get.queue or ""), []).extend(returns)
+        for channel, closes in self.closes.items():
+            # A get may have had no answer, of any queue.
+            open_ = [span for span in closes if span[1] == NEVER and channel not in known]
+            found.setdefault((channel[0], ""), []).extend(open_)
+        for run, crashes in self.crashes.items():
+            for start, _ in crashes:
+                backs = [back for begun, back in self.restarts.get(run, []) if begun >= start]
+                found.setdefault((run, ""), []).append((start, min(backs, default=NEVER)))
+        return {key: spans for key, spans in found.items() if spans}
+
+    def gone(self) -> dict[Key, Times]:
+        """Return, by queue, when messages may have gone from it that nobody saw given.
+
+        What is on its way to a consumer that does not acknowledge is settled, and so is what a get
+        took that does not, and had no answer.
+        """
+        found = dict[Key, Times]()
+        for each in self.subscriptions():
+            record = each.record
+            if record.mode == "automatic":
+                ends = self.closes_after(record)
+                left = min([each.cancelled, *(end for _, end in ends)])
+                found.setdefault((record.run, record.queue or ""), []).extend(
+                    span for span in ends if span[0] <= left
+                )
+        for get in self.gets:
+            ends = self.closes_after(get)
+            if get.mode == "automatic" or not ends:
+                until = min((end for _, end in ends), default=NEVER)
+                spans = found.setdefault((get.run, get.queue or ""), [])
+                spans.append((get.start, max(get.start, until)))
+        return {key: spans for key, spans in found.items() if spans}
+
+
+def _order(record: Record) -> tuple[int, int, str, str]:
+    return record.start, happened_by(record), record.queue or "", record.channel or ""
+
+
+def _since(records: Sequence[Record], number: int) -> str:
+    """Return what tells a subscription from others of its name, whichever of them are known."""
+    start = records[number].start
+    before = sum(each.start == start for each in records[:number])
+    return f"{start:,}" if not before else f"{start:,}, {before + 1}"
+
+
+def _cancelled(record: Record, records: Sequence[Record], cancels: Sequence[Record]) -> int:
+    """Return by when a subscription had certainly been cancelled; `records` are all of its name.
+
+    Where there are several, a cancel is of the last one that had begun on its channel. One that
+    names no channel, where they are on several, may be of any.
+    """
+    if len(records) == 1:
+        return min(map(happened_by, cancels), default=NEVER)
+    on_one_channel = len({each.channel for each in records}) == 1
+    times = []
+    for cancel in cancels:
+        on_it = [
+            each
+            for each in records
+            if happened_by(each) <= cancel.start
+            and (each.channel == cancel.channel or (on_one_channel and cancel.channel is None))
+        ]
+        if on_it and on_it[-1] is record:
+            times.append(happened_by(cancel))
+    return min(times, default=NEVER)
