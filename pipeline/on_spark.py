@@ -1,6 +1,7 @@
 """A history of any size, judged by Spark in two shuffles: by message, then by slice of a queue.
 
-Before them a small one follows each consumer: a few columns of the deliveries (`streams.py`).
+Where the files do not show by themselves that each consumer's deliveries are in order, a small one
+before them follows each consumer: a few columns of the deliveries (`streams.py`).
 
 The stages are those of `stages.py`; here is what goes where. A first look at a few columns counts
 queues and finds where hot ones are cut. Then the history is read once: its rows are shuffled so
@@ -37,7 +38,15 @@ from brokerproof.pipeline.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
 from brokerproof.pipeline.streams import COLUMNS as STREAMS
 from brokerproof.pipeline.streams import FOUND as CONTRADICTIONS
-from brokerproof.pipeline.streams import Doubtful, contradictions, doubtful
+from brokerproof.pipeline.streams import (
+    NONE_DOUBTFUL,
+    Doubtful,
+    Stretches,
+    are_in_order,
+    contradictions,
+    doubtful,
+    stretches,
+)
 from brokerproof.pipeline.subscriptions import Key
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.pipeline.violations import none, strongest
@@ -105,6 +114,7 @@ class Seen:
     cuts: Cuts
     sizes: Sizes
     queues: frozenset[Key]
+    in_order: bool
 
 
 def judged_on_spark(
@@ -123,8 +133,10 @@ def judged_on_spark(
     seen = first_look(history, sizes)
     progress("reading what is about no single message")
     control = control_on_spark(history, begins_late=begins_late, known=known)
-    progress("following the deliveries to each consumer")
-    torn = doubtful(_contradictions(history, seen, control))
+    torn = NONE_DOUBTFUL
+    if not seen.in_order:
+        progress("following the deliveries to each consumer")
+        torn = doubtful(_contradictions(history, seen, control))
     if stalled_after is not None:
         progress("looking when consumers were free")
         control.idle = idle_on_spark(history, control, stalled_after, _parts(history, seen))
@@ -157,8 +169,10 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
     )
     counted: Counter[tuple[str, Key]] = Counter()
     times: dict[Key, list[Ints]] = {}
+    streams: list[Stretches | None] = []
     for look in looks.toLocalIterator(prefetchPartitions=True):
         counted.update(look.counted)
+        streams += look.streams
         for key, some in look.times.items():
             times.setdefault(key, []).append(some)
     everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash", "get"}}
@@ -171,15 +185,25 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
             many = math.ceil(size / sizes.hot)
             order = np.sort(np.concatenate(times[key]))
             at[key] = np.unique(order[np.arange(1, many) * order.size // many])
-    return Seen(counted.total(), Cuts(at, returning), sizes, frozenset(queues))
+    return Seen(
+        counted.total(), Cuts(at, returning), sizes, frozenset(queues), are_in_order(streams)
+    )
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a first look at a file tells: how many records of each kind and queue, some times."""
+    """What a first look at a file tells.
+
+    Attributes:
+        counted: how many records of each kind and queue there are.
+        times: of each queue, some of the times at which its records start.
+        streams: the stretches of its streams, by parts.
+
+    """
 
     counted: Counter[tuple[str, Key]]
     times: dict[Key, Ints]
+    streams: tuple[Stretches | None, ...]
 
 
 def looked_at(file: str, sampled: int) -> Look:
@@ -187,11 +211,13 @@ def looked_at(file: str, sampled: int) -> Look:
     system, path = pa.fs.FileSystem.from_uri(file)
     counted: Counter[tuple[str, Key]] = Counter()
     times: dict[Key, list[Ints]] = {}
+    streams: list[Stretches | None] = []
     with pq.ParquetFile(
-        system.open_input_file(path), read_dictionary=["op", "run", "queue"]
+        system.open_input_file(path), read_dictionary=["op", "run", "queue", "consumer", "outcome"]
     ) as parquet:
-        for batch in parquet.iter_batches(1 << 20, columns=["op", "run", "queue", "start"]):
+        for batch in parquet.iter_batches(1 << 20, columns=list(_LOOKED_AT)):
             table = pa.Table.from_batches([batch])
+            streams.append(stretches(table))
             queue = named(table, "queue")
             kind, kinds = ranks(table.column("op"))
             both = joint(queue.number, kind)
@@ -204,7 +230,11 @@ def looked_at(file: str, sampled: int) -> Look:
             number = queue.number[::sampled]
             for one in np.unique(number).tolist():
                 times.setdefault(queue.keys[one], []).append(start[number == one])
-    return Look(counted, {key: np.concatenate(some) for key, some in times.items()})
+    some_times = {key: np.concatenate(some) for key, some in times.items()}
+    return Look(counted, some_times, tuple(streams))
+
+
+_LOOKED_AT: Final = ("op", "run", "queue", "consumer", "start", "end", "position", "outcome")
 
 
 def control_on_spark(
