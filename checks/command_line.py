@@ -16,6 +16,7 @@ import click
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.checks import counterexamples
 from brokerproof.checks.check_command import check
+from brokerproof.checks.concurrent.interleave_command import interleave
 from brokerproof.checks.configuration import WrongConfiguration, asked, read_settings
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.crash_options import crash_options, power_over
@@ -50,6 +51,7 @@ def main(ctx: click.Context) -> None:
 main.add_command(check)
 main.add_command(prove)
 main.add_command(explore)
+main.add_command(interleave)
 
 
 @main.command()

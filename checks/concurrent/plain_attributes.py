@@ -29,6 +29,7 @@ from brokerproof.checks.concurrent.threads import (
     is_within_a_step,
     running,
 )
+from brokerproof.reference.atomics import ATOMIC_STEPS
 
 _CONTAINERS: Final = (list, dict, set, deque)
 
@@ -87,18 +88,22 @@ class Touches:
             told = self._told.get(id(cell), (cell, 0))[1]
             if thread.made is not GIVE_BACK:
                 known |= told
-            if thread.made is not READ:
+            # Atomic steps exclude each other, as under a lock, whatever they do.
+            if thread.made is not READ or type(cell) in ATOMIC_STEPS:
                 self._told[id(cell)] = cell, told | known
         self._known[number] = known
         for each in begun:
             self._known[each.number] = known
+        within = set()
         for touch in _take_touched():
             self._touch(number, touch)
+            if touch.within:
+                within.add((id(touch.owner), touch.name))
         for key, (container, before) in self._containers.items():
             if (now := _content(container)) != before:
                 self._containers[key] = container, now
                 owner = self._attributes[key].owner
-                self._touch(number, Touch(owner, key[1], writes=True, within=False))
+                self._touch(number, Touch(owner, key[1], writes=True, within=key in within))
         self._steps += 1
 
     def _touch(self, number: int, touch: Touch) -> None:
@@ -111,7 +116,7 @@ class Touches:
         for what, steps in others:
             for other, step in steps.items():
                 # Whoever knows of a later step of the other knows of all up to it.
-                if other != number and not self._known[number] & self._own[other] >> step + 1:
+                if other != number and not (self._known[number] & self._own[other]) >> step + 1:
                     self._tell(attribute, what, other, number, writes=writes)
         # What was done within an atomic step is over when the step is.
         at = self._steps - touch.within
@@ -176,7 +181,8 @@ def _noting_reads(kind: type, plain: Callable[..., Any]) -> Callable[..., Any]:
         if running() is not None and (
             name in slots or (name != "__dict__" and name in getattr(self, "__dict__", ()))
         ):
-            held = (value, _content(value)) if isinstance(value, _CONTAINERS) else None
+            is_plain = isinstance(value, _CONTAINERS) and type(value) not in ATOMIC_STEPS
+            held = (value, _content(value)) if is_plain else None
             _touched.append(Touch(self, name, False, is_within_a_step(), held))
         return value
 

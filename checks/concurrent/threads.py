@@ -155,7 +155,7 @@ class Threads:
         """End the threads that are not over."""
         _turn.hand_back = _nobody
         for thread in self.all:
-            if not thread.is_over:
+            if not thread.greenlet.dead:
                 thread.greenlet.throw()
         # What a thread was stopped in holds on to it: the frame of its body to the thread itself.
         self.all.clear()

@@ -8,6 +8,7 @@ import pytest
 
 from brokerproof.checks.concurrent.case_catalogue import lost_wake_ups, pairs, triples
 from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
+from brokerproof.checks.concurrent.interleave_command import classes_beside
 from brokerproof.checks.concurrent.interleavings import explore
 from brokerproof.checks.concurrent.parallel import CannotBegin, Parallel, parallel_case
 from brokerproof.checks.concurrent.tables import accesses, table
@@ -55,6 +56,16 @@ def explored(
 def test_the_reference_keeps_its_promises_on_threads(parallel: Parallel) -> None:
     """The first runs of each case; `benchmarks/interleavings.py` goes on to the end."""
     assert explored(make("qpid-push"), parallel, runs_max=60) == []
+
+
+@pytest.mark.parametrize("parallel", CASES[::4])
+def test_no_two_threads_of_the_reference_touch_an_attribute_without_order(
+    parallel: Parallel,
+) -> None:
+    broker = make("qpid-push")
+    kinds = classes_beside(broker)
+    assert len(kinds) > 10
+    assert explored(broker, parallel, runs_max=15, watches=kinds) == []
 
 
 @pytest.mark.parametrize("fault", thread_faults(), ids=lambda fault: fault.id)

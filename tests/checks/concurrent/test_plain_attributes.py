@@ -108,7 +108,14 @@ def follow(shared: Shared) -> None:
     assert thing is None or thing.number == 7
 
 
+def write_late_then_say(shared: Shared) -> None:
+    shared.ready.get()
+    shared.link.get()
+    write_then_say(shared)
+
+
 ORDERED: list[Two] = [
+    (write_late_then_say, read_if_said),
     (read, read),
     (under_lock(write), under_lock(read)),
     (under_lock(append), under_lock(count)),
@@ -170,6 +177,34 @@ def test_classes_are_as_before_afterwards() -> None:
     complaints((write, read), InSlots)
     assert "__getattribute__" not in vars(InSlots)
     assert "__setattr__" not in vars(InSlots)
+
+
+@atomic_steps(reads=("count",), writes=("add",))
+class Parts:
+    """A list that threads share."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+    def add(self) -> None:
+        """Add a part."""
+        self.parts.append(1)
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.parts)
+
+
+def test_what_an_atomic_step_changes_within_is_ordered() -> None:
+    case = Case(
+        "a list",
+        lambda _: Parts(),
+        lambda parts: {"one": parts.add, "two": parts.add, "three": parts.count},
+        lambda _: [],
+        watches=[Parts],
+    )
+    found = explore(case, failures_max=10)
+    assert (found.complete, found.failed) == (True, [])
 
 
 @atomic_steps(reads=("value",), writes=("add",))

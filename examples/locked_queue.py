@@ -1,0 +1,78 @@
+"""A broker that several threads may use: the naive queue behind one lock.
+
+It is built on the cells of `brokerproof.reference.atomics`, a lock being one, so it can be run
+under every interleaving of a few operations at once:
+
+    brokerproof interleave examples/locked_queue.py:make_broker
+    brokerproof interleave examples/locked_queue.py:make_hasty_broker
+
+The second gives back its lock too early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.atomics import Lock
+from brokerproof.spec.answers import Answer, Event
+from brokerproof.spec.candidate import Start
+from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.operations import Operation
+
+# A file that the gate loads finds its neighbours by their bare names, a module by its package.
+if TYPE_CHECKING or __package__:
+    from .naive_queue import NaiveBroker
+else:
+    from naive_queue import NaiveBroker
+
+
+class LockedQueue:
+    """One operation at a time; events are told while the lock is held, so their order is theirs."""
+
+    def __init__(self) -> None:
+        self.broker = NaiveBroker()
+        self.lock = Lock()
+        self.tell: Callable[[Event], None] | None = None
+
+    def hello(self) -> Hello:
+        """Return the claims of the queue behind the lock."""
+        return self.broker.hello()
+
+    def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
+        """Tell events as they happen from now on; nothing goes on by itself here."""
+        del start
+        self.tell = tell
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out one operation, alone."""
+        with self.lock:
+            return self.told(self.broker.handle(operation))
+
+    def told(self, answer: Answer) -> Answer:
+        """Tell the events of an answer, where that is asked for."""
+        if self.tell is None:
+            return answer
+        for event in answer.events:
+            self.tell(event)
+        return Answer((), answer.error)
+
+
+class HastyQueue(LockedQueue):
+    """It hands out what it can after it has given its lock back."""
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out one operation alone, and hand out messages together with whoever is there."""
+        with self.lock:
+            answer = self.broker.carry_out(operation)
+        return self.told(Answer((*answer.events, *self.broker.hand_out()), answer.error))
+
+
+def make_broker() -> LockedQueue:
+    """Return the broker that the gate is to look at."""
+    return LockedQueue()
+
+
+def make_hasty_broker() -> HastyQueue:
+    """Return the one with a mistake."""
+    return HastyQueue()

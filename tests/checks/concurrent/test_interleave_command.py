@@ -1,0 +1,55 @@
+"""`brokerproof interleave`: what it says of brokers on threads, sound, hasty and unfit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from brokerproof.checks.command_line import main
+
+LOCKED = Path(__file__).parents[3] / "examples" / "locked_queue.py"
+
+
+def interleaved(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["interleave", *arguments])
+
+
+@pytest.mark.parametrize("candidate", ["reference:qpid-push", f"{LOCKED}:make_broker"])
+def test_a_sound_broker_keeps_what_it_promises(candidate: str) -> None:
+    result = interleaved(candidate, "--case", "enqueue, consume")
+    assert result.exit_code == 0, result.output
+    assert "fifo: enqueue, consume: all " in result.output
+    assert "2 cases, 0 broken\n" in result.output
+
+
+def test_what_is_not_all_is_told() -> None:
+    result = interleaved("--case", "enqueue, enqueue", "--runs", "3")
+    assert result.exit_code == 0
+    assert "the first 3 interleavings" in result.output
+    assert "2 cases, 0 broken, 2 with more to run" in result.output
+
+
+def test_a_hasty_broker_is_broken_and_shown() -> None:
+    result = interleaved(f"{LOCKED}:make_hasty_broker", "--case", "enqueue, consume")
+    assert result.exit_code == 1
+    assert "BROKEN" in result.output
+    assert "nothing orders the two" in result.output.replace("\n", " ").replace("  ", " ")
+    assert "lock.given back" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([f"{LOCKED.parent / 'naive_queue.py'}:make_broker"], "it has no `on_threads`"),
+        (["--case", "no such words"], "no case has 'no such words' in its name"),
+        (["reference:nobody"], "reference:nobody"),
+        (["--runs", "0"], "--runs"),
+    ],
+)
+def test_what_cannot_be_run_ends_in_one_line(arguments: list[str], said: str) -> None:
+    result = interleaved(*arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
