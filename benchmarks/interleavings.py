@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from brokerproof.checks.concurrent.case_catalogue import lost_wake_ups, pairs, triples
+from brokerproof.checks.concurrent.case_catalogue import every_case
 from brokerproof.checks.concurrent.interleavings import explore
 from brokerproof.checks.concurrent.parallel import parallel_case
 from brokerproof.checks.conversation import Copier, copier_of
@@ -34,7 +34,7 @@ def main() -> None:
     steps, began = 0, time.perf_counter()
     for name in asked.order or ORDERS:
         order = ORDERS[name]
-        for parallel in (*pairs(order), *lost_wake_ups(order), *triples(order)):
+        for parallel in every_case(order):
             if asked.case not in parallel.name:
                 continue
             candidate, oracle = subject.fresh()

@@ -24,6 +24,7 @@ from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.interrupts import Interrupts
+from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
@@ -84,28 +85,8 @@ from brokerproof.spec.requirements import CatalogueError, Requirement
     metavar="SET",
     help="The set of requirements to judge by: a published one, latest, or a .toml file.",
 )
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Judge only this requirement; may be repeated.",
-)
-@click.option(
-    "--known",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="List of failures that are accepted for a time, with reasons.",
-)
-@click.option(
-    "--today",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="The day by which known failures expire; by default today (UTC).",
-)
+@judging_options
 @crash_options
-@click.option(
-    "--strict", is_flag=True, help="Let recommendations (SHOULD) decide the exit status too."
-)
 @click.option(
     "--accept-inconclusive",
     is_flag=True,

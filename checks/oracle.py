@@ -116,7 +116,11 @@ class Oracle:
 
     def key(self) -> Hashable:
         """Return a value that is equal for oracles that will judge alike, delivery ids aside."""
-        return self.book.key(), self.window, self.unplaced, self.streams
+        return self.book.key(), *self.key_beside_the_book()
+
+    def key_beside_the_book(self) -> tuple[Hashable, ...]:
+        """Return the rest of the key: a search keeps that of a book, which many oracles share."""
+        return self.window, self.unplaced, self.streams
 
     def observe(self, operation: Operation, answer: Answer) -> list[Breach]:
         """Follow one operation and its answer; return what was broken, recommendations last.

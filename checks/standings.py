@@ -316,8 +316,8 @@ class Standings:
         known = self._known.get(form)
         if known is None:
             oracle.book = page.book
-            # As `Oracle.key`, in numbers; one book's part is the same for all on the page.
-            parts = page.key, window, number(oracle.unplaced), streams
+            # One book's part of the key is the same for all on the page.
+            parts = page.key, *map(number, oracle.key_beside_the_book())
             key = self._keys.setdefault(parts, len(self._keys))
             known = self._known[form] = Standing(oracle, page, key)
         return known

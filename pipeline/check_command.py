@@ -24,6 +24,7 @@ from rich.console import Console
 from brokerproof.checks.check_command import ended, known_failures
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.interrupts import Interrupts
+from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
@@ -98,27 +99,7 @@ Say: TypeAlias = Callable[[str], None]
     "was free to take them; for histories in nanoseconds of a clock.",
 )
 @queue_options
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Judge only this requirement; may be repeated.",
-)
-@click.option(
-    "--known",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="List of failures that are accepted for a time, with reasons.",
-)
-@click.option(
-    "--today",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="The day by which known failures expire; by default today (UTC).",
-)
-@click.option(
-    "--strict", is_flag=True, help="Let recommendations (SHOULD) decide the exit status too."
-)
+@judging_options
 @click.option(
     "--accept-inconclusive",
     is_flag=True,

@@ -35,6 +35,13 @@ RUNNER: Final = "runner"
 """A job that is scheduled when the threads begin, because the holder's window has grown."""
 
 
+def every_case(order: Order) -> Iterator[Parallel]:
+    """Yield all cases of a queue of an order."""
+    yield from pairs(order)
+    yield from lost_wake_ups(order)
+    yield from triples(order)
+
+
 def pairs(order: Order) -> Iterator[Parallel]:
     """Yield a case for each two operations that may be under way at once."""
     ways = {**_ways(order), RUNNER: ()}

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.findings import goes_on
@@ -133,9 +132,6 @@ def _as_seen(each: Happened, looked: Sequence[Happened]) -> Happened:
     return replace(each, until=max([each.until, *ends]))
 
 
-Verdict: TypeAlias = "Breach | None"
-
-
 class Judge:
     """Judges histories that begin where an oracle stands; each form of them once.
 
@@ -145,9 +141,9 @@ class Judge:
     def __init__(self, oracle: Oracle, channels: Mapping[str, str]) -> None:
         self._oracle, self._channels = oracle, channels
         self._held = {name: held.channel for name, held in oracle.book.held.items()}
-        self._known: dict[Hashable, Verdict] = {}
+        self._known: dict[Hashable, Breach | None] = {}
 
-    def breach(self, history: History, drained: Answer) -> Verdict:
+    def breach(self, history: History, drained: Answer) -> Breach | None:
         """Return what is broken in every possible order, None where one breaks nothing.
 
         `drained` is the answer to the drain after all. Of the orders the one that goes on longest
@@ -160,7 +156,7 @@ class Judge:
         return self._known[form]
 
 
-def _judged(oracle: Oracle, history: History, drained: Answer) -> Verdict:
+def _judged(oracle: Oracle, history: History, drained: Answer) -> Breach | None:
     """Try one order after the other, each as far as it goes."""
     before = [*history.before()]
     deepest = -1

@@ -15,7 +15,7 @@ from types import ModuleType
 import click
 import rich
 
-from brokerproof.checks.concurrent.case_catalogue import lost_wake_ups, pairs, triples
+from brokerproof.checks.concurrent.case_catalogue import every_case
 from brokerproof.checks.concurrent.cases import Case
 from brokerproof.checks.concurrent.interleavings import Explored, explore
 from brokerproof.checks.concurrent.parallel import (
@@ -59,16 +59,20 @@ def interleave(candidate: str, runs: int, words: str) -> None:
     subject = opened(candidate)
     broken = left = many = 0
     try:
-        for parallel in _cases(subject.hello.capabilities):
-            if words not in parallel.name:
-                continue
+        cases = [
+            (f"{type(order).__name__.lower()}: {parallel.name}", parallel)
+            for order in _orders(subject.hello.capabilities)
+            for parallel in every_case(order)
+            if words in parallel.name
+        ]
+        for name, parallel in cases:
             many += 1
             case = _case(subject, parallel)
             if isinstance(case, str):
-                click.echo(f"{parallel.name}: not begun: {case}")
+                click.echo(f"{name}: not begun: {case}")
                 continue
             found = explore(case, runs_max=runs)
-            click.echo(_line(parallel, found))
+            click.echo(f"{name}: {_line(found)}")
             broken += bool(found.failed)
             left += not (found.complete or found.failed)
             if found.failed:
@@ -84,14 +88,10 @@ def interleave(candidate: str, runs: int, words: str) -> None:
     sys.exit(ExitStatus.BROKEN.value if broken else ExitStatus.KEPT.value)
 
 
-def _cases(claims: Capabilities) -> Iterator[Parallel]:
-    orders: list[Order] = [Fifo()]
+def _orders(claims: Capabilities) -> Iterator[Order]:
+    yield Fifo()
     if "priority" in claims.orders:
-        orders.append(Priority(levels=3))
-    for order in orders:
-        yield from pairs(order)
-        yield from lost_wake_ups(order)
-        yield from triples(order)
+        yield Priority(levels=3)
 
 
 def _case(subject: Subject, parallel: Parallel) -> Case[Recorded] | str:
@@ -135,13 +135,10 @@ def _has_attributes(kind: type) -> bool:
     return not (is_cell or issubclass(kind, (enum.Enum, BaseException, tuple, dict, list)))
 
 
-def _line(parallel: Parallel, found: Explored) -> str:
-    order = next(each.order for each in parallel.before if hasattr(each, "order"))
+def _line(found: Explored) -> str:
     all_of = "all" if found.complete else "the first"
-    return (
-        f"{type(order).__name__.lower()}: {parallel.name}: {all_of} {found.runs:,} interleavings,"
-        f" {found.steps:,} accesses" + (": BROKEN" if found.failed else "")
-    )
+    broken = ": BROKEN" if found.failed else ""
+    return f"{all_of} {found.runs:,} interleavings, {found.steps:,} accesses{broken}"
 
 
 def _show(case: Case[Recorded], found: Explored) -> None:

@@ -13,7 +13,6 @@ two takings of a lock, and a thread that waits for ever is looked at like one th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from brokerproof.checks.concurrent.cases import Case, Shared
@@ -69,16 +68,10 @@ class _Place:
         return bool(left)
 
 
-def explore(
-    case: Case[Shared],
-    *,
-    runs_max: int = 1_000_000,
-    failures_max: int = 1,
-    interrupted: Callable[[], bool] = lambda: False,
-) -> Explored:
+def explore(case: Case[Shared], *, runs_max: int = 1_000_000, failures_max: int = 1) -> Explored:
     """Run a case under every interleaving, up to equivalence.
 
-    Ends early after so many failures or runs, or when `interrupted`; what it returns says so.
+    Ends early after so many failures or runs; what it returns says so.
     """
     found = Explored()
     places: list[_Place] = []
@@ -90,11 +83,7 @@ def explore(
             if not places:
                 found.complete = True
                 return found
-            if (
-                found.runs + found.asleep >= runs_max
-                or len(found.failed) >= failures_max
-                or interrupted()
-            ):
+            if found.runs + found.asleep >= runs_max or len(found.failed) >= failures_max:
                 return found
 
 

@@ -13,13 +13,12 @@ their end; in the latter every job meets every other, and the interleavings are 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Final, cast
 
-from brokerproof.checks.breaches import Breach
 from brokerproof.checks.concurrent.cases import Case
 from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
 from brokerproof.checks.concurrent.threads import Body, Threads, running
@@ -106,16 +105,18 @@ class Recorded:
     def _tell(self, event: Event) -> None:
         number = _number()
         if isinstance(event, Delivered) and event.consumer is None:
-            self._get_of(event, number).append(event)
-            return
+            answered = self._get_of(event, number)
+            if answered is not None:
+                answered.append(event)
+                return
         # Whoever tells has looked for it since it told the last one.
         self._step_without_threads()
         now = self._threads.steps
         self.history.happened.append(Happened(event, self._since.get(number, 0), now))
         self._since[number] = now
 
-    def _get_of(self, event: Delivered, number: int) -> list[Event]:
-        """Return where the events of the get go that an event answers.
+    def _get_of(self, event: Delivered, number: int) -> list[Event] | None:
+        """Return where the events of the get go that an event answers; None where there is none.
 
         Whoever publishes may give a message to a get that is under way; which one is not told, so
         it is the first without an answer. One's own is always told by oneself.
@@ -123,7 +124,7 @@ class Recorded:
         if number in self._gets:
             return self._gets[number][1]
         waiting = [got for get, got in self._gets.values() if get.queue == event.queue and not got]
-        return waiting[0] if waiting else []
+        return waiting[0] if waiting else None
 
     def _step_without_threads(self) -> None:
         """Count a step where no thread does: before they begin, and when they have ended."""
@@ -148,10 +149,9 @@ def parallel_case(
     candidate: Candidate,
     copier: Copier,
     oracle: Oracle,
-    breaches: Callable[[Breach], None] = lambda _: None,
     watches: Sequence[type] = (),
 ) -> Case[Recorded]:
-    """Return the case of operations at once on a candidate just reset; `breaches` gets each breach.
+    """Return the case of operations at once on a candidate just reset.
 
     Raises `CannotBegin`; the candidate and the oracle are used up.
     """
@@ -188,18 +188,9 @@ def parallel_case(
         if isinstance(answer, Misbehaviour):
             return [answer.what]
         breach = judge.breach(recorded.history, answer)
-        if breach is None:
-            return []
-        breaches(breach)
-        return [f"{breach.requirement}: {breach.reason}"]
+        return [] if breach is None else [f"{breach.requirement}: {breach.reason}"]
 
-    return Case(
-        parallel.name,
-        make,
-        bodies,
-        judged,
-        watches=watches,
-    )
+    return Case(parallel.name, make, bodies, judged, watches=watches)
 
 
 def _ask_all(recorded: Recorded, operations: Sequence[Operation]) -> None:

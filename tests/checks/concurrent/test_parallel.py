@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from brokerproof.checks.concurrent.case_catalogue import lost_wake_ups, pairs, triples
+from brokerproof.checks.concurrent.case_catalogue import every_case, lost_wake_ups, pairs
 from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
 from brokerproof.checks.concurrent.interleave_command import classes_beside
 from brokerproof.checks.concurrent.interleavings import explore
@@ -31,7 +31,7 @@ ORDERS: Sequence[Order] = (Fifo(), Priority(levels=3))
 CASES = [
     pytest.param(parallel, id=f"{type(order).__name__} {parallel.name}")
     for order in ORDERS
-    for parallel in (*pairs(order), *lost_wake_ups(order), *triples(order))
+    for parallel in every_case(order)
 ]
 
 
@@ -76,7 +76,7 @@ def test_a_fault_that_needs_threads_is_found(fault: ThreadFault) -> None:
         for order in ORDERS
         for parallel in (*lost_wake_ups(order), *pairs(order))
         # What only a get can show, and the rest in less time.
-        if ("get" in parallel.name) == (fault.requirement == "get-finds")
+        if ("get" in parallel.name) == (fault.requirement in {"get-finds", "protocol"})
         for complaints in explored(broker(), parallel, runs_max=800)
     }
     assert fault.requirement in found
