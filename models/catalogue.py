@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brokerproof.models import contract, pointer_queue, whole_contract
+from brokerproof.models import contract, moving_place, paired_pointer, pointer_queue, whole_contract
 from brokerproof.models.language.model import Model
 from brokerproof.models.language.scope import Scope
 
@@ -65,5 +65,12 @@ CATALOGUE: dict[str, Listed] = {
     "pointer-queue": Listed(
         pointer_queue.PointerQueue,
         Scope({pointer_queue.Entry: 4, pointer_queue.Subscription: 2}, range(1)),
+    ),
+    "paired-pointer": Listed(
+        paired_pointer.PairedPointer,
+        Scope(
+            {moving_place.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1},
+            range(1),
+        ),
     ),
 }

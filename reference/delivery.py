@@ -136,7 +136,7 @@ def _is_still_next(queue: Queue, subscription: Subscription, entry: QueueEntry) 
 def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
     """Send an entry that has been acquired, or is browsed."""
     # The place first: a release that follows the sending must find a pointer that it can move back.
-    subscription.pointer.given(entry)
+    subscription.pointer.given(queue.entries, entry)
     if subscription.mode.settled_when_sent:
         deleted = entry.delete(subscription.owning_state)
         assert deleted, "an entry was taken from the one that had just acquired it"

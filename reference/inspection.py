@@ -46,7 +46,7 @@ def view_of(queue: Queue) -> PointerQueueView:
 def _places(subscription: Subscription) -> tuple[QueueEntry | None, QueueEntry | None]:
     pointer = subscription.pointer
     assert isinstance(pointer, ReleasedPointer), "only this form is claimed to be shown"
-    return pointer.last_seen.value, pointer.released.value
+    return pointer.place.value or (None, None)
 
 
 def _is_no_more(entry: QueueEntry) -> bool:

@@ -7,7 +7,8 @@ back. Refuses to know credit and locks.
 
 `ReleasedPointer` is the reference. It remembers the last entry that was seen, so the search starts
 *after* it, and beside it one entry that came back before that place. Moving back never rewinds the
-place itself: several threads that return entries only have to agree on the lowest.
+place itself: several threads that return entries only have to agree on the lowest. What the threads
+may do to each other's steps is `models/paired_pointer.py`.
 
 `InclusivePointer` is what the two documents print: one pointer to the next entry to *try*, which is
 moved back itself. It is kept as printed, to be judged. In particular a browser whose entry is the
@@ -15,12 +16,12 @@ last of the queue stays on it, having nowhere to go, and is shown it again.
 
 Source: Qpid, Message Delivery, sections Subscriptions, Asynchronous Delivery and Reject and
 Release; Qpid, Priority Queues, `checkSubscriptionsNotAheadOfDelivery`; the released form is that of
-Qpid 0.6 and later.
+Qpid 0.6 and later, as `published_pointer` has it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from brokerproof.reference.atomics import AtomicReference
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.entry_list import QueueEntryList
     from brokerproof.reference.subscriptions import Subscription
+
+Place: TypeAlias = "tuple[QueueEntry, QueueEntry | None]"
+"""The last entry seen, and the earliest one before it that has come back since."""
 
 
 class Pointer(Protocol):
@@ -41,7 +45,7 @@ class Pointer(Protocol):
         """Return the first entry that `subscription` can be given, moving over all others."""
         ...
 
-    def given(self, entry: QueueEntry) -> None:
+    def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
         """Note that `entry` is being given to the subscription; before it is sent."""
         ...
 
@@ -49,8 +53,8 @@ class Pointer(Protocol):
         """Note that the asynchronous delivery has shown `entry` to a browser."""
         ...
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Make sure that `entry`, which was released, is not passed over."""
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:
+        """Make sure that `entry`, which was released, is not passed over; say if that moved it."""
         ...
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
@@ -71,13 +75,17 @@ class Pointer(Protocol):
 
 
 class ReleasedPointer:
-    """The last entry seen, and the earliest entry before it that has come back since."""
+    """The last entry seen, and the earliest entry before it that has come back since.
 
-    __slots__ = ("last_seen", "released")
+    Both are one pair, which is only ever replaced as a whole, and by another pair: whoever has read
+    one knows from its identity that nobody has moved the place since. Qpid keeps two references,
+    and loses an entry between them (`published_pointer`).
+    """
+
+    __slots__ = ("place",)
 
     def __init__(self, head: QueueEntry) -> None:
-        self.last_seen: AtomicReference[QueueEntry | None] = AtomicReference(head)
-        self.released: AtomicReference[QueueEntry | None] = AtomicReference(None)
+        self.place: AtomicReference[Place | None] = AtomicReference((head, None))
 
     def next_available(
         self, entries: QueueEntryList, subscription: Subscription
@@ -88,38 +96,42 @@ class ReleasedPointer:
         so asking twice gives the same answer.
         """
         while True:
-            last_seen = self.last_seen.get()
-            if last_seen is None:
+            place = self.place.get()
+            if place is None:
                 return None
-            released = self.released.get()
-            # At, not only behind: the walk itself may have stepped onto the entry that came back.
-            if released is not None and last_seen.compare_to(released) >= 0:
-                candidate: QueueEntry | None = released
-            else:
-                candidate = entries.next(last_seen)
+            candidate = _next(entries, place)
             if candidate is None or (
                 candidate.is_available() and subscription.has_interest(candidate)
             ):
                 return candidate
-            if self.last_seen.compare_and_set(last_seen, candidate):
-                self.released.compare_and_set(released, None)
+            self.place.compare_and_set(place, (candidate, None))
 
-    def given(self, entry: QueueEntry) -> None:
-        """Move onto `entry`; if it is the one that had come back, that is dealt with."""
-        released = self.released.get()
-        self.last_seen.set(entry)
-        if released is entry:
-            self.released.compare_and_set(released, None)
+    def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
+        """Move onto `entry`; what is next before it stays next, and is so only if it came back."""
+        while True:
+            place = self.place.get()
+            if place is None:
+                return
+            candidate = _next(entries, place)
+            if candidate is entry:
+                released = place[1]
+                following = entry, None if released is entry else released
+            elif candidate is not None and candidate.compare_to(entry) < 0:
+                following = entry, candidate
+            else:
+                return
+            if self.place.compare_and_set(place, following):
+                return
 
     def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
         """Nothing to do: `given` has moved onto the entry, and the search starts after it."""
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:  # noqa: ARG002 - unasked
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
         """Lower `released` to `entry`, unless something earlier is there already.
 
         Whether the subscription wants it is asked when it is searched for.
         """
-        self._lower(entry)
+        return self._lower(entry)
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
         """Lower `released` to `entry` wherever the place is.
@@ -129,42 +141,60 @@ class ReleasedPointer:
         """
         self._lower(entry)
 
-    def _lower(self, entry: QueueEntry) -> None:
+    def _lower(self, entry: QueueEntry) -> bool:
         while entry.is_available():
-            released = self.released.get()
-            if released is not None and released.compare_to(entry) <= 0:
-                return
-            if self.released.compare_and_set(released, entry):
-                return
+            place = self.place.get()
+            if place is None:
+                return False
+            last_seen, released = place
+            lowers = released is None or released.compare_to(entry) > 0
+            # Replaced in any case: whoever has read the pair before may be about to pass the entry.
+            if self.place.compare_and_set(place, (last_seen, entry if lowers else released)):
+                return lowers
+        return False
 
     def clear(self) -> None:
         """Refer to nothing."""
-        self.last_seen.set(None)
-        self.released.set(None)
+        self.place.set(None)
 
     def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
         """Return the same place in the copy of the queue."""
         copy = object.__new__(type(self))
-        last_seen, released = self.last_seen.value, self.released.value
-        copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))
-        copy.released = AtomicReference(released and copy_of(released))
+        place = self.place.value
+        copy.place = AtomicReference(
+            place and (copy_of(place[0]), None if place[1] is None else copy_of(place[1]))
+        )
         return copy
 
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
-        """Return the two positions and how they compare.
+        """Return the two positions and how they compare."""
+        place = self.place.value
+        return None if place is None else fingerprint_place(*place, position)
 
-        A search starts after `last_seen`, so that entry and dispensed ones just behind it are one
-        place (halving makes them so); `released` may itself be given, so for it they are two. How
-        the two compare is told apart, since positions do not tell dispensed entries between the
-        same two live ones apart.
-        """
-        last_seen, released = self.last_seen.value, self.released.value
-        if last_seen is None:
-            return None
-        place = (position(last_seen) + 1) // 2
-        if released is None:
-            return place
-        return place, position(released), last_seen.compare_to(released) >= 0
+
+def _next(entries: QueueEntryList, place: Place) -> QueueEntry | None:
+    """Return what is next for a place: the entry that came back, or the one that follows."""
+    last_seen, released = place
+    # At, not only behind: the walk itself may have stepped onto the entry that came back.
+    if released is not None and last_seen.compare_to(released) >= 0:
+        return released
+    return entries.next(last_seen)
+
+
+def fingerprint_place(
+    last_seen: QueueEntry, released: QueueEntry | None, position: Callable[[QueueEntry], int]
+) -> Hashable:
+    """Return a value for what was seen last and what came back.
+
+    A search starts after `last_seen`, so that entry and dispensed ones just behind it are one
+    place (halving makes them so); `released` may itself be given, so for it they are two. How
+    the two compare is told apart, since positions do not tell dispensed entries between the
+    same two live ones apart.
+    """
+    place = (position(last_seen) + 1) // 2
+    if released is None:
+        return place
+    return place, position(released), last_seen.compare_to(released) >= 0
 
 
 class InclusivePointer:
@@ -188,7 +218,7 @@ class InclusivePointer:
             entry = self.last_seen.get()
         return entry
 
-    def given(self, entry: QueueEntry) -> None:
+    def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
         """Nothing to do: what was given is acquired, and the next search moves on from it.
 
         For a browser, which acquires nothing, this is not so; see `browsed`.
@@ -203,15 +233,16 @@ class InclusivePointer:
         if following is not None:
             self.last_seen.compare_and_set(entry, following)
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:
         """Point at `entry` if the pointer is beyond it and the subscription wants it."""
         if not subscription.has_interest(entry):
-            return
+            return False
         seen = self.last_seen.get()
         while seen is not None and entry.compare_to(seen) < 0:
             if self.last_seen.compare_and_set(seen, entry):
-                return
+                return True
             seen = self.last_seen.get()
+        return False
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
         """Point at `entry` if the pointer is beyond it, for as long as nobody has acquired it."""

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 from brokerproof.reference.pointers import InclusivePointer, Pointer, ReleasedPointer
+from brokerproof.reference.published_pointer import PublishedPointer
 from brokerproof.reference.queue import Queue
 
 if TYPE_CHECKING:
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from brokerproof.spec.messages import Order
 
 SystemName: TypeAlias = Literal["qpid-push"]
-PointerForm: TypeAlias = Literal["released", "inclusive"]
+PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
 RunnerPolicy: TypeAlias = Literal["eager", "drain"]
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
     "released": ReleasedPointer,
+    "published": PublishedPointer,
     "inclusive": InclusivePointer,
 }
 

@@ -82,6 +82,15 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
         ((*ways["enqueue"], SetCredit(consumer=HOLDER, messages=1)), ways["get"]),
     )
     yield Parallel(
+        "what came back goes and comes back again, beside a runner",
+        (
+            *(_declare(order), _consume(HOLDER, 0), _publish("a")),
+            *(*ways["get"], Release(delivery="d0")),
+        ),
+        ((*ways["get"], Release(delivery="d1")),),
+        stirring=(SetCredit(consumer=HOLDER, messages=1),),
+    )
+    yield Parallel(
         "enqueue meets a runner that has not begun",
         (_declare(order), _consume(HOLDER, 0), _publish("x")),
         (ways["enqueue"],),

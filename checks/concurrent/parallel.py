@@ -13,7 +13,7 @@ their end; in the latter every job meets every other, and the interleavings are 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -26,7 +26,7 @@ from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle import Oracle
 from brokerproof.spec.answers import Answer, Delivered, Event
 from brokerproof.spec.candidate import Candidate, OnThreads
-from brokerproof.spec.operations import Consume, Drain, Get, Operation
+from brokerproof.spec.operations import Consume, Drain, Get, Operation, Settlement
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,12 @@ class Recorded:
     `jobs` are those that are scheduled and not yet run.
     """
 
-    def __init__(self, candidate: Candidate, threads: Threads, *, jobs_at_once: bool) -> None:
+    def __init__(
+        self, candidate: Candidate, threads: Threads, held: Iterable[str], *, jobs_at_once: bool
+    ) -> None:
         self.candidate = candidate
+        self._held = frozenset(held)
+        self._got: set[tuple[int, str]] = set()
         self.history = History()
         self.jobs: deque[tuple[str, Body]] = deque()
         self._threads, self._jobs_at_once = threads, jobs_at_once
@@ -69,8 +73,16 @@ class Recorded:
         cast("OnThreads", candidate).on_threads(self._start, self._tell)
 
     def ask(self, operation: Operation) -> None:
-        """Hand over an operation, in a thread or before they begin, and record it."""
+        """Hand over an operation, in a thread or before they begin, and record it.
+
+        A settlement is left out if its delivery was not held at the beginning, and no get of the
+        same thread was answered with it: the client could not ask for it.
+        """
         number = _number()
+        if isinstance(operation, Settlement) and not (
+            operation.delivery in self._held or (number, operation.delivery) in self._got
+        ):
+            return
         begun = self._threads.steps
         self._since[number] = begun
         if isinstance(operation, Get):
@@ -81,6 +93,7 @@ class Recorded:
             raise Misbehaved(answer.what)
         _, got = self._gets.pop(number, (None, []))
         events = (*answer.events, *got)
+        self._got.update((number, e.delivery) for e in events if isinstance(e, Delivered))
         asked = Asked(operation, Answer(events, answer.error, parked=answer.parked))
         self.history.happened.append(Happened(asked, begun, self._threads.steps))
 
@@ -168,7 +181,9 @@ def parallel_case(
     judge = Judge(oracle, channels)
 
     def make(threads: Threads) -> Recorded:
-        recorded = Recorded(copier.fork(candidate), threads, jobs_at_once=parallel.jobs_at_once)
+        recorded = Recorded(
+            copier.fork(candidate), threads, oracle.book.held, jobs_at_once=parallel.jobs_at_once
+        )
         for operation in parallel.stirring:
             recorded.ask(operation)
         return recorded

@@ -207,14 +207,17 @@ _METHODS: Final[dict[type, dict[str, Effect]]] = {
 
 
 def _in_one_step(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method in which nothing stops a thread."""
+    """Return a method in which nothing stops a thread, nor in other such methods that it calls."""
 
     def method(self: Cell, *arguments: object) -> Any:
-        _turn.thread, _turn.within = None, _turn.thread
+        thread = _turn.thread
+        if thread is None:
+            return plain(self, *arguments)
+        _turn.thread, _turn.within = None, thread
         try:
             return plain(self, *arguments)
         finally:
-            _turn.thread, _turn.within = _turn.within, None
+            _turn.thread, _turn.within = thread, None
 
     return method
 

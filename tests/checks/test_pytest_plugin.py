@@ -5,6 +5,7 @@ Each session is a process, since a plugin is loaded once. The candidates are cop
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,11 @@ def session(tmp_path: Path) -> Path:
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run a session and return its status and its output."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # Options of the session that runs this test are not for the one that it runs.
+    alone = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(
+        command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 

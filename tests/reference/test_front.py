@@ -147,7 +147,7 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
         ("", "system must be one of qpid-push, not ''"),
         (
             "qpid-push?pointer=two",
-            "pointer must be one of released, inclusive, not 'two'",
+            "pointer must be one of released, published, inclusive, not 'two'",
         ),
         ("qpid-push?runner=", "runner must be one of eager, drain, not ''"),
         ("qpid-push?runner", "parameter 'runner' in 'qpid-push?runner' needs a value: runner=..."),

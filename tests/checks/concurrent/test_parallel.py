@@ -11,6 +11,7 @@ from brokerproof.checks.concurrent.histories import Asked, Happened, History, Ju
 from brokerproof.checks.concurrent.interleave_command import classes_beside
 from brokerproof.checks.concurrent.interleavings import explore
 from brokerproof.checks.concurrent.parallel import CannotBegin, Parallel, parallel_case
+from brokerproof.checks.concurrent.schedules import Tried, with_few_switches
 from brokerproof.checks.concurrent.tables import accesses, table
 from brokerproof.checks.conversation import Copier, copier_of, reset
 from brokerproof.checks.oracle import Oracle
@@ -28,6 +29,7 @@ SUBSCRIBED: Sequence[Operation] = (
     Consume(queue="q", consumer="c", channel="ch", mode="acknowledge", credit=Credit(1)),
 )
 ORDERS: Sequence[Order] = (Fifo(), Priority(levels=3))
+COMES_BACK_TWICE = "what came back goes and comes back again, beside a runner"
 CASES = [
     pytest.param(parallel, id=f"{type(order).__name__} {parallel.name}")
     for order in ORDERS
@@ -80,6 +82,24 @@ def test_a_fault_that_needs_threads_is_found(fault: ThreadFault) -> None:
         for complaints in explored(broker(), parallel, runs_max=800)
     }
     assert fault.requirement in found
+
+
+def test_a_place_in_two_references_loses_what_comes_back_twice() -> None:
+    """What `models/released_pointer.py` shows, on the code that runs."""
+
+    def tried(address: str) -> Tried:
+        candidate = make(address)
+        reset(candidate)
+        copier = copier_of(candidate)
+        assert isinstance(copier, Copier)
+        parallel = next(each for each in lost_wake_ups(Fifo()) if each.name == COMES_BACK_TWICE)
+        case = parallel_case(parallel, candidate, copier, Oracle(candidate.hello().capabilities))
+        return with_few_switches(case, switches_max=2, runs_max=3_000)
+
+    published = tried("qpid-push?pointer=published")
+    assert published.failed is not None
+    assert published.failed.complaints[0].startswith("quiescence")
+    assert tried("qpid-push").failed is None
 
 
 def test_each_fault_that_needs_threads_has_its_own_name() -> None:

@@ -223,6 +223,37 @@ class Sum:
         return self.total
 
 
+@atomic_steps(reads=("value",), writes=("add", "put"))
+class Tally(Sum):
+    """A sum of which one step takes others."""
+
+    def add(self, number: int) -> None:
+        """Add a number, by what the sum is."""
+        self.put(self.value() + number)
+
+    def put(self, number: int) -> None:
+        """Replace the sum."""
+        self.total = number
+
+
+def test_a_step_that_takes_others_is_one_and_more_follow_it() -> None:
+    def add_late(to: Tally) -> None:
+        to.add(0)
+        # Two steps, so the other's may come between.
+        to.put(to.value() + 1)
+
+    case = Case(
+        "a tally",
+        lambda _: Tally(),
+        lambda to: {"one": lambda: add_late(to), "other": lambda: to.add(1)},
+        lambda to: [] if to.total == 2 else [f"{to.total}"],
+    )
+    found = explore(case, failures_max=10)
+    assert [each.complaints for each in found.failed] == [("1",)]
+    # The other's step is before, between, or after the three: each place is a class of its own.
+    assert found.runs == 4
+
+
 def summed(*, at_once: bool) -> Case[Sum]:
     def add(to: Sum) -> None:
         if at_once:
