@@ -9,6 +9,7 @@ from brokerproof.models.language.explorer import Exploration, explore
 from brokerproof.models.language.model import Model, trace
 from brokerproof.models.language.prover import prove
 from brokerproof.models.language.scope import Scope
+from brokerproof.models.language.terms import Term
 from brokerproof.models.moving_place import Entry, Opener, Opening, Seeker
 from brokerproof.models.paired_pointer import IT, PairedPointer
 from brokerproof.models.released_pointer import LookingAgain, ReleasedPointer
@@ -18,7 +19,7 @@ PROMISE = "place-passes-nothing-of-interest"
 
 def explored(model: type[Model], entries: int, seekers: int, openers: int) -> Exploration:
     """Explore with so many entries besides the head."""
-    sizes = {Entry: entries + 1, Seeker: seekers, Opener: openers}
+    sizes: dict[type[Term], int] = {Entry: entries + 1, Seeker: seekers, Opener: openers}
     return explore(trace(model), Scope(sizes, range(1)))
 
 
