@@ -79,12 +79,32 @@ def line_of(told: Told) -> Line:
     return Line(told.move, answer_text(answer), answer.events, answer.error, answer.parked)
 
 
+class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What was recorded of an event: in words, between which times, in which line of which file.
+
+    What had no answer has no end, and what is in no file the line 0.
+    """
+
+    event: str
+    start: int
+    end: int | None
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        until = "on" if self.end is None else f"to {self.end:,}"
+        at = f" ({self.file}:{self.line})" if self.line else ""
+        return f"{self.event}, from {self.start:,} {until}{at}"
+
+
 class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     """A trace that breaks a requirement, and what was expected and seen at its last step.
 
     `again` says how often it was seen again and in how many tries, for a candidate that answers
     differently to the same operations. With `claims`, what the candidate said that it promises, the
     recorded answers can be judged again without it; files from before they were kept have none.
+    Of what was found in a recording, `recorded` are its events, and `records` is the file below the
+    report that has all of them.
     """
 
     format: Literal["brokerproof-counterexample/1"]
@@ -99,6 +119,8 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     again: tuple[int, int] | None = None
     claims: Capabilities | None = None
+    recorded: tuple[RecordedEvent, ...] = ()
+    records: str = ""
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -183,6 +205,8 @@ def text_of_counterexample(found: Counterexample) -> str:
     lines += [
         f"      expected  {visible(found.expected)}",
         f"      seen      {visible(found.seen)}",
+        *(f"      recorded  {visible(str(each))}" for each in found.recorded),
+        *([f"      records   {visible(found.records)}"] if found.records else []),
         f"  {found.certificate}",
     ]
     if found.again is not None:

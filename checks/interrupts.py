@@ -5,10 +5,14 @@ Being asked to end (SIGTERM) is taken for the same: that is how a CI host cancel
 Python drops what is raised in a finalizer or in a callback of the garbage collector, and a
 candidate may catch anything. So the signal is noted as well as raised, and asked for where a run
 can stop.
+
+While commands are loaded nothing has been begun that would have to be undone, and modules that are
+half loaded swallow what is raised in them or make another error of it. There the process ends.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,6 +20,30 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STATUS = 3
+"""What a command ends with that was interrupted: nothing can be said (`ExitStatus.INCONCLUSIVE`).
+
+It stands here as a number, for the verdicts are among what is still to be loaded.
+"""
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """End the process in one line when Ctrl-C comes while the body loads what is to be run."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _end) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    os.write(2, b"interrupted before anything was run\n")
+    os._exit(STATUS)
 
 
 class Interrupts:

@@ -1,18 +1,31 @@
 """The group of commands, to which other parts add theirs by the entry point `brokerproof.commands`.
 
 Such a part may need packages that are extras. It is loaded when its command is asked for, and where
-a package is missing that is said in one line.
+a package is missing that is said in one line. Ctrl-C ends in one too, wherever a command does not
+take it for itself: that it was loaded by then, and how far it was, is nothing to a user.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
 
 import click
 
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.interrupts import STATUS, ending_at_once
 
 GROUP = "brokerproof.commands"
+_TREE: Final = Path(__file__).resolve().parent.parent
+INSTALL: Final = (
+    "make pipeline" if (_TREE / "Makefile").is_file() else "pip install 'brokerproof[pipeline]'"
+)
+"""What installs the packages that are extras, in a checkout and elsewhere."""
+
+
+class NotInstalled(CannotRun):
+    """A command needs a package that is an extra."""
 
 
 class PluggedGroup(click.Group):
@@ -32,14 +45,23 @@ class PluggedGroup(click.Group):
                 return _loaded(point)
         return None
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command that was asked for; Ctrl-C that it leaves to others ends it in a line."""
+        try:
+            result: object = super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(STATUS)
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands for the help text; those that cannot be loaded say why."""
+        """Write the commands for the help text; those that cannot be loaded say what to do."""
         rows = []
         for name in self.list_commands(ctx):
             try:
                 command = self.get_command(ctx, name)
-            except CannotRun as error:
-                rows.append((name, str(error)))
+            except NotInstalled:
+                rows.append((name, f"not installed; run: {INSTALL}"))
             else:
                 if command is not None and not command.hidden:
                     rows.append((name, command.get_short_help_str(limit=60)))
@@ -53,13 +75,12 @@ def _points() -> tuple[EntryPoint, ...]:
 
 def _loaded(point: EntryPoint) -> click.Command:
     try:
-        command = point.load()
+        with ending_at_once():
+            command = point.load()
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0]
-        raise CannotRun(
-            f"{point.name}: {missing} is not installed; "
-            "install it with: pip install 'brokerproof[pipeline]', "
-            "or in a checkout with: make pipeline"
+        raise NotInstalled(
+            f"{point.name}: {missing} is not installed; install it with: {INSTALL}"
         ) from error
     assert isinstance(command, click.Command)
     return command

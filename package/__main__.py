@@ -3,15 +3,13 @@
 It is loaded here, so that Ctrl-C while that takes its moment ends in a line like any other.
 """
 
-import sys
+from brokerproof.checks.interrupts import ending_at_once
 
 
 def main() -> None:
     """Load the command and run it."""
-    try:
+    with ending_at_once():
         from brokerproof.checks.command_line import main as command  # noqa: PLC0415
-    except KeyboardInterrupt:
-        sys.exit("interrupted before anything was run")
     command(prog_name="brokerproof")
 
 

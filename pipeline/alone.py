@@ -37,4 +37,12 @@ def judged_alone(
     queues = sorted(keys_of(history))
     undeclared = tuple(control.undeclared(queues))
     coverage = added([messages.coverage])
-    return Judgement(wrong, messages.aside, coverage, tuple(queues), undeclared)
+    return Judgement(
+        wrong,
+        messages.aside,
+        coverage,
+        tuple(queues),
+        undeclared,
+        stalled_after=stalled_after,
+        begins_late=begins_late,
+    )

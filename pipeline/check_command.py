@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import click
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from brokerproof.checks.check_command import ended, known_failures
+from brokerproof.checks.check_command import ended, known_failures, make_folder
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.judging_options import judging_options
@@ -35,25 +36,23 @@ from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.explanations import CLAIMS
 from brokerproof.pipeline.history_report import (
+    BY_TIME,
     judged_requirements,
     order_not_checked,
     report_on,
     rows_aside,
     with_rows_aside,
     write_tables,
-    write_witnesses,
 )
-from brokerproof.pipeline.known_queues import (
-    KnownQueues,
-    QueueFacts,
-    queue_options,
-)
+from brokerproof.pipeline.known_queues import KnownQueues, QueueFacts, queue_options
 from brokerproof.pipeline.on_spark import judged_on_spark
 from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.set_aside import Account
 from brokerproof.pipeline.sources import SOURCES
 from brokerproof.pipeline.spark_session import interruptibly, memory_mb, session
-from brokerproof.pipeline.stalls import duration
-from brokerproof.pipeline.tables import UnreadableHistory
+from brokerproof.pipeline.stalls import DURATIONS, duration
+from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, records_of
+from brokerproof.pipeline.witnesses import witnesses_of, write_witnesses
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,19 +94,19 @@ Say: TypeAlias = Callable[[str], None]
     "--stalled-after",
     metavar="DURATION",
     callback=duration,
-    help="Tell messages that waited for longer than this, such as 200ms or 5s, while a consumer "
-    "was free to take them; for histories in nanoseconds of a clock.",
+    help="Tell messages that waited for longer than this while a consumer was free to take them; "
+    f"for histories in nanoseconds of a clock. DURATION is {DURATIONS}.",
 )
 @queue_options
 @judging_options
 @click.option(
     "--accept-inconclusive",
     is_flag=True,
-    help="Exit with 0 where the history puts nothing to the test.",
+    help="Exit with 0 where the history puts nothing to the test, or most of it was set aside.",
 )
 @click.option(
     "--report",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False, writable=True),
     default=Path(".brokerproof-trace"),
     show_default=True,
     help="Where the report goes: verdict.json, report.html, junit.xml and others.",
@@ -136,14 +135,9 @@ def check(
     """Hold recorded traffic, in files or folders, against the promises.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be checked; 3 the history puts
-    nothing to the test.
+    nothing to the test, more rows were set aside than checked, or it was interrupted.
     """
-    for name in only:
-        judged = judged_requirements(by_time=stalled_after is not None)
-        if name not in judged:
-            raise CannotRun(
-                f"--only: no rule on histories is about {name!r}; name one of {', '.join(judged)}"
-            )
+    _refuse_what_is_not_judged(only, by_time=stalled_after is not None)
     asked = _Asked(
         source=", ".join(map(str, paths)),
         only=only,
@@ -152,12 +146,14 @@ def check(
         accept_inconclusive=accept_inconclusive,
         queues=KnownQueues(queues, undeclared),
     )
+    make_folder(report)
     shown = sys.stderr.isatty() if progress is None else progress
     rows = _RowsRead()
     with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
         try:
             with Interrupts().listening(), _told(shown) as say:
                 read = _converted(paths, form, Path(folder) / "history", rows, say)
+                _refuse_contradictions(read, asked.queues)
                 task = _Task(
                     read, Path(folder), master, begins_late, asked.queues, stalled_after, say
                 )
@@ -168,6 +164,34 @@ def check(
         with undisturbed():
             status = _reported(read, judgement, how, asked, report)
     sys.exit(status.value)
+
+
+def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
+    """Raise `CannotRun` where a requirement is asked for that no rule is about."""
+    judged = judged_requirements(by_time=by_time)
+    for name in only:
+        if name == BY_TIME and not by_time:
+            raise CannotRun(
+                f"--only: {name} is judged by how long messages may wait; add --stalled-after "
+                "DURATION, such as --stalled-after 5s"
+            )
+        if name not in judged:
+            raise CannotRun(
+                f"--only: no rule on histories is about {name!r}; name one of {', '.join(judged)}"
+            )
+
+
+def _refuse_contradictions(read: Converted, known: KnownQueues) -> None:
+    """Raise `CannotRun` where something else is said of a queue than the history declares."""
+    if not known.by_name:
+        return
+    field = ds.field
+    declared = (field("op") == "declare") & field("queue").isin(sorted(known.by_name))
+    history = ds.dataset([str(part) for part in read.parts])
+    for batch in history.to_table(columns=SCHEMA.names, filter=declared).cast(SCHEMA).to_batches():
+        for record in records_of(batch):
+            if (contradiction := known.contradiction(record)) is not None:
+                raise CannotRun(contradiction)
 
 
 @dataclass(frozen=True)
@@ -198,7 +222,8 @@ def _reported(
 ) -> ExitStatus:
     """Tell what is said of a history, and write it down."""
     account = with_rows_aside(read.account, judgement)
-    found = report_on(asked.source, judgement, account, how, asked.only, read.parts, asked.queues)
+    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only)
+    found = report_on(asked.source, judgement, account, how, asked.only, witnesses, read.files)
     judgements = tuple(
         asked.failures.judge(
             asked.source,
@@ -210,20 +235,22 @@ def _reported(
     )
     record = candidate_record(found, CLAIMS, judgements)
     is_tested = any(each.exercised for each in found.verdicts)
+    is_too_little = not is_tested or account.is_for_the_lesser_part
     # What a recording names may look like a command to the host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
         show(record, Console() if sys.stdout.isatty() else Console(width=120))
-        for line in (*_set_aside(read, judgement), *_left_open(read, judgement, asked, is_tested)):
+        left_open = _left_open(read, judgement, account, asked, is_tested)
+        for line in (*_set_aside(read, judgement, account), *left_open):
             click.echo(line)
     complaints = asked.failures.complaints([found])
     status = status_of(each.counts_as for each in judgements)
     if complaints:
         status = ExitStatus.BROKEN
-    elif status is ExitStatus.KEPT and not is_tested and not asked.accept_inconclusive:
+    elif status is ExitStatus.KEPT and not asked.accept_inconclusive and is_too_little:
         status = ExitStatus.INCONCLUSIVE
     try:
-        write_tables(judgement, read.files, report)
-        write_witnesses(found, judgement, read.parts, asked.queues, report)
+        write_tables(judgement, read.files, report, witnesses)
+        write_witnesses(witnesses, report)
     except OSError as error:
         raise CannotRun(
             f"{report}: {error.strerror or error}; name another folder with --report"
@@ -233,7 +260,7 @@ def _reported(
 
 
 def _left_open(
-    read: Converted, judgement: Judgement, asked: _Asked, is_tested: bool
+    read: Converted, judgement: Judgement, account: Account, asked: _Asked, is_tested: bool
 ) -> Iterator[str]:
     """Yield lines about what was not checked, and what to do about it."""
     if judgement.undeclared:
@@ -247,6 +274,11 @@ def _left_open(
     if not is_tested:
         why = "it puts none of the promises to the test" if read.account.rows else "it has no rows"
         yield f"nothing was checked of {asked.source}: {why}"
+    elif account.is_for_the_lesser_part:
+        yield (
+            f"inconclusive: more rows were set aside than the {account.checked:,} that were "
+            "checked, so what is kept is kept by the lesser part only"
+        )
 
 
 @dataclass(frozen=True)
@@ -274,7 +306,9 @@ class _Task:
                 stalled_after=self.stalled_after,
             )
             return judgement, "judged in memory"
+        self.say("starting Spark")
         with session(self.master, self.scratch) as spark:
+            self.say(f"judging {self.read.records:,} records")
             judgement = interruptibly(spark, lambda: self._judged_by(spark))
         return judgement, f"judged by Spark on {self.master}"
 
@@ -312,7 +346,7 @@ def _told(shown: bool) -> Iterator[Say]:
         yield status.update
 
 
-def _set_aside(read: Converted, judgement: Judgement) -> Iterator[str]:
+def _set_aside(read: Converted, judgement: Judgement, account: Account) -> Iterator[str]:
     """Yield lines about rows that were set aside, and why that matters."""
     rows = [str(row) for row in read.shown]
     table = rows_aside(judgement, read.files)
@@ -327,6 +361,12 @@ def _set_aside(read: Converted, judgement: Judgement) -> Iterator[str]:
         yield f"set aside: {many - len(rows[:SHOWN_MAX]):,} more"
     if read.account.set_aside:
         yield "what was set aside is missing from the history and may make the rest look wrong"
+    if many := account.by_category["not told apart"]:
+        yield (
+            f"{many:,} rows are about messages that are not told apart, of which nothing is said: "
+            "each message of a queue needs a name of its own, and of RabbitMQ's firehose "
+            "--form firehose:PROPERTY says where it stands"
+        )
 
 
 def _folder(scratch: Path | None) -> Path | None:

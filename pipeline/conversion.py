@@ -82,7 +82,7 @@ def convert(
     it already.
     """
     source, argument = named_form(form)
-    files = list(_files(paths))
+    files = list(_each_once(_files(paths)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -125,6 +125,23 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not there:
             raise UnreadableHistory(f"{path}: there are no files in this folder")
         yield from there
+
+
+def _each_once(files: Iterator[Path]) -> Iterator[Path]:
+    """Yield files; raises `UnreadableHistory` where two names are of the same one.
+
+    Read twice, each of its messages would be published twice, and nothing could be said of any.
+    """
+    names: dict[tuple[int, int], Path] = {}
+    for path in files:
+        if path.exists():
+            there = path.stat()
+            is_known_by = (there.st_dev, there.st_ino)
+            if (before := names.get(is_known_by)) is not None:
+                same = "named twice" if str(before) == str(path) else f"the same file as {before}"
+                raise UnreadableHistory(f"{path}: this is {same}; name it once")
+            names[is_known_by] = path
+        yield path
 
 
 def _groups(files: Sequence[Path]) -> Iterator[range]:

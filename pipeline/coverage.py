@@ -14,6 +14,7 @@ from brokerproof.pipeline.dominance import Marks
 from brokerproof.pipeline.names import is_one_of, marks
 from brokerproof.pipeline.passages import NOBODY, Gathered
 from brokerproof.pipeline.results import COVERAGE
+from brokerproof.pipeline.single_messages import may_have_returned
 from brokerproof.pipeline.stalls import concerned
 from brokerproof.pipeline.waits import Waits
 from brokerproof.spec.histories import NEVER, Kind
@@ -39,7 +40,7 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
     counts = {
         "nothing-invented": found.deliveries.row.size + views.size,
         "nothing-twice": found.deliveries.row.size,
-        "redelivered-flag": int((~found.deliveries.first).sum()),
+        "redelivered-flag": int(may_have_returned(found.deliveries).sum()),
         "nothing-lost": int(drained.sum()),
         "survives-restart": int((crashed & survives).sum()),
         "transient-is-lost": int((crashed & ~survives).sum()),

@@ -1,168 +1,32 @@
-"""A violation explained: the least run of a queue that shows the same, in the gate's own words.
+"""A violation explained: who did what when, and the least run of a queue that shows the same.
 
-What a recording shows is spread over many overlapping operations. What is wrong with it is not:
-each rule names one or two messages, or some that took turns, and a few operations on a queue of
-their own show what was wrong between them. Those are the steps of a counterexample; when the
-messages were really handled is in what was seen. Owns these runs; the oracle of the gate, asked
-about one, names the same promise, and a test holds it to that.
+The run is in the gate's own words (`least_runs.py`). It is no piece of the recording, so it says
+so: it has the names, priorities, windows and levels of the recording as far as it shows the same
+with them, and tells what is its own. From it a user goes to his recording by the events that are
+told beside it, each with its file and line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import Any, Final
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
-from brokerproof.checks.counterexamples import Certificate, Counterexample, Line, answer_text
-from brokerproof.checks.moves import Move, Settle, SettlementName
-from brokerproof.spec.answers import Answer, Delivered
+from msgspec import structs
+
+from brokerproof.checks.counterexamples import Certificate, Counterexample, Line
+from brokerproof.checks.replay import Replay, rejudge
+from brokerproof.pipeline.least_runs import ALL, LEVELS_MAX, OTHERS, Values, steps_of
+from brokerproof.pipeline.recorded_facts import RecordedFacts, Violation
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.histories import NEVER
-from brokerproof.spec.messages import Credit, Fifo, Message, Priority
-from brokerproof.spec.operations import (
-    Cancel,
-    CloseChannel,
-    Consume,
-    ConsumeMode,
-    Crash,
-    Declare,
-    Delete,
-    Drain,
-    Get,
-    Publish,
-    Purge,
-    Restart,
-)
-
-LEVELS_MAX: Final = 10
-LATE: Final = "late"
-EARLY: Final = "early"
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A row of the table of violations, and what else the run that shows it needs.
-
-    `turns` are the messages that took turns in waiting, in the order in which they left, where that
-    is what is wrong and they are known; the witness is the last of all that were there.
-    """
-
-    requirement: str
-    run: str
-    queue: str
-    message: str
-    rule: str
-    witness: str | None
-    late: tuple[int, int]
-    early: tuple[int, int]
-    turns: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> Violation:
-        """Return what a row of the table says."""
-        return cls(
-            row["requirement"],
-            row["run"],
-            row["queue"],
-            row["message"],
-            row["rule"],
-            row["witness"],
-            (row["late_start"], row["late_end"]),
-            (row["early_start"], row["early_end"]),
-        )
-
-
-@dataclass
-class Script:
-    """Steps of a queue of its own, with what was answered to each."""
-
-    queue: str
-    steps: list[Line] = field(default_factory=list)
-    deliveries: int = 0
-
-    def does(self, move: Move, *events: Delivered) -> None:
-        """Add a step."""
-        answer = Answer(events)
-        self.steps.append(Line(move, answer_text(answer), events))
-
-    def declares(self, *, levels: int = 0, durable: bool = False) -> None:
-        """Add the declaration of the queue."""
-        order = Priority(levels=levels) if levels else Fifo()
-        self.does(Declare(queue=self.queue, order=order, durable=durable))
-
-    def publishes(self, message: str, *, priority: int = 4, persistent: bool = False) -> None:
-        """Add a publish."""
-        content = Message(id=message, priority=priority, persistent=persistent)
-        self.does(Publish(queue=self.queue, message=content))
-
-    def consumes(
-        self, consumer: str, mode: ConsumeMode = "acknowledge", window: int | None = 1
-    ) -> None:
-        """Add a subscription on a channel of its own."""
-        self.does(
-            Consume(
-                channel=f"channel of {consumer}",
-                queue=self.queue,
-                consumer=consumer,
-                mode=mode,
-                credit=Credit(messages=window),
-            )
-        )
-
-    def gives(self, message: str, consumer: str, *, redelivered: bool = False) -> None:
-        """Add a drain with which a message was given or shown."""
-        self.does(Drain(), self._delivered(message, consumer, redelivered=redelivered))
-
-    def settles(self, how: SettlementName, message: str, *, again: bool = False) -> None:
-        """Add a settlement."""
-        self.does(Settle(how=how, message=message, again=again))
-
-    def _delivered(self, message: str, consumer: str | None, *, redelivered: bool) -> Delivered:
-        self.deliveries += 1
-        return Delivered(
-            delivery=f"d{self.deliveries - 1}",
-            consumer=consumer,
-            queue=self.queue,
-            message=message,
-            redelivered=redelivered,
-        )
-
-
-def counterexample_of(found: Violation, source: str) -> Counterexample:
-    """Return a violation as the counterexample that reports and `replay` show."""
-    script = Script(found.queue)
-    _SCRIPTS[found.rule](script, found)
-    expected, seen = _WORDS[found.rule]
-    names = {
-        "message": found.message,
-        "witness": found.witness,
-        "late": _span(found.late),
-        "early": _span(found.early),
-        "there_by": f"{found.early[0]:,}",
-        "turns": ", then ".join(found.turns) or f"the last of them {found.witness}",
-        "until": "was never given" if found.early[1] >= NEVER else "was given later",
-    }
-    early = found.turns or (found.witness,)
-    witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
-    return Counterexample(
-        format="brokerproof-counterexample/1",
-        candidate=source,
-        requirement=found.requirement,
-        expected=expected.format(**names),
-        seen=f"{seen.format(**names)} (run {found.run}, queue {found.queue}; times in ns)",
-        witnesses=witnesses,
-        steps=tuple(script.steps),
-        certificate=Certificate(grade="not certified", reason="it is taken from a recording"),
-        # At its last step such a run shows that somebody waits; that the message is gone, and not
-        # late, is what the drained queue of the recording says.
-        also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
-        claims=CLAIMS,
-    )
-
+from brokerproof.spec.messages import PRIORITIES, Priority
+from brokerproof.spec.operations import Consume, Declare, Publish
 
 CLAIMS: Final = Capabilities(
     orders=("fifo", "priority"),
+    priority_mapping="clamp",
     modes=("acknowledge", "automatic", "browse"),
     credit=("messages",),
     durable=True,
@@ -174,6 +38,183 @@ CLAIMS: Final = Capabilities(
 )
 """What a run of these steps is judged by."""
 
+HELD_MAX: Final = 5
+"""A window of more messages is not filled in a run that is to be read."""
+
+
+def counterexample_of(
+    found: Violation,
+    source: str,
+    facts: RecordedFacts | None = None,
+    records: str = "",
+    remark: str = "",
+) -> Counterexample:
+    """Return a violation as the counterexample that reports and `replay` show.
+
+    `facts` are what is recorded about it, where that is known, `records` the file that has it, and
+    `remark` is what has to be known of that.
+    """
+    facts = RecordedFacts(found) if facts is None else facts
+    expected, seen = (words.format(**_names(facts)) for words in _WORDS[found.rule])
+    early = found.turns or (found.witness,)
+    witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
+
+    def made(values: Values) -> Counterexample:
+        steps = steps_of(found, values)
+        reason = "; ".join(
+            filter(None, ("it is the least run that shows the same", *_own(steps, facts), remark))
+        )
+        return Counterexample(
+            format="brokerproof-counterexample/1",
+            candidate=source,
+            requirement=found.requirement,
+            expected=expected,
+            seen=f"{seen} (run {found.run}, queue {found.queue}; times as recorded)",
+            witnesses=witnesses,
+            steps=steps,
+            certificate=Certificate(grade="not certified", reason=reason),
+            # At its last step such a run shows that somebody waits; that the message is gone, and
+            # not late, is what the drained queue of the recording says.
+            also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
+            claims=CLAIMS,
+            recorded=facts.events(),
+            records=records,
+        )
+
+    if not facts.records:
+        return made(_made_up(found))
+    tried = (made(values) for values in _values(facts))
+    return next((each for each in tried if _shows(each)), None) or made(_made_up(found))
+
+
+def _shows(found: Counterexample) -> bool:
+    """Whether a run shows what it is to show, and does not without its last step."""
+    asked = frozenset((found.requirement,))
+    sound = structs.replace(found, steps=found.steps[:-1])
+    is_shown = rejudge(found, asked).outcome is Replay.SAME
+    return is_shown and rejudge(sound, asked).outcome is Replay.KEPT
+
+
+def _made_up(found: Violation) -> Values:
+    return Values(late="c1" if found.rule == "held-by-two" else "c0")
+
+
+def _values(facts: RecordedFacts) -> Iterator[Values]:
+    """Yield the names and numbers of the recording, then fewer and fewer of them."""
+    found, own = facts.found, _made_up(facts.found)
+    taker = facts.late_taker
+    names = replace(
+        own,
+        first=facts.first_taker or own.first,
+        late=taker or own.late,
+        browser=facts.browser or own.browser,
+        channels=facts.channels,
+    )
+    held = facts.held_by(taker)
+    if found.rule == "more-than-the-window" and 0 < len(held) <= HELD_MAX:
+        names = replace(names, held=held)
+    numbers = replace(names, levels=facts.levels, priorities=facts.priorities)
+    if all(each in PRIORITIES for each in facts.priorities.values()) and (
+        (facts.levels or 0) <= LEVELS_MAX
+    ):
+        yield replace(numbers, windows=facts.windows)
+        yield numbers
+    yield replace(names, windows=facts.windows)
+    yield names
+
+
+def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
+    """Yield what a run has of its own, and what the recording has in its stead."""
+    if not facts.records:
+        yield "its names and numbers are its own, but for those of messages and queue"
+        return
+    different = list(dict.fromkeys(_differences(steps, facts)))
+    if different:
+        yield f"of its own it has {', '.join(different)}"
+    else:
+        yield "its names and numbers are those of the recording"
+
+
+def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
+    own = _made_up(facts.found)
+    stands_for = {ALL: "whoever drained the queue", OTHERS: "all who took what came before"}
+    roles = {
+        own.browser: facts.browser,
+        own.first: facts.first_taker,
+        own.late: facts.late_taker,
+    }
+    stands_for |= {ours: theirs for ours, theirs in roles.items() if theirs and theirs != ours}
+    for move in (line.move for line in steps):
+        match move:
+            case Declare(order=order):
+                levels = order.levels if isinstance(order, Priority) else 0
+                if facts.levels is None:
+                    yield "what the queue is declared as"
+                elif levels != facts.levels:
+                    yield f"{levels} levels for {facts.levels or 'none'}"
+            case Publish(message=message):
+                recorded = facts.publish(message.id)
+                if recorded is None:
+                    yield f"message {message.id}"
+                elif facts.levels and recorded.priority != message.priority:
+                    yield f"priority {message.priority} for {recorded.priority} of {message.id}"
+            case Consume(consumer=consumer, credit=credit):
+                subscribed = facts.subscription(consumer)
+                if consumer in stands_for and consumer not in facts.takers:
+                    yield f"{consumer} for {stands_for[consumer]}"
+                elif subscribed is None and consumer not in facts.takers:
+                    yield f"consumer {consumer}"
+                elif subscribed is None:
+                    get = "the get " if facts.is_get(consumer) else ""
+                    yield f"a subscription of {get}{consumer}, of whom none is recorded"
+                elif (subscribed.window or None) != credit.messages:
+                    ours, theirs = (_limit(w) for w in (credit.messages, subscribed.window))
+                    yield f"{ours} for {theirs} of {consumer}"
+            case _:
+                pass
+
+
+def _limit(window: int | None) -> str:
+    return f"window {window}" if window else "no limit"
+
+
+def _names(facts: RecordedFacts) -> dict[str, object]:
+    """Return what stands in the words of a rule."""
+    found = facts.found
+    window = facts.window(found.witness)
+    is_of_taker = found.rule in {"more-than-the-window", "stalled"}
+    if is_of_taker:
+        taker = facts.named(found.witness or "somebody")
+    else:
+        taker = facts.taker(facts.late) if facts.late is not None else _UNKNOWN[found.rule]
+    return {
+        "message": found.message,
+        "witness": found.witness,
+        "taker": taker,
+        "had_by": facts.named(found.witness or "somebody"),
+        "got": "was shown" if facts.late is not None and facts.browses(facts.late) else "got",
+        "window": "" if window is None else f" of {window}",
+        "room": "" if window is None else f", with a window of {window},",
+        "held": f"{window + found.strength}" if window else f"{found.strength} too many",
+        "late": _span(found.late),
+        "early": _span(found.early),
+        "there_by": f"{found.early[0]:,}",
+        "turns": ", then ".join(found.turns) or f"the last of them {found.witness}",
+        "until": "was never given" if found.early[1] >= NEVER else "was given later",
+    }
+
+
+_UNKNOWN: Final = defaultdict(
+    lambda: "somebody",
+    {
+        "overtakes-in-a-stream": "one taker",
+        "overtakes-what-waits-in-a-stream": "one taker",
+        "found-nothing": "the get",
+        "found-nothing-of-several": "the get",
+    },
+)
+"""Who took, where only the row of a violation is known."""
+
 
 def _span(times: tuple[int, int]) -> str:
     if times[1] >= NEVER:
@@ -181,227 +222,32 @@ def _span(times: tuple[int, int]) -> str:
     return f"between {times[0]:,} and {times[1]:,}"
 
 
-def _never_published(script: Script, found: Violation) -> None:
-    script.declares()
-    script.consumes("c0")
-    script.gives(found.message, "c0")
-
-
-def _held_by_two(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes("c0")
-    script.gives(found.message, "c0")
-    if found.requirement == "settled-once":
-        script.settles("acknowledge", found.message)
-        script.settles("release", found.message, again=True)
-    script.consumes("c1")
-    script.gives(found.message, "c1", redelivered=True)
-
-
-def _told_as_new(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes("c0")
-    script.gives(found.message, "c0")
-    script.settles("release", found.message)
-    script.gives(found.message, "c0")
-
-
-def _shown_while_held(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes("c0")
-    script.gives(found.message, "c0")
-    script.consumes("b0", "browse", None)
-    script.gives(found.message, "b0")
-
-
-def _shown_again(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes("b0", "browse", None)
-    script.gives(found.message, "b0")
-    returned = found.requirement == "browser-never-rewound"
-    if returned:
-        script.consumes("c0")
-        script.gives(found.message, "c0")
-        script.settles("release", found.message)
-    script.gives(found.message, "b0", redelivered=returned)
-
-
-def _found_nothing(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.witness or found.message)
-    script.does(Get(channel="channel of the get", queue=script.queue, mode="acknowledge"))
-
-
-def _in_turns(script: Script, found: Violation, *late: str) -> None:
-    """Let messages come, each before the one before it is given; the last of them waits.
-
-    The consumer holds the one before it, and has no room for more.
-    """
-    turns = list(found.turns) or [found.witness or "another"]
-    script.declares(levels=LEVELS_MAX if late else 0)
-    for message in turns[:2]:
-        script.publishes(message, priority=5)
-    for message in late:
-        script.publishes(message)
-    if late or turns[1:]:
-        script.consumes("c0")
-    for message, after in zip_longest(turns[:-1], turns[2:]):
-        script.gives(message, "c0")
-        if after is not None:
-            script.publishes(after, priority=5)
-            script.settles("acknowledge", message)
-
-
-def _found_nothing_of_several(script: Script, found: Violation) -> None:
-    _in_turns(script, found)
-    script.does(Get(channel="channel of the get", queue=script.queue, mode="acknowledge"))
-
-
-def _left_behind_of_several(script: Script, found: Violation) -> None:
-    _in_turns(script, found)
-    script.consumes("all", window=None)
-    script.does(Drain())
-
-
-def _overtakes_some(script: Script, found: Violation) -> None:
-    _in_turns(script, found, found.message)
-    for message in found.turns[-2:-1]:
-        script.settles("acknowledge", message)
-    script.gives(found.message, "c0")
-
-
-def _left_behind(script: Script, found: Violation) -> None:
-    crashes = found.requirement == "survives-restart"
-    script.declares(durable=crashes)
-    script.publishes(found.message, persistent=crashes)
-    if crashes:
-        script.does(Crash())
-        script.does(Restart())
-    match found.requirement:
-        case "browser-takes-nothing":
-            script.consumes("b0", "browse", None)
-            script.gives(found.message, "b0")
-        case "close-releases":
-            script.consumes("c0")
-            script.gives(found.message, "c0")
-            script.does(CloseChannel(channel="channel of c0"))
-        case "settled-once":
-            script.consumes("c0")
-            script.gives(found.message, "c0")
-            script.does(Cancel(consumer="c0"))
-            script.settles("release", found.message)
-            script.settles("acknowledge", found.message, again=True)
-        case _:
-            pass
-    script.consumes("all", window=None)
-    script.does(Drain())
-
-
-def _kept_after(*moves: Callable[[str], Move]) -> Callable[[Script, Violation], None]:
-    def script_of(script: Script, found: Violation) -> None:
-        script.declares()
-        script.publishes(found.message)
-        for move in moves:
-            script.does(move(script.queue))
-        script.consumes("c0")
-        script.gives(found.message, "c0")
-
-    return script_of
-
-
-def _beyond_the_window(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes("one before")
-    script.publishes(found.message)
-    script.consumes("c0", window=1)
-    script.gives("one before", "c0")
-    script.gives(found.message, "c0")
-
-
-def _overtakes(script: Script, found: Violation) -> None:
-    witness = found.witness or "another"
-    urgent = found.requirement == "priority-order"
-    script.declares(levels=LEVELS_MAX if urgent else 0)
-    script.publishes(witness, priority=5 if urgent else 4)
-    script.publishes(found.message)
-    browses = found.requirement == "browser-in-order"
-    returned = found.requirement == "release-rewinds"
-    if returned:
-        script.consumes("c0")
-        script.gives(witness, "c0")
-        script.settles("release", witness)
-        script.gives(found.message, "c0")
-        return
-    script.consumes("c0", "browse" if browses else "acknowledge", None if browses else 1)
-    script.gives(found.message, "c0")
-
-
-def _stalled(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes(found.witness or "c0", window=None)
-    script.does(Drain())
-
-
-_SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
-    "given-before-published": _never_published,
-    "never-published": _never_published,
-    "held-by-two": _held_by_two,
-    "told-as-new": _told_as_new,
-    "shown-while-held": _shown_while_held,
-    "shown-again": _shown_again,
-    "left-behind": _left_behind,
-    "found-nothing": _found_nothing,
-    "found-nothing-of-several": _found_nothing_of_several,
-    "left-behind-of-several": _left_behind_of_several,
-    "kept-after-a-purge": _kept_after(lambda queue: Purge(queue=queue)),
-    "kept-after-a-deletion": _kept_after(
-        lambda queue: Delete(queue=queue), lambda queue: Declare(queue=queue, order=Fifo())
-    ),
-    "kept-after-a-crash": _kept_after(
-        lambda _: Crash(),
-        lambda _: Restart(),
-        lambda queue: Declare(queue=queue, order=Fifo()),
-    ),
-    "more-than-the-window": _beyond_the_window,
-    "overtakes-in-a-stream": _overtakes,
-    "overtakes-what-waits-in-a-stream": _overtakes,
-    "overtakes-an-equal": _overtakes,
-    "overtakes-what-waits": _overtakes,
-    "overtakes-what-returned": _overtakes,
-    "overtakes-some-that-wait": _overtakes_some,
-    "stalled": _stalled,
-}
-
 _OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {message}"
+_WAITED: Final = "{taker} got {message} {late}; {witness} waited {early}"
 _WORDS: Final[dict[str, tuple[str, str]]] = {
     "given-before-published": (
         "{message} to be given after it was published",
-        "it was given {late}, and published {early}",
+        "{taker} got it {late}, and it was published {early}",
     ),
     "never-published": (
         "what is given to have been published",
-        "{message} was given {late}, and nobody published it",
+        "{taker} got {message} {late}, and nobody published it",
     ),
     "held-by-two": (
         "{message} to be given to nobody while {witness} had it, or had settled it",
-        "{witness} got it {early}, and it was given again {late}",
+        "{had_by} got it {early}, and {taker} got it again {late}",
     ),
     "told-as-new": (
         "{message} to be told as redelivered",
-        "{witness} got it {early}; {late} it was given again, and told as new",
+        "{had_by} got it {early}; {taker} got it again {late}, and it was told as new",
     ),
     "shown-while-held": (
         "{message} to be shown to no browser while {witness} had it",
-        "{witness} got it {early}, and it was shown {late}",
+        "{had_by} got it {early}, and {taker} was shown it {late}",
     ),
     "shown-again": (
         "{message} to be shown to {witness} once",
-        "it was shown {early}, and again {late}",
+        "{taker} was shown it {early}, and again {late}",
     ),
     "left-behind": (
         "{message} to be given, or to be there still",
@@ -409,7 +255,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "found-nothing": (
         "the get to find {witness}",
-        "it found nothing {late}; {witness} was there by {there_by} and {until}",
+        "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
     ),
     "left-behind-of-several": (
         "a message to be there while the queue is drained",
@@ -417,44 +263,44 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "found-nothing-of-several": (
         "the get to find a message",
-        "it found nothing {late}; from {there_by} on there always was one: {turns}",
+        "{taker} found nothing {late}; from {there_by} on there always was one: {turns}",
     ),
     "kept-after-a-purge": (
         "{message} to be gone with the purge",
-        "the queue was purged {early}, and it was given {late}",
+        "the queue was purged {early}, and {taker} got it {late}",
     ),
     "kept-after-a-deletion": (
         "{message} to be gone with its queue",
-        "the queue was deleted {early}, and it was given {late}",
+        "the queue was deleted {early}, and {taker} got it {late}",
     ),
     "kept-after-a-crash": (
         "{message}, which was not on disk, to be gone with the crash",
-        "the broker crashed {early}, and it was given {late}",
+        "the broker crashed {early}, and {taker} got it {late}",
     ),
     "more-than-the-window": (
-        "{witness} to be given no more than its window lets through",
-        "{message} was given to it {late}, when it held as many as it may",
+        "{witness} to hold no more than its window{window} lets through",
+        "{message} was given to {taker} {late}, with which it held {held}",
     ),
     "overtakes-in-a-stream": (
         _OVERTAKEN,
-        "one taker got {message} {late}, and {witness} after that",
+        "{taker} {got} {message} {late}, and {witness} after that",
     ),
     "overtakes-what-waits-in-a-stream": (
         _OVERTAKEN,
-        "one taker got {message} {late}, and {witness}, which waited {early}, after that",
+        "{taker} got {message} {late}, and {witness}, which waited {early}, after that",
     ),
-    "overtakes-an-equal": (_OVERTAKEN, "{message} was given {late}; {witness} waited {early}"),
-    "overtakes-what-waits": (_OVERTAKEN, "{message} was given {late}; {witness} waited {early}"),
+    "overtakes-an-equal": (_OVERTAKEN, _WAITED),
+    "overtakes-what-waits": (_OVERTAKEN, _WAITED),
     "overtakes-what-returned": (
         _OVERTAKEN,
-        "{message} was given {late}; {witness} had returned, and waited {early}",
+        "{taker} got {message} {late}; {witness} had returned, and waited {early}",
     ),
     "stalled": (
         "{message} to be given to {witness} within the time that was set",
-        "it was there, and {witness} free to take it, {late}",
+        "it was there, and {taker}{room} free to take it, {late}",
     ),
     "overtakes-some-that-wait": (
         "one that is more urgent to be given before {message}",
-        "{message} was given {late}; from {there_by} on there always was one: {turns}",
+        "{taker} got {message} {late}; from {there_by} on there always was one: {turns}",
     ),
 }

@@ -34,7 +34,8 @@ FIELDS: Final[dict[str, str]] = {
     "start": "the earliest moment at which it can have happened",
     "end": "the latest one; of a delivery, when it was seen; none for what was never answered",
     "position": "the how-manieth delivery to its consumer, from 0; of a settlement, which of them",
-    "priority": "the message's priority; the higher one is the more urgent",
+    "priority": "the message's priority; the higher one is the more urgent. Say it always: "
+    "RabbitMQ takes a message without a priority for one of 0",
     "size": "the length of the message's body in bytes",
     "persistent": "whether the message is to survive a crash",
     "redelivered": "whether the broker said that somebody had had the message before",
@@ -42,7 +43,8 @@ FIELDS: Final[dict[str, str]] = {
     "window": "how many unsettled messages a consumer may hold; null, and 0 as AMQP 0-9-1 has it, "
     "without a limit",
     "levels": "how many levels of priority a queue has, null where it is first in, first out; "
-    "a priority beyond the highest level is of that",
+    "a priority beyond the highest level is of that. A queue of RabbitMQ has one more than its "
+    "x-max-priority says: 11 for 10",
     "durable": "whether a queue is to survive a crash",
     "returns": "whether a returned message takes its place back, or any other",
     "may_drop": "whether a queue may drop messages by itself, such as those that expire",
@@ -81,6 +83,8 @@ def schema() -> bytes:
         for kind, fields in MUST_HAVE.items()
         if fields
     ]
+    for name, meaning in FIELDS.items():
+        record["properties"][name]["description"] = meaning
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"brokerproof history, version {VERSION}: a line after the header",

@@ -6,38 +6,33 @@ in it did, that is said, and not that it was kept.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.gate_run import Report, Stage
 from brokerproof.checks.verdicts import Outcome, Verdict
-from brokerproof.pipeline.explanations import Violation, counterexample_of
-from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.readers.json_lines import lines_of
+from brokerproof.pipeline.explanations import counterexample_of
+from brokerproof.pipeline.recorded_facts import RecordedFacts
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.set_aside import Account, Category
-from brokerproof.pipeline.several_messages import FOUND_NOTHING_OF_SEVERAL, IN_TURNS
-from brokerproof.pipeline.stalls import RULE as STALLED
-from brokerproof.pipeline.subscriptions import NUMBERED
-from brokerproof.pipeline.tables import PLACE, SCHEMA, file_and_line, records_of
-from brokerproof.pipeline.turns import who_took_turns
-from brokerproof.spec.histories import CONTROL, VERSION, Record
+from brokerproof.pipeline.tables import file_and_line
+from brokerproof.pipeline.violations import KEY
+from brokerproof.pipeline.witnesses import Witness, first_of
+from brokerproof.spec.histories import VERSION
 from brokerproof.spec.requirements import Requirement, catalogue
 
 VIOLATIONS_FILE: Final = "violations.parquet"
 COVERAGE_FILE: Final = "coverage.parquet"
 ASIDE_FILE: Final = "set_aside.parquet"
-WITNESSES: Final = "witnesses"
-"""The folder of small histories, one for each broken requirement."""
+WITNESS_FILE: Final = "witness_file"
+"""The column that says where the records of a violation are."""
 
 JUDGED: Final = (
     "nothing-lost",
@@ -96,20 +91,17 @@ def report_on(
     account: Account,
     how: str,
     chosen: Iterable[str] = (),
-    parts: Sequence[Path] = (),
-    known: KnownQueues = NOTHING_SAID,
+    witnesses: Mapping[str, Witness] | None = None,
+    files: Sequence[str] = (),
 ) -> Report:
     """Return what is said of a history, as the gate says it of a candidate.
 
-    Where its `parts` are given, those that took turns are named one by one.
+    With its `witnesses` it is told who did what when, and in which line of its `files`.
     """
     names = set(chosen)
-
-    def explained(found: Violation) -> Violation:
-        return _with_turns(found, parts, known) if parts else found
-
+    known = witnesses or {}
     verdicts = tuple(
-        _verdict(requirement, source, judgement, explained)
+        _verdict(requirement, source, judgement, known.get(name), files)
         for name, requirement in judged_requirements(by_time=BY_TIME in judgement.coverage).items()
         if not names or name in names
     )
@@ -120,26 +112,22 @@ def report_on(
     return Report(source, "a recorded history", f"form {VERSION}", 0, verdicts, [stage])
 
 
-def _with_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> Violation:
-    """Return a violation with all messages that took turns, where that is what it is about."""
-    if found.rule not in IN_TURNS:
-        return found
-    return replace(found, turns=who_took_turns(found, parts, known))
-
-
 def _verdict(
     requirement: Requirement,
     source: str,
     judgement: Judgement,
-    explained: Callable[[Violation], Violation],
+    witness: Witness | None,
+    files: Sequence[str],
 ) -> Verdict:
     asked = judgement.coverage.get(requirement.id, 0)
     table = judgement.violations
-    wrong = table.filter(pc.equal(table.column("requirement"), requirement.id))
-    if wrong.num_rows:
-        found = counterexample_of(explained(first_of(wrong)), source)
-        many = f"{wrong.num_rows:,} violations; the first: " if wrong.num_rows > 1 else ""
-        reason = many + found.summary
+    many = pc.sum(pc.equal(table.column("requirement"), requirement.id)).as_py() or 0
+    if many:
+        found = _explained(requirement.id, source, judgement, witness, files)
+        reason = f"{many:,} violations; one of them: " if many > 1 else ""
+        reason += found.summary
+        if witness is not None:
+            reason += f"; recorded in {witness.file}"
         return Verdict(requirement, Outcome.BROKEN, max(asked, 1), reason, found)
     if asked:
         return Verdict(requirement, Outcome.KEPT, asked)
@@ -149,20 +137,25 @@ def _verdict(
     return Verdict(requirement, Outcome.NOT_CLAIMED, 0, reason)
 
 
+def _explained(
+    requirement: str,
+    source: str,
+    judgement: Judgement,
+    witness: Witness | None,
+    files: Sequence[str],
+) -> Counterexample:
+    if witness is None:
+        return counterexample_of(first_of(judgement.violations, requirement), source)
+    facts = RecordedFacts.of(witness.violation, witness.records, files)
+    return counterexample_of(witness.violation, source, facts, witness.file, witness.remark)
+
+
 def order_not_checked(judgement: Judgement) -> str:
     """Return in a few words of which queues no order is known."""
     names = list(dict.fromkeys(name for _, name in judgement.undeclared))
     more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
     verb = "was" if len(names) == 1 else "were"
     return f"order not checked: {', '.join(names[:NAMES_SHOWN])}{more} {verb} never declared"
-
-
-def first_of(violations: pa.Table) -> Violation:
-    """Return the violation that was seen first; of several, the first by its names."""
-    keys = [("late_end", "ascending"), ("run", "ascending")]
-    keys += [("queue", "ascending"), ("message", "ascending")]
-    order = pc.sort_indices(violations, sort_keys=keys)
-    return Violation.of(violations.take(order[:1]).to_pylist()[0])
 
 
 def with_rows_aside(account: Account, judgement: Judgement) -> Account:
@@ -188,14 +181,22 @@ def rows_aside(judgement: Judgement, files: Sequence[str]) -> pa.Table:
     return pa.table(columns)
 
 
-def write_tables(judgement: Judgement, files: Sequence[str], folder: Path) -> None:
-    """Write all violations, the coverage, and what the judgement set aside, as Parquet."""
+def write_tables(
+    judgement: Judgement,
+    files: Sequence[str],
+    folder: Path,
+    witnesses: Mapping[str, Witness] | None = None,
+) -> None:
+    """Write all violations, the coverage, and what the judgement set aside, as Parquet.
+
+    A violation whose records are written has the file that they are in, below the same folder.
+    """
     coverage = {
         "requirement": pa.array(list(judgement.coverage), pa.string()),
         "asked": pa.array(list(judgement.coverage.values()), pa.int64()),
     }
     tables = {
-        VIOLATIONS_FILE: judgement.violations,
+        VIOLATIONS_FILE: _with_files(judgement.violations, witnesses or {}),
         COVERAGE_FILE: pa.table(coverage),
         ASIDE_FILE: rows_aside(judgement, files),
     }
@@ -206,98 +207,13 @@ def write_tables(judgement: Judgement, files: Sequence[str], folder: Path) -> No
         unfinished.replace(folder / name)
 
 
-def write_witnesses(
-    report: Report,
-    judgement: Judgement,
-    parts: Sequence[Path],
-    known: KnownQueues,
-    folder: Path,
-) -> None:
-    """Write, for each broken requirement, the records of the messages that witness it first.
-
-    Each is a history of its own, with what its queue went through, and breaks the same: a queue
-    that the recording does not declare and `known` does is declared in it.
-    """
-    place = folder / WITNESSES
-    for old in place.glob("*.jsonl"):
-        old.unlink()
-    for verdict in report.verdicts:
-        if verdict.outcome is not Outcome.BROKEN:
-            continue
-        table = judgement.violations
-        chosen = pc.equal(table.column("requirement"), verdict.requirement.id)
-        found = _with_turns(first_of(table.filter(chosen)), parts, known)
-        place.mkdir(parents=True, exist_ok=True)
-        path = place / f"{verdict.requirement.id}.jsonl"
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        unfinished.write_bytes(b"".join(lines_of(_records_about(found, parts, known))))
-        unfinished.replace(path)
-
-
-def _records_about(found: Violation, parts: Sequence[Path], known: KnownQueues) -> Iterator[Record]:
-    history = ds.dataset([str(part) for part in parts])
-    about = _of_messages(found, history) | _of_taker(found)
-    messages = list(_ordered(history, found.run, about))
-    control = list(_ordered(history, found.run, ds.field("op").isin(sorted(CONTROL))))
-    concerned = [
-        each
-        for each in control
-        if _concerns(each, found.queue, [*messages, *control])
-        or (found.rule == STALLED and each.start == found.late[1])
-    ]
-    facts = known.facts(found.queue)
-    if facts.declared and not any(each.op == "declare" for each in concerned):
-        yield facts.declaration(found.run, found.queue)
-    yield from heapq.merge(concerned, messages, key=attrgetter("start"))
-
-
-def _of_messages(found: Violation, history: ds.Dataset) -> pc.Expression:
-    field = ds.field
-    names = [found.message, *([found.witness] if found.witness else []), *found.turns]
-    if found.rule == "more-than-the-window":
-        taker = found.witness or ""
-        # Of a name that comes again the witness may be a later one.
-        takers = [taker, taker.partition(NUMBERED)[0]]
-        given = field("consumer").isin(takers) & (field("start") <= found.late[1])
-        taken = history.to_table(columns=["message"], filter=(field("run") == found.run) & given)
-        names += taken.column("message").unique().to_pylist()
-    about = (field("queue") == found.queue) & field("message").isin(names)
-    if found.rule == STALLED:
-        # What its consumer did, and the last that is known of the run, by which it had to be given.
-        other = ~field("op").isin(sorted(CONTROL))
-        about |= other & ((field("consumer") == found.witness) | (field("start") == found.late[1]))
-    return about
-
-
-def _of_taker(found: Violation) -> pc.Expression:
-    """Return what the get that found nothing is known by."""
-    field = ds.field
-    is_it = (field("op") == "empty") & (field("queue") == found.queue)
-    return (
-        is_it
-        & (field("start") == found.late[0])
-        & (found.rule in {"found-nothing", FOUND_NOTHING_OF_SEVERAL})
-    )
-
-
-def _ordered(history: ds.Dataset, run: str, about: pc.Expression) -> Iterator[Record]:
-    table = history.to_table(columns=SCHEMA.names, filter=(ds.field("run") == run) & about)
-    ordered = table.sort_by([("start", "ascending"), (PLACE, "ascending")])
-    for batch in ordered.cast(SCHEMA).to_batches():
-        yield from records_of(batch)
-
-
-def _concerns(record: Record, queue: str, others: Sequence[Record]) -> bool:
-    """Whether a record about no single message says something of a queue."""
-    match record.op:
-        case "crash" | "restart":
-            return True
-        case "cancel":
-            return any(each.queue == queue and each.consumer == record.consumer for each in others)
-        case "close":
-            on_it = [each for each in others if each.channel == record.channel]
-            # One that was lost may have taken an answer with it, of any queue.
-            unknown = not any(each.op == "consume" for each in on_it) and record.outcome != "ok"
-            return unknown or any(each.queue == queue for each in on_it)
-        case _:
-            return record.queue == queue
+def _with_files(violations: pa.Table, witnesses: Mapping[str, Witness]) -> pa.Table:
+    """Return violations with the file of the records of each, null where there is none."""
+    files = pa.nulls(violations.num_rows, pa.string())
+    for each in witnesses.values():
+        is_it = pa.array(np.ones(violations.num_rows, dtype=np.bool_))
+        for name in KEY:
+            same = pc.equal(violations.column(name), getattr(each.violation, name))
+            is_it = pc.and_(is_it, same)
+        files = pc.if_else(is_it, each.file, files)
+    return violations.append_column(WITNESS_FILE, files)

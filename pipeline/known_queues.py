@@ -49,6 +49,12 @@ class QueueFacts:
             declaration.may_drop,
         )
 
+    def __str__(self) -> str:
+        """Return what is known of a declared queue, in the words of `facts_said`."""
+        words = ["fifo" if self.levels is None else f"{PRIORITY}:{self.levels}"]
+        words += ["durable"] * self.durable + ["elsewhere"] * (not self.returns)
+        return ",".join([*words, *["may-drop"] * self.may_drop])
+
     def declaration(self, run: str, queue: str) -> Record:
         """Return the record that says the same."""
         return Record(
@@ -79,12 +85,29 @@ class KnownQueues:
         """Return what is known of a queue, in whichever run."""
         return self.by_name.get(queue, self.others)
 
+    def contradiction(self, declaration: Record) -> str | None:
+        """Return in one line what a declaration says otherwise of a queue, None where it agrees."""
+        queue, declared = declaration.queue or "", QueueFacts.of(declaration)
+        said = self.by_name.get(queue, declared)
+        if declaration.op != "declare" or declaration.outcome == "failed" or said == declared:
+            return None
+        return (
+            f"--queue: {queue}={said} contradicts the history, which declares {queue} as "
+            f"{declared}; leave it out, or say that"
+        )
+
 
 NOTHING_SAID: Final = KnownQueues()
 
 LEVELS_OF_ALL: Final = 10
 LEVELS_MAX: Final = 256
+PRIORITY: Final = "priority"
 WORDS: Final = "fifo, priority:LEVELS, durable, elsewhere, may-drop"
+RABBITMQ: Final = (
+    "RabbitMQ's x-max-priority=N makes N+1 levels, as in priority:11 for 10; there a message "
+    "without a priority has 0, where a record without one means 4"
+)
+"""Where its numbers are not those of a history: told where one says what a queue is."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -95,26 +118,34 @@ def facts_said(words: str) -> QueueFacts:
     >>> facts_said("priority:10,durable").levels
     10
     """
+    said = [word.strip() for word in words.split(",")]
+    if again := next((each for each in said if said.count(each) > 1), None):
+        raise ValueError(f"{again!r} is said twice")
+    orders = [each for each in said if each == "fifo" or each.partition(":")[0] == PRIORITY]
+    if len(orders) > 1:
+        raise ValueError(f"{orders[0]!r} and {orders[1]!r} contradict each other; say one of them")
     facts = QueueFacts()
-    for word in words.split(","):
-        name, _, number = word.strip().partition(":")
-        match name, number:
-            case "fifo", "":
-                facts = replace(facts, levels=None)
-            case "priority", _ if (number or str(LEVELS_OF_ALL)).isdecimal():
-                levels = int(number or LEVELS_OF_ALL)
-                if not 1 <= levels <= LEVELS_MAX:
-                    raise ValueError(f"a queue has 1 to {LEVELS_MAX} levels, not {levels}")
-                facts = replace(facts, levels=levels)
-            case "durable", "":
+    for word in said:
+        match word.partition(":"):
+            case "fifo", "", "":
+                pass
+            case "priority", _, number if (number or str(LEVELS_OF_ALL)).isdecimal():
+                facts = replace(facts, levels=_levels(int(number or LEVELS_OF_ALL)))
+            case "durable", "", "":
                 facts = replace(facts, durable=True, may_be_durable=True)
-            case "elsewhere", "":
+            case "elsewhere", "", "":
                 facts = replace(facts, returns=False)
-            case "may-drop", "":
+            case "may-drop", "", "":
                 facts = replace(facts, may_drop=True)
             case _:
-                raise ValueError(f"{word.strip()!r} is none of {WORDS}")
+                raise ValueError(f"{word!r} is none of {WORDS}")
     return facts
+
+
+def _levels(number: int) -> int:
+    if not 1 <= number <= LEVELS_MAX:
+        raise ValueError(f"a queue has 1 to {LEVELS_MAX} levels, not {number}")
+    return number
 
 
 def queue_options(command: _Command) -> _Command:
@@ -133,7 +164,7 @@ def queue_options(command: _Command) -> _Command:
         metavar="NAME=WORDS",
         callback=_named,
         help="What one queue is that the recording does not declare, with commas between words: "
-        f"{WORDS}; repeatable.",
+        f"{WORDS}; {PRIORITY} alone is {PRIORITY}:{LEVELS_OF_ALL}; repeatable. {RABBITMQ}.",
     )(command)
 
 
@@ -149,6 +180,8 @@ def _named(
         name, is_there, words = value.rpartition("=")
         if not is_there or not name:
             raise click.BadParameter(f"{value!r} is not NAME=WORDS; say NAME=fifo for instance")
+        if name in found:
+            raise click.BadParameter(f"{name!r} is said twice; say all of it in one, with commas")
         found[name] = _said(words)
     return found
 

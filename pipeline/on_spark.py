@@ -154,6 +154,8 @@ def judged_on_spark(
         added([told.coverage]),
         tuple(sorted(seen.queues)),
         tuple(control.undeclared(sorted(seen.queues))),
+        stalled_after=stalled_after,
+        begins_late=begins_late,
     )
 
 

@@ -21,13 +21,18 @@ COVERAGE: Final = pa.schema([("requirement", pa.string()), ("asked", pa.int64())
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of a history; `undeclared` are those queues of which no order was known."""
+    """What is said of a history; `undeclared` are those queues of which no order was known.
+
+    `stalled_after` and `begins_late` are how it was judged: what shows the same is judged so too.
+    """
 
     violations: pa.Table
     aside: pa.Table
     coverage: dict[str, int]
     queues: tuple[Key, ...] = ()
     undeclared: tuple[Key, ...] = ()
+    stalled_after: int | None = None
+    begins_late: bool = False
 
 
 def added(tables: Iterable[pa.Table]) -> dict[str, int]:

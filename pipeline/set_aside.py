@@ -85,6 +85,11 @@ class Account:
         """How many rows were set aside."""
         return self.by_category.total()
 
+    @property
+    def is_for_the_lesser_part(self) -> bool:
+        """Whether fewer rows were checked than set aside, of those that a history could hold."""
+        return self.checked < self.set_aside - self.by_category["about something else"]
+
     def add(self, rows: int, checked: int, set_aside: Counter[Category]) -> None:
         """Add what became of some rows more; raises `Unbalanced`."""
         if rows != checked + set_aside.total():

@@ -15,7 +15,7 @@ from brokerproof.models.history import GIVEN_BEFORE_PUBLISHED, HELD_BY_TWO, Pass
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Early, Ints, Late, Marks, overtaken
 from brokerproof.pipeline.names import marks, numbers, ranks, texts
-from brokerproof.pipeline.passages import NOBODY, Gathered
+from brokerproof.pipeline.passages import NOBODY, Deliveries, Gathered, running_least
 from brokerproof.pipeline.violations import violations
 from brokerproof.pipeline.waits import Waits, interrupted
 from brokerproof.spec.histories import NEVER, Kind
@@ -93,7 +93,7 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
 
 
 def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table:
-    """Find what was certainly given before and is not told as redelivered.
+    """Find what may have returned since it was given before, and is not told as redelivered.
 
     After a crash either will do, for what was given before it.
     """
@@ -108,7 +108,7 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
     earliest = np.minimum.reduceat(given.start, firsts) if firsts.size else firsts
     crash = crashes.next_start(found.queue.number[given.row], earliest[group])
     told = told[given.row] | (crash <= given.end)
-    wrong = np.flatnonzero(~given.first & after & ~told)
+    wrong = np.flatnonzero(may_have_returned(given) & after & ~told)
     return violations(
         "redelivered-flag",
         "told-as-new",
@@ -119,6 +119,16 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[first[wrong]], given.end[first[wrong]]),
     )
+
+
+def may_have_returned(given: Deliveries) -> Marks:
+    """Return which deliveries are of what may have come back from an earlier one by then.
+
+    Only of these the redelivered flag is asked. What is given again and cannot have come back is
+    `nothing-twice`, whatever its flag says.
+    """
+    back_start = np.where(given.first, NEVER, np.roll(given.back_start, 1))
+    return np.asarray(running_least(back_start, given.first) <= given.end, dtype=np.bool_)
 
 
 def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Table]:

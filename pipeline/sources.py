@@ -5,6 +5,7 @@ What is made of them is Parquet (`conversion.py`); everything after that reads n
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,15 @@ from brokerproof.pipeline.tables import Chunk, UnreadableHistory, records_of
 from brokerproof.spec.histories import Record
 
 BEGINNING_BYTES: Final = 4096
+
+PACKED: Final = {
+    b"\x1f\x8b": "gunzip",
+    b"\x28\xb5\x2f\xfd": "unzstd --rm",
+    b"\xfd7zXZ\x00": "unxz",
+    b"BZh": "bunzip2",
+    b"PK\x03\x04": "unzip",
+}
+"""How compressed files begin, and what unpacks them."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,12 @@ def source_of(path: Path) -> Source:
     for source in SOURCES.values():
         if source.looks_so(beginning):
             return source
+    for packed, unpack in PACKED.items():
+        if beginning.startswith(packed):
+            raise UnreadableHistory(
+                f"{path}: this is compressed, and read only unpacked; unpack it with: {unpack} "
+                f"{shlex.quote(str(path))}"
+            )
     known = ", ".join(SOURCES)
     raise UnreadableHistory(
         f"{path}: this is in no form that is known; name one with --form ({known}) or, if it is no "

@@ -1,11 +1,13 @@
 """Spark, started so that it runs the same Python everywhere and says nothing that is not asked for.
 
-Owns what a session needs: a Java runtime, the interpreter of the workers, memory, and that nothing
-listens beyond this machine unless the master is another one.
+Owns what a session needs: a Java runtime, the interpreter of the workers, memory, that nothing
+listens beyond this machine unless the master is another one, and that Ctrl-C ends it at once.
 """
 
 from __future__ import annotations
 
+import importlib
+import logging
 import os
 import re
 import shutil
@@ -15,15 +17,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.interrupts import SIGNALS
+from brokerproof.checks.plugged_commands import INSTALL
 from brokerproof.checks.reporting.folders import undisturbed
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 JAVA_LEAST: Final = 17
@@ -42,6 +47,9 @@ appender.console.layout.pattern = Spark: %p %c{1}: %m%n
 POLL_S: Final = 0.1
 END_S_MAX: Final = 60.0
 """So long jobs may take to end when they are cancelled; then the session is stopped under them."""
+
+BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""What keeps a Java runtime that ends soon from preparing for a long life."""
 
 _Result = TypeVar("_Result")
 
@@ -66,37 +74,34 @@ def java() -> Path:
 
 
 @contextmanager
-def session(master: str, scratch: Path) -> Iterator[SparkSession]:
+def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[SparkSession]:
     """Yield a session on a master, and stop it.
 
-    What it spills goes below `scratch`. Raises `CannotRun` where it cannot be started.
+    What it spills goes below `scratch`. One that `is_brief` has little to do: most of what that
+    takes is Java's compiling for speed, which is left out. Raises `CannotRun` where it cannot be
+    started.
     """
     java()
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra; the other engine needs none)
+        from pyspark import SparkConf  # noqa: PLC0415 (an extra; the other engine needs none)
     except ImportError as error:
-        raise CannotRun(
-            "Spark is not installed; install it with: pip install 'brokerproof[pipeline]'"
-        ) from error
+        raise CannotRun(f"Spark is not installed; install it with: {INSTALL}") from error
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName("brokerproof").master(master)
-    for name, value in _settings(master, scratch).items():
-        builder = builder.config(name, value)
+    conf = SparkConf().setAppName("brokerproof").setMaster(master)
+    conf.setAll(list(_settings(master, scratch, is_brief=is_brief).items()))
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with _told_to(scratch / "spark.log"), _uninterrupted() as pressed:
-            spark = builder.getOrCreate()
+        with (scratch / "spark.log").open("ab") as log:
+            spark = _started(conf, log)
     # Whatever keeps Spark from starting is told in its own first line.
     except Exception as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
     spark.sparkContext.setLogLevel("ERROR")
     try:
-        if pressed:
-            raise KeyboardInterrupt
         yield spark
     finally:
         with undisturbed():
@@ -104,6 +109,93 @@ def session(master: str, scratch: Path) -> Iterator[SparkSession]:
         # Spark takes Ctrl-C for itself, and keeps it.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
+
+
+def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:
+    """Return a session; raises `KeyboardInterrupt` when it is to end, and whatever Spark raises."""
+    from pyspark import SparkContext  # noqa: PLC0415 (an extra)
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 (an extra)
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
+
+    starting = _Starting()
+    with starting.interruptible():
+        try:
+            gateway: Any = SparkContext._gateway  # noqa: SLF001 (that of a session before)
+            if gateway is None:
+                with starting.runtime_noted():
+                    gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
+            starting.runtime = gateway.proc
+            SparkContext(conf=conf, gateway=gateway)
+            starting.listen()  # Spark has put a handler of its own in place
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        except Exception:
+            if not starting.pressed:
+                raise
+        if starting.pressed:
+            # No later session is to be had from a runtime that is gone.
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+            raise KeyboardInterrupt
+    return spark
+
+
+@dataclass
+class _Starting:
+    """A start of Spark that Ctrl-C breaks off: the Java runtime that it has begun is killed.
+
+    Whoever waits for its answer gets an error then. Left to itself it would be there for ever.
+    """
+
+    runtime: subprocess.Popen[bytes] | None = None
+    pressed: bool = False
+
+    @contextmanager
+    def runtime_noted(self) -> Iterator[None]:
+        """Note what `launch_gateway` starts meanwhile: it tells nobody before that is up."""
+        module: Any = importlib.import_module("pyspark.java_gateway")
+        starting = self
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                starting.runtime = self
+                if starting.pressed:
+                    starting.end()
+
+        before = module.Popen
+        module.Popen = Noted
+        try:
+            yield
+        finally:
+            module.Popen = before
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Listen for Ctrl-C while the body runs, where signals can be had."""
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+        self.listen()
+        try:
+            yield
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    def listen(self) -> None:
+        """Take the signals, unless this is another thread than the main one."""
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.pressed = True
+        self.end()
+
+    def end(self) -> None:
+        """End the runtime, if it was begun, and is not one that somebody else has started."""
+        if self.runtime is not None:
+            logging.getLogger("py4j").setLevel(logging.CRITICAL)  # which tells what it misses
+            self.runtime.kill()
+            self.runtime.wait()
 
 
 def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
@@ -147,35 +239,7 @@ def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
     return results[0]
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[list[int]]:
-    """Yield where Ctrl-C is noted meanwhile: a start that is broken off leaves its JVM behind."""
-    pressed: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _told_to(log: Path) -> Iterator[None]:
-    """Let processes that are started meanwhile, and only they, write what they tell into a file."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with log.open("ab") as file:
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _settings(master: str, scratch: Path) -> dict[str, str]:
+def _settings(master: str, scratch: Path, *, is_brief: bool) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -192,7 +256,8 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     log = scratch / "log4j2.properties"
     log.write_text(_LOG, encoding="ascii")
     settings["spark.log.level"] = "ERROR"
-    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log.as_uri()}"
+    options = [f"-Dlog4j2.configurationFile={log.as_uri()}", *(BRIEF if is_brief else ())]
+    settings["spark.driver.extraJavaOptions"] = " ".join(options)
     if master.startswith("local"):
         heap_mb = max(1024, min(4096, memory_mb() // 4))
         settings |= {

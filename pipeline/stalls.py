@@ -39,15 +39,22 @@ NS_OF: Final = {
 }
 """Nanoseconds, the unit of records, in each unit that a duration may have."""
 
+DURATIONS: Final = f"a number with one of {', '.join(NS_OF)}, such as 200ms; alone it is of seconds"
+
 
 def duration(_context: click.Context, _option: click.Parameter, words: str | None) -> int | None:
-    """Return the nanoseconds that 200ms or 5s are; a number alone is of seconds."""
+    """Return the nanoseconds that 200ms or 5s are; a number alone is of seconds.
+
+    None of them is refused: where no wait is borne, whatever took its time is accused.
+    """
     if words is None:
         return None
     said = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", words.strip())
     if said is None or (said[2] or "s") not in NS_OF:
-        raise click.BadParameter(f"{words!r} is no duration; say for instance 5s or 200ms")
+        raise click.BadParameter(f"{words!r} is no duration; {DURATIONS}")
     nanoseconds = round(float(said[1]) * NS_OF[said[2] or "s"])
+    if nanoseconds == 0:
+        raise click.BadParameter(f"{words!r} is no time at all, and every message takes some")
     if nanoseconds >= NEVER:
         raise click.BadParameter(f"{words!r} is longer than any history")
     return nanoseconds

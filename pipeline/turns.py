@@ -16,8 +16,8 @@ import pyarrow.dataset as ds
 
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Early
-from brokerproof.pipeline.explanations import Violation
 from brokerproof.pipeline.known_queues import KnownQueues
+from brokerproof.pipeline.recorded_facts import Violation
 from brokerproof.pipeline.several_messages import Columns, in_turns
 from brokerproof.pipeline.stages import by_message
 from brokerproof.pipeline.streams import contradictions, doubtful

@@ -23,10 +23,13 @@ import click
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.verdicts import ExitStatus
-from brokerproof.pipeline.explanations import Violation, counterexample_of
+from brokerproof.pipeline import several_messages
+from brokerproof.pipeline.explanations import counterexample_of
 from brokerproof.pipeline.known_queues import KnownQueues, QueueFacts, queue_options
+from brokerproof.pipeline.recorded_facts import Violation
 from brokerproof.pipeline.spark_session import session
 from brokerproof.pipeline.watching_batches import Batch, Watch
+from brokerproof.pipeline.watching_files import SUFFIXES
 from brokerproof.pipeline.watching_state import Carried, Folder, StateIsMissing
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 LINES_OF_A_BATCH: Final = 50
 """So many lines are shown of one batch at most; all are in the folder."""
+LITTLE_BYTES: Final = 64 << 20
+"""With files of fewer bytes the start of Spark, and what it compiles, takes longer than judging."""
 NS_OF_A_SECOND: Final = 1_000_000_000
 WAIT_S: Final = 0.2
 """How often it is asked whether to stop."""
@@ -66,7 +71,8 @@ WAIT_S: Final = 0.2
 @click.option(
     "--once",
     is_flag=True,
-    help="Judge the files that are there, take the runs for finished, and stop.",
+    help="Judge the files that are there, take the runs for finished, and stop. For files that "
+    "are whole already `trace check` says the same, sooner.",
 )
 @click.option(
     "--interval",
@@ -91,8 +97,11 @@ def watch(
     """Hold traffic against the promises while files of its history appear in a directory.
 
     Ctrl-C stops it after the batch that it is at, and pressed again at once; started again with the
-    same --out, it goes on where it was. Exit status: 0 nothing is broken; 1 something is; 2 it
-    could not be watched; 3 it was ended before it began.
+    same --out, it goes on where it was. How long messages wait is not judged here: --stalled-after
+    is an option of `trace check`, on the same files.
+
+    Exit status: 0 nothing is broken; 1 something is; 2 it could not be watched; 3 it was ended
+    while something was open, or more rows were set aside than checked, or none were there.
     """
     folder = Folder(out.resolve())
     known = KnownQueues(queues, undeclared)
@@ -101,7 +110,7 @@ def watch(
         with (
             _prepared(folder),
             tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
-            session(master, Path(scratch)) as spark,
+            session(master, Path(scratch), is_brief=once and _is_little(directory)) as spark,
         ):
             task = Watch(spark, folder, round(late * NS_OF_A_SECOND), kept, _show, known)
             _watch(task, directory, once=once, interval_s=interval)
@@ -110,8 +119,43 @@ def watch(
         sys.exit(ExitStatus.INCONCLUSIVE.value)
     carried = after.carried if (after := folder.latest()) is not None else Carried()
     click.echo(_counts(carried))
-    broken = carried.raised > carried.withdrawn
-    sys.exit((ExitStatus.BROKEN if broken else ExitStatus.KEPT).value)
+    status, why = ending(carried, f"brokerproof trace watch {directory} --out {out} --once")
+    for line in why:
+        click.echo(line)
+    sys.exit(status.value)
+
+
+def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
+    """Return the status that a watch ends with, and lines about what it does not say.
+
+    `to_finish` is the command that says what is still open.
+    """
+    why = []
+    if carried.undecided:
+        names = ", ".join(carried.first_undecided)
+        unnamed = carried.undecided - len(carried.first_undecided)
+        why.append(f"undecided: {names}" + (f" and {unnamed:,} queues more" if unnamed else ""))
+        why.append(
+            "what was given there may not have been seen, or what was found may be explained by "
+            f"what comes; where nothing comes any more, all is said by: {to_finish}"
+        )
+    if not carried.checked:
+        why.append("nothing was checked")
+    elif carried.account.is_for_the_lesser_part:
+        why.append(
+            f"more rows were set aside than the {carried.checked:,} that were checked, so what is "
+            "kept is kept by the lesser part only"
+        )
+    if carried.raised > carried.withdrawn:
+        return ExitStatus.BROKEN, why
+    return ExitStatus.INCONCLUSIVE if why else ExitStatus.KEPT, why
+
+
+def _is_little(directory: Path) -> bool:
+    """Whether the files that a watch reads in a directory are read in no time."""
+    # Those that somebody is still writing have other names, and may be gone in a moment.
+    files = [each for suffix in SUFFIXES for each in directory.glob(f"[!._]*.{suffix}")]
+    return sum(each.stat().st_size for each in files) < LITTLE_BYTES
 
 
 def _watch(task: Watch, directory: Path, *, once: bool, interval_s: float) -> None:
@@ -151,7 +195,7 @@ def _show(batch: Batch) -> None:
     lines = [f"broken: {_words(row)}" for row in batch.raised]
     lines += [
         f"withdrawn, for what was recorded since: {row['requirement']}: "
-        f"message {row['message']} of queue {row['queue']}, run {row['run']}"
+        f"{subject(row)}, run {row['run']}"
         for row in batch.withdrawn
     ]
     lines += [f"set aside: {row}" for row in batch.aside]
@@ -165,8 +209,22 @@ def _show(batch: Batch) -> None:
 def _words(row: dict[str, Any]) -> str:
     found = counterexample_of(Violation.of(row), "")
     witness = f", witness {row['witness']}" if row["witness"] else ""
-    about = f"message {row['message']} of queue {row['queue']}{witness}"
-    return f"{row['requirement']}: {about}: {found.summary}"
+    return f"{row['requirement']}: {subject(row)}{witness}: {found.summary}"
+
+
+def subject(row: Mapping[str, Any]) -> str:
+    """Return what a violation is about: a message, a get that found nothing, or a drained queue.
+
+    >>> subject({"rule": "found-nothing", "message": "c at 5", "queue": "q"})
+    'get by c at 5 of queue q'
+    """
+    match row["rule"]:
+        case "found-nothing" | several_messages.FOUND_NOTHING_OF_SEVERAL:
+            return f"get by {row['message']} of queue {row['queue']}"
+        case several_messages.LEFT_BEHIND_OF_SEVERAL:
+            return f"queue {row['queue']}, {row['message']}"
+        case _:
+            return f"message {row['message']} of queue {row['queue']}"
 
 
 def _counts(carried: Carried) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.set_aside import SetAside
@@ -62,6 +63,8 @@ FILES_OF_A_BATCH: Final = 16
 """So many files are read at once at most; the others are for the batches after it."""
 FOR_EVER: Final = "36500d"
 """How much older than the newest a file may be: Spark leaves out what is older than a week."""
+NAMES_SHOWN: Final = 5
+"""So many queues are named of which something is open."""
 _BINARY_FILES: Final = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -141,7 +144,10 @@ class Watch:
                 raise
 
     def batch(self, paths: Sequence[str], batch: int) -> None:
-        """Judge what some more files say, unless that was done; raises `StateIsMissing`."""
+        """Judge what some more files say, unless that was done.
+
+        Raises `StateIsMissing`, and `CannotRun` where they declare another queue than `known` says.
+        """
         if self.folder.has(batch):
             return
         before = self.folder.left_by(batch - 1)
@@ -182,6 +188,9 @@ class Watch:
         about_none = f.col(TOLD).isNotNull() | f.col("op").isin(sorted(CONTROL))
         small = new.filter(about_none).toArrow()
         fresh, files_told = records_and_told(small.to_batches())
+        for record in (each for part in fresh.to_batches() for each in records_of(part)):
+            if (contradiction := self.known.contradiction(record)) is not None:
+                raise CannotRun(contradiction)
         of_files = [msgspec.msgpack.decode(each, type=FileTold) for each in files_told]
         carried = _counted(before.carried, of_files, batch, files)
         clock = Clock(
@@ -220,6 +229,8 @@ class Watch:
         carried.raised += len(raised)
         carried.withdrawn += len(withdrawn)
         carried.strangers += sum(state.strangers for state in states)
+        undecided = sorted({state.queue for state in states if state.pending})
+        carried.undecided, carried.first_undecided = len(undecided), undecided[:NAMES_SHOWN]
         lines = [{"said": "raised", **row} for row in raised]
         lines += [{"said": "withdrawn", **row} for row in withdrawn]
         written = self.folder.tell(VIOLATIONS, carried.batch, lines, end=end)

@@ -42,6 +42,8 @@ class Carried(msgspec.Struct, kw_only=True):
 
     `batch` is the batch that left this, `files` how many files were read in all; `checked` and
     `aside` count their rows; `raised`, `withdrawn` and `strangers` count what was said so far.
+    `undecided` counts the queues of which something found is not certain yet, or something given
+    was not seen for certain; `first_undecided` names a few.
     """
 
     batch: int = -1
@@ -53,6 +55,8 @@ class Carried(msgspec.Struct, kw_only=True):
     raised: int = 0
     withdrawn: int = 0
     strangers: int = 0
+    undecided: int = 0
+    first_undecided: list[str] = []
 
     @property
     def account(self) -> Account:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
+from brokerproof.checks.command_line import main
 from brokerproof.checks.counterexamples import text_of_counterexample
 from brokerproof.checks.gate import Budget, run_gate
 from brokerproof.checks.subjects import open_subject
-from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.explanations import Violation, counterexample_of
-from brokerproof.pipeline.sources import read
-from brokerproof.pipeline.tables import batch_of
-from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -39,20 +35,16 @@ def test_the_readme_shows_the_counterexample_as_it_prints() -> None:
     assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_what_is_said_of_the_recording() -> None:
-    judgement = judged_alone(the_recording())
-    [row] = judgement.violations.to_pylist()
-    printed = text_of_counterexample(counterexample_of(Violation.of(row), "overtaken.jsonl"))
-    shown_there, _, certificate = printed.rpartition("\n")
-    assert shown_there in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "not certified" in certificate
-
-
-def the_recording() -> pa.Table:
-    """Return the example of a recording, as the README has it judged."""
-    path = ROOT / "examples" / "histories" / "overtaken.jsonl"
-    records = [each for each in read(path) if isinstance(each, Record)]
-    return pa.Table.from_batches([batch_of(records, range(2, len(records) + 2))])
+def test_the_readme_shows_what_is_said_of_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    words = ["trace", "check", "examples/histories/overtaken.jsonl", "--engine", "alone"]
+    result = CliRunner().invoke(main, [*words, "--report", str(tmp_path)])
+    assert result.exit_code == 1
+    begin = result.output.index("fifo-order (MUST)")
+    end = result.output.index("\n", result.output.index("not certified"))
+    assert result.output[begin:end] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -151,12 +151,14 @@ def _held_by_two(message: Message) -> Iterator[Violation]:
 
 
 def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
-    """Find what had been given and is not told so; after a crash it need not be."""
+    """Find what may have returned and is not told so; after a crash it need not be."""
     if not message.deliveries:
         return
     first = message.deliveries[0]
     crash = facts.first_crash_since(message.run, min(each.start for each in message.deliveries))
-    for late in message.deliveries[1:]:
+    for number, late in enumerate(message.deliveries[1:], 1):
+        if all(each.back.start > late.end for each in message.deliveries[:number]):
+            continue
         forgotten = crash is not None and crash.start <= late.end
         if late.record.redelivered is False and late.record.start > first.end and not forgotten:
             yield told(

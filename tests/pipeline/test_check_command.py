@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -261,13 +262,29 @@ def test_a_known_failure_is_accepted_until_its_day(tmp_path: Path, report: Path)
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("{path}", "--only", "quiescence"), "no rule on histories is about 'quiescence'"),
+        (("{path}", "--only", "selector-match"), "no rule on histories is about 'selector-match'"),
+        (("{path}", "--only", "quiescence"), "add --stalled-after DURATION, such as"),
+        (("{path}", "{path}"), "night.jsonl: this is named twice; name it once"),
+        (("{path}", "{folder}/./night.jsonl"), "night.jsonl: this is named twice; name it once"),
+        (("{path}", "{folder}/more/../night.jsonl"), "the same file as {path}; name it once"),
+        (("{path}", "{folder}/link.jsonl"), "link.jsonl: this is the same file as {path}"),
+        (("{path}", "{folder}/more"), "again.jsonl: this is the same file as {path}"),
         (("{path}", "--form", "csv"), "there is no form 'csv'"),
         (("{text}",), "this is in no form that is known"),
         (("{path}", "--queue", "q"), "'q' is not NAME=WORDS"),
         (("{path}", "--queue", "q=lifo"), "'lifo' is none of fifo, priority:LEVELS"),
         (("{path}", "--undeclared", "priority:0"), "a queue has 1 to 256 levels, not 0"),
-        (("{path}", "--report", "{text}/report"), "name another folder with --report"),
+        (("{path}", "--queue", "q=fifo,priority:3"), "'fifo' and 'priority:3' contradict"),
+        (("{path}", "--queue", "q=priority, priority:3"), "'priority' and 'priority:3' contradict"),
+        (("{path}", "--undeclared", "durable,fifo,durable"), "'durable' is said twice"),
+        (("{path}", "--queue", "q=fifo", "--queue", "q=durable"), "'q' is said twice"),
+        (
+            ("{path}", "--queue", "q=priority:11,elsewhere"),
+            "q=priority:11,elsewhere contradicts the history, which declares q as fifo",
+        ),
+        (("{path}", "--stalled-after", "0s"), "'0s' is no time at all"),
+        (("{path}", "--stalled-after", "0.1ns"), "'0.1ns' is no time at all"),
+        (("{path}", "--stalled-after", "5h"), "a number with one of ns, us, ms, s, min"),
         (("{path}", "--known", "{text}"), "--known"),
     ],
 )
@@ -277,10 +294,14 @@ def test_what_a_user_gets_wrong_ends_in_one_line(
     path = written(tmp_path / "night.jsonl", sound())
     text = tmp_path / "notes.txt"
     text.write_text("nothing")
-    result = run(*(word.format(path=path, text=text) for word in words))
+    (tmp_path / "link.jsonl").symlink_to(path)
+    (tmp_path / "more").mkdir()
+    os.link(path, tmp_path / "more" / "again.jsonl")
+    places = {"path": path, "text": text, "folder": tmp_path}
+    result = run(*(word.format(**places) for word in words), "--report", tmp_path / "report")
     assert result.exit_code == 2
     [line] = [each for each in result.output.splitlines() if each.startswith("Error")]
-    assert complaint in line
+    assert complaint.format(**places) in line
     assert "Traceback" not in result.output
 
 
@@ -288,3 +309,92 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     result = run(tmp_path / "none.jsonl")
     assert result.exit_code == 2
     assert "none.jsonl" in result.output
+
+
+def test_what_agrees_with_a_declaration_may_be_said(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", by_priority(declared=True))
+    assert run(path, "--queue", "q=priority:10", "--report", report).exit_code == 0
+    assert run(path, "--queue", "q=priority", "--report", report).exit_code == 0
+    assert run(path, "--queue", "q=fifo", "--report", report).exit_code == 2
+    failed = msgspec.structs.replace(sound()[0], levels=3, outcome="failed")
+    path = written(tmp_path / "night.jsonl", [*sound(), failed])
+    assert run(path, "--queue", "q=fifo", "--report", report).exit_code == 0
+
+
+def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("nothing")
+    result = run(written(tmp_path / "night.jsonl", [], b"what?"), "--report", text / "report")
+    assert result.exit_code == 2
+    assert "name another folder with --report" in result.output
+    assert "what?" not in result.output
+    assert "rows in" not in result.output
+
+
+def test_a_report_in_a_folder_that_nobody_may_write_to_is_told_first(
+    tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report.mkdir()
+    monkeypatch.setattr(
+        os, "access", lambda path, how: how != os.W_OK or Path(os.fsdecode(path)) != report
+    )
+    result = run(written(tmp_path / "night.jsonl", sound()), "--report", report)
+    assert result.exit_code == 2
+    assert f"'--report': Directory '{report}' is not writable" in result.output
+
+
+@pytest.mark.parametrize(("many", "status"), [(8, 0), (9, 3)])
+def test_what_is_kept_by_the_lesser_part_of_the_rows_is_no_success(
+    tmp_path: Path, report: Path, many: int, status: int
+) -> None:
+    path = written(tmp_path / "night.jsonl", sound(), *[b"what?"] * many)
+    result = run(path, "--report", report)
+    assert result.exit_code == status, result.output
+    told = "inconclusive: more rows were set aside than the 8 that were checked" in result.output
+    assert told == (status == 3)
+    assert json.loads((report / "verdict.json").read_bytes())["status"] == status
+    assert run(path, "--report", report, "--accept-inconclusive").exit_code == 0
+
+
+def test_what_is_broken_in_the_lesser_part_is_broken(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", overtaking(), *[b"what?"] * 9)
+    assert run(path, "--report", report).exit_code == 1
+
+
+def test_that_messages_are_not_told_apart_is_warned_of(tmp_path: Path, report: Path) -> None:
+    again = msgspec.structs.replace(sound()[1], start=300, end=301)
+    result = run(written(tmp_path / "night.jsonl", [*sound(), again]), "--report", report)
+    warning = "4 rows are about messages that are not told apart, of which nothing is said"
+    assert warning in result.output
+    result = run(written(tmp_path / "night.jsonl", sound()), "--report", report)
+    assert "told apart" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("begins", "command"),
+    [
+        (b"\x1f\x8b\x08", "gunzip"),
+        (b"\x28\xb5\x2f\xfd\x00", "unzstd --rm"),
+        (b"\xfd7zXZ\x00", "unxz"),
+        (b"BZh91AY", "bunzip2"),
+        (b"PK\x03\x04", "unzip"),
+    ],
+)
+def test_what_is_compressed_is_refused_with_what_unpacks_it(
+    tmp_path: Path, report: Path, begins: bytes, command: str
+) -> None:
+    path = tmp_path / "last night.gz"
+    path.write_bytes(begins)
+    result = run(path, "--report", report)
+    assert result.exit_code == 2
+    assert f"this is compressed, and read only unpacked; unpack it with: {command} '{path}'" in (
+        result.output
+    )
+
+
+def test_the_help_says_what_one_has_to_know() -> None:
+    told = " ".join(run("--help").output.split())
+    assert "ns, us, ms, s, min" in told
+    assert "priority alone is priority:10" in told
+    assert "x-max-priority=N makes N+1 levels" in told
+    assert "a message without a priority has 0" in told

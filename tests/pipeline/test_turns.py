@@ -17,9 +17,9 @@ from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.dominance import Early
 from brokerproof.pipeline.dominance_in_turns import Spans, overtaken_in_turns
-from brokerproof.pipeline.explanations import Violation
 from brokerproof.pipeline.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
+from brokerproof.pipeline.recorded_facts import Violation
 from brokerproof.pipeline.several_messages import IN_TURNS
 from brokerproof.pipeline.tables import batch_of, write
 from brokerproof.pipeline.turns import fewest, who_took_turns
