@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brokerproof.models import contract, moving_place, paired_pointer, pointer_queue, whole_contract
+from brokerproof.models import (
+    consumer_notification,
+    contract,
+    moving_place,
+    paired_pointer,
+    pointer_queue,
+    queue_runner,
+    whole_contract,
+)
 from brokerproof.models.language.model import Model
 from brokerproof.models.language.scope import Scope
 
@@ -65,6 +73,18 @@ CATALOGUE: dict[str, Listed] = {
     "pointer-queue": Listed(
         pointer_queue.PointerQueue,
         Scope({pointer_queue.Entry: 4, pointer_queue.Subscription: 2}, range(1)),
+    ),
+    "consumer-notification": Listed(
+        consumer_notification.ConsumerNotification,
+        Scope(
+            {consumer_notification.Message: 1, consumer_notification.Consumer: 2},
+            range(1),
+            {"anybody": 0},
+        ),
+    ),
+    "queue-runner": Listed(
+        queue_runner.QueueRunner,
+        Scope({queue_runner.Change: 2, queue_runner.Runner: 2}, range(1)),
     ),
     "paired-pointer": Listed(
         paired_pointer.PairedPointer,

@@ -1,0 +1,334 @@
+"""Whom a queue tells that there is work, where consumers pull: nobody waits beside a message.
+
+Source: Qpid, pull consumers (the two obligations of queue and consumer; the lists Interested,
+NotInterested and Notified); the ids PULL-1 to PULL-4 are those of later notes on Qpid.
+
+Whoever brings a message makes it available first and then walks over the interested consumers until
+one can be notified. A notified consumer comes on its connection's thread: it returns to the
+interested first and looks for a message then, so that what arrives after its look finds it. One
+that has taken a message is notified again at once. One that has no room any more leaves the
+interested, and hands over: it walks as an arrival does. One that has room again becomes interested
+and looks whether there is something for it already.
+
+Each move between lists is a step, and each look at one consumer of a walk. Consumers are all of one
+priority, take, and want every message; a client pauses once at most, since one that pauses again
+and again needs nobody's help to leave a message where it is.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Map,
+    Model,
+    Relation,
+    action,
+    exists,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    leads_to,
+    require,
+)
+
+
+class Message(Family):
+    """A message, and the thread that brings it."""
+
+
+class Consumer(Family):
+    """A consumer, and its connection's thread."""
+
+
+class Bringing(Enumeration):
+    """What the thread that brings a message does next."""
+
+    ENQUEUES: ClassVar[Bringing]
+    WALKS: ClassVar[Bringing]
+    SCHEDULES: ClassVar[Bringing]
+    IS_DONE: ClassVar[Bringing]
+
+
+class Listed(Enumeration):
+    """Which list of the queue a consumer is in."""
+
+    NOT_INTERESTED: ClassVar[Listed]
+    INTERESTED: ClassVar[Listed]
+    NOTIFIED: ClassVar[Listed]
+
+
+class Working(Enumeration):
+    """What a consumer's thread does next."""
+
+    WAITS: ClassVar[Working]
+    COMES: ClassVar[Working]
+    LOOKS: ClassVar[Working]
+    STAYS: ClassVar[Working]
+    ASKS: ClassVar[Working]
+    DECLINES: ClassVar[Working]
+    WALKS: ClassVar[Working]
+    SCHEDULES: ClassVar[Working]
+
+
+class ConsumerNotification(Model):
+    """Messages that arrive, and consumers that are told of them."""
+
+    anybody: Consumer
+
+    bringing: Map[Message, Bringing]
+    available: Map[Message, Bool]
+    passed: Relation[Message, Consumer]
+    told: Map[Message, Consumer]
+
+    listed: Map[Consumer, Listed]
+    scheduled: Map[Consumer, Bool]
+    working: Map[Consumer, Working]
+    passed_by: Relation[Consumer, Consumer]
+    handed_to: Map[Consumer, Consumer]
+    paused: Map[Consumer, Bool]
+
+    @initial
+    def nothing_there(self) -> None:
+        """No message has arrived, and no consumer has room."""
+        self.bringing.fill(Bringing.ENQUEUES)
+        self.available.fill(False)
+        self.passed.fill(False)
+        self.told.fill(self.anybody)
+        self.listed.fill(Listed.NOT_INTERESTED)
+        self.scheduled.fill(False)
+        self.working.fill(Working.WAITS)
+        self.passed_by.fill(False)
+        self.handed_to.fill(self.anybody)
+        self.paused.fill(False)
+
+    @action
+    def enqueue(self, m: Message) -> None:
+        """A message is there for all."""
+        require(self.bringing[m] == Bringing.ENQUEUES)
+        self.available[m] = True
+        self.bringing[m] = Bringing.WALKS
+
+    @action
+    def notify(self, m: Message, c: Consumer) -> None:
+        """An interested consumer is notified of it, and no other."""
+        require((self.bringing[m] == Bringing.WALKS) & self.available[m])
+        require(self.listed[c] == Listed.INTERESTED)
+        self.listed[c] = Listed.NOTIFIED
+        self.told[m] = c
+        self.bringing[m] = Bringing.SCHEDULES
+
+    @action
+    def schedule(self, m: Message) -> None:
+        """The notified consumer's connection will come."""
+        require(self.bringing[m] == Bringing.SCHEDULES)
+        self.scheduled = self.scheduled.map(lambda c, old: old | (c == self.told[m]))
+        self.bringing[m] = Bringing.IS_DONE
+
+    @action
+    def pass_over(self, m: Message, c: Consumer) -> None:
+        """A consumer is not interested, or has been notified of something."""
+        require((self.bringing[m] == Bringing.WALKS) & (self.listed[c] != Listed.INTERESTED))
+        self.passed[m, c] = True
+
+    @action
+    def end_walk(self, m: Message) -> None:
+        """All have been looked at, or the message has gone."""
+        require(self.bringing[m] == Bringing.WALKS)
+        require(~self.available[m] | forall(Consumer, lambda c: self.passed[m, c]))
+        self.bringing[m] = Bringing.IS_DONE
+
+    @action
+    def come(self, c: Consumer) -> None:
+        """The connection's thread begins the work that was scheduled."""
+        require((self.working[c] == Working.WAITS) & self.scheduled[c])
+        self.scheduled[c] = False
+        self.working[c] = Working.COMES
+
+    @action
+    def return_to_interested(self, c: Consumer) -> None:
+        """Before it looks, the consumer can be notified anew."""
+        require(self.working[c] == Working.COMES)
+        self._moves(c, Listed.NOTIFIED, Listed.INTERESTED)
+        self.working[c] = Working.LOOKS
+
+    @action
+    def take(self, c: Consumer, m: Message, last: Bool) -> None:
+        """It takes a message, which may be the last that it has room for."""
+        require(self.working[c] == Working.LOOKS)
+        require(self.available[m] & (self.listed[c] != Listed.NOT_INTERESTED))
+        self.available[m] = False
+        self.working[c] = ite(last, Working.DECLINES, Working.STAYS)
+
+    @action
+    def find_nothing(self, c: Consumer) -> None:
+        """There is nothing to take, or no room for it: the consumer waits to be notified."""
+        require(self.working[c] == Working.LOOKS)
+        require(
+            forall(Message, lambda m: ~self.available[m])
+            | (self.listed[c] == Listed.NOT_INTERESTED)
+        )
+        self.working[c] = Working.WAITS
+
+    @action
+    def stay(self, c: Consumer) -> None:
+        """Who has taken a message is notified, for there may be more."""
+        require(self.working[c] == Working.STAYS)
+        self._moves(c, Listed.INTERESTED, Listed.NOTIFIED)
+        self.scheduled[c] = True
+        self.working[c] = Working.WAITS
+
+    @action
+    def lose_room(self, c: Consumer) -> None:
+        """The client pauses."""
+        require((self.working[c] == Working.WAITS) & (self.listed[c] != Listed.NOT_INTERESTED))
+        require(~self.paused[c])
+        self.paused[c] = True
+        self.working[c] = Working.DECLINES
+
+    @action
+    def decline(self, c: Consumer) -> None:
+        """It is not interested any more, and somebody else has to be."""
+        require(self.working[c] == Working.DECLINES)
+        self.listed[c] = Listed.NOT_INTERESTED
+        self.passed_by = self.passed_by.map(lambda a, _, old: old & (a != c))
+        self.working[c] = Working.WALKS
+
+    @action
+    def hand_over(self, c: Consumer, other: Consumer) -> None:
+        """There is work, and an interested consumer is notified of it."""
+        require(self.working[c] == Working.WALKS)
+        require(exists(Message, lambda m: self.available[m]))
+        require(self.listed[other] == Listed.INTERESTED)
+        self.listed[other] = Listed.NOTIFIED
+        self.handed_to[c] = other
+        self.working[c] = Working.SCHEDULES
+
+    @action
+    def schedule_other(self, c: Consumer) -> None:
+        """The notified consumer's connection will come."""
+        require(self.working[c] == Working.SCHEDULES)
+        self.scheduled = self.scheduled.map(lambda d, old: old | (d == self.handed_to[c]))
+        self.working[c] = Working.WAITS
+
+    @action
+    def pass_over_other(self, c: Consumer, other: Consumer) -> None:
+        """Another is not interested either, or has been notified of something."""
+        require(self.working[c] == Working.WALKS)
+        require(self.listed[other] != Listed.INTERESTED)
+        self.passed_by[c, other] = True
+
+    @action
+    def end_hand_over(self, c: Consumer) -> None:
+        """All have been looked at, or nothing is there."""
+        require(self.working[c] == Working.WALKS)
+        require(
+            forall(Message, lambda m: ~self.available[m])
+            | forall(Consumer, lambda d: self.passed_by[c, d])
+        )
+        self.working[c] = Working.WAITS
+
+    @action
+    def gain_room(self, c: Consumer) -> None:
+        """The client takes messages again: the consumer is interested."""
+        require((self.working[c] == Working.WAITS) & (self.listed[c] == Listed.NOT_INTERESTED))
+        self.listed[c] = Listed.INTERESTED
+        self.working[c] = Working.ASKS
+
+    @action
+    def ask(self, c: Consumer) -> None:
+        """If there is work already, it notifies itself."""
+        require(self.working[c] == Working.ASKS)
+        work = exists(Message, lambda m: self.available[m])
+        own = work & (self.listed[c] == Listed.INTERESTED)
+        self.scheduled[c] = self.scheduled[c] | own
+        self.listed[c] = ite(own, Listed.NOTIFIED, self.listed[c])
+        self.working[c] = Working.WAITS
+
+    def _moves(self, c: Consumer, source: Listed, target: Listed) -> None:
+        self.listed[c] = ite(self.listed[c] == source, target, self.listed[c])
+
+    def is_idle(self, c: Consumer) -> Bool:
+        """Whether a consumer is interested and nobody has told it of anything."""
+        return (self.listed[c] == Listed.INTERESTED) & (self.working[c] == Working.WAITS)
+
+    def sees_to(self, d: Consumer, c: Consumer) -> Bool:
+        """Whether a consumer will take what is there, or tell another consumer of it."""
+        looks = (self.listed[d] != Listed.NOT_INTERESTED) & (self.working[d] != Working.WAITS)
+        return (
+            (self.listed[d] == Listed.NOTIFIED)
+            | looks
+            | (self.working[d] == Working.DECLINES)
+            | ((self.working[d] == Working.WALKS) & ~self.passed_by[d, c])
+        )
+
+    @invariant("nobody-waits-beside-a-message")
+    def nobody_waits(self) -> Bool:
+        """Where a consumer waits beside a message, somebody is on the way to tell it (PULL-1)."""
+
+        def holds(m: Message, c: Consumer) -> Bool:
+            will_be_told = (self.bringing[m] == Bringing.WALKS) & ~self.passed[m, c]
+            return implies(
+                self.available[m] & self.is_idle(c),
+                will_be_told | exists(Consumer, lambda d: self.sees_to(d, c)),
+            )
+
+        return forall(Message, Consumer, holds)
+
+    @invariant("who-is-notified-comes")
+    def notified_comes(self) -> Bool:
+        """Who is notified is scheduled or at work, or about to be scheduled (PULL-2)."""
+        return forall(
+            Consumer,
+            lambda c: implies(
+                (self.listed[c] == Listed.NOTIFIED) & (self.working[c] != Working.COMES),
+                self.scheduled[c]
+                | exists(
+                    Message,
+                    lambda m: (self.bringing[m] == Bringing.SCHEDULES) & (self.told[m] == c),
+                )
+                | exists(
+                    Consumer,
+                    lambda d: (self.working[d] == Working.SCHEDULES) & (self.handed_to[d] == c),
+                ),
+            ),
+        )
+
+    @invariant("who-walks-is-not-interested")
+    def walks_uninterested(self) -> Bool:
+        """Who hands over has left the interested, and nobody but itself brings it back."""
+        return forall(
+            Consumer,
+            lambda c: implies(
+                (self.working[c] == Working.WALKS) | (self.working[c] == Working.SCHEDULES),
+                self.listed[c] == Listed.NOT_INTERESTED,
+            ),
+        )
+
+    @invariant("walks-begin-with-a-message")
+    def walks_begin(self) -> Bool:
+        """Who has not enqueued yet has passed over nobody, and its message is not there."""
+        return forall(
+            Message,
+            Consumer,
+            lambda m, c: implies(
+                self.bringing[m] == Bringing.ENQUEUES, ~self.passed[m, c] & ~self.available[m]
+            ),
+        )
+
+    @leads_to(
+        "whoever-is-interested-lets-no-message-wait",
+        fair=(
+            *("notify", "schedule", "pass_over", "end_walk", "come", "return_to_interested"),
+            *("take", "find_nothing", "stay", "decline", "hand_over", "schedule_other"),
+            *("pass_over_other", "end_hand_over", "gain_room", "ask"),
+        ),
+    )
+    def is_taken(self, m: Message) -> tuple[Bool, Bool]:
+        """Where clients that have no room get it in the end, each message is taken (PULL-3)."""
+        return self.available[m], ~self.available[m]

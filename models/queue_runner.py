@@ -1,0 +1,312 @@
+"""The one asynchronous runner of a queue: nobody's change is left without a run that sees it.
+
+Source: Qpid, Message Delivery, Asynchronous Delivery (`deliverAsync`, `processQueue`); the ids
+RUN-1, RUN-2 and RUN-7 are those of later notes on Qpid.
+
+Whoever changes something (an arrival, a return, room) counts it in the queue's state-change count
+and then tries to put a runner into the queue's slot, by compare-and-set from nothing; who succeeds
+hands it to the executor. A runner that begins takes itself out of the slot; before each walk over
+the subscriptions it reads the count and takes the slot again, or ends if somebody else has it;
+after the walk it gives the slot back. It ends too if the count is as it was before the last walk
+and that was complete. One that has used up its slice tries to take the slot and be executed again.
+
+Each access to shared state is a step. What the count was is a set here: the changes that had been
+counted, which is the same for telling whether it is as it was. A walk sees what was changed before
+it began; whether it comes to its end, delivers, or uses up its slice is open, but what each change
+makes possible is one delivery.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Map,
+    Model,
+    Relation,
+    action,
+    exists,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    leads_to,
+    require,
+)
+
+
+class Change(Family):
+    """Something that becomes possible, and the thread that makes it so."""
+
+
+class Runner(Family):
+    """A runner; each may be put into the slot again and again."""
+
+
+class Announcing(Enumeration):
+    """What the thread of a change does next."""
+
+    CHANGES: ClassVar[Announcing]
+    COUNTS: ClassVar[Announcing]
+    TRIES: ClassVar[Announcing]
+    IS_DONE: ClassVar[Announcing]
+
+
+class Running(Enumeration):
+    """What a runner does next."""
+
+    IS_IDLE: ClassVar[Running]
+    IS_HANDED_OVER: ClassVar[Running]
+    BEGINS: ClassVar[Running]
+    READS: ClassVar[Running]
+    TAKES: ClassVar[Running]
+    WALKS: ClassVar[Running]
+    GIVES_BACK: ClassVar[Running]
+    WANTS_MORE: ClassVar[Running]
+
+
+class QueueRunner(Model):
+    """Changes that announce themselves, and runners that must not miss one."""
+
+    announcing: Map[Change, Announcing]
+    seen: Map[Change, Bool]
+    delivered: Map[Change, Bool]
+
+    running: Map[Runner, Running]
+    in_slot: Map[Runner, Bool]
+    counted: Relation[Runner, Change]
+    looks_at: Relation[Runner, Change]
+    incomplete: Map[Runner, Bool]
+    spent: Map[Runner, Bool]
+
+    @initial
+    def at_rest(self) -> None:
+        """Nothing has changed and no runner runs."""
+        self.announcing.fill(Announcing.CHANGES)
+        self.seen.fill(False)
+        self.delivered.fill(False)
+        self.running.fill(Running.IS_IDLE)
+        self.in_slot.fill(False)
+        self.counted.fill(False)
+        self.looks_at.fill(False)
+        self.incomplete.fill(False)
+        self.spent.fill(False)
+
+    def is_made(self, c: Change) -> Bool:
+        """Whether a walk that begins now sees the change."""
+        return self.announcing[c] != Announcing.CHANGES
+
+    def is_counted(self, c: Change) -> Bool:
+        """Whether the count includes the change."""
+        return (self.announcing[c] == Announcing.TRIES) | (self.announcing[c] == Announcing.IS_DONE)
+
+    def slot_is_free(self) -> Bool:
+        """Whether no runner is in the slot."""
+        return forall(Runner, lambda r: ~self.in_slot[r])
+
+    @action
+    def change(self, c: Change) -> None:
+        """Something becomes possible."""
+        require(self.announcing[c] == Announcing.CHANGES)
+        self.announcing[c] = Announcing.COUNTS
+
+    @action
+    def count(self, c: Change) -> None:
+        """It is counted."""
+        require(self.announcing[c] == Announcing.COUNTS)
+        self.announcing[c] = Announcing.TRIES
+
+    @action
+    def start(self, c: Change, r: Runner) -> None:
+        """The slot is free: a runner is put there."""
+        require(self.announcing[c] == Announcing.TRIES)
+        require(self.slot_is_free())
+        require(self.running[r] == Running.IS_IDLE)
+        self.announcing[c] = Announcing.IS_DONE
+        self.in_slot[r] = True
+        self.running[r] = Running.IS_HANDED_OVER
+
+    @action
+    def leave_it(self, c: Change) -> None:
+        """A runner is in the slot already."""
+        require(self.announcing[c] == Announcing.TRIES)
+        require(~self.slot_is_free())
+        self.announcing[c] = Announcing.IS_DONE
+
+    @action
+    def hand_over(self, r: Runner) -> None:
+        """The executor has the runner and begins it."""
+        require(self.running[r] == Running.IS_HANDED_OVER)
+        self.running[r] = Running.BEGINS
+
+    @action
+    def begin(self, r: Runner) -> None:
+        """The runner takes itself out of the slot; it has not walked yet."""
+        require(self.running[r] == Running.BEGINS)
+        self.in_slot[r] = False
+        self.incomplete[r] = True
+        self.spent[r] = False
+        self.running[r] = Running.READS
+
+    @action
+    def read(self, r: Runner) -> None:
+        """The count is read, and there is something to do."""
+        require(self.running[r] == Running.READS)
+        changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
+        require(self.incomplete[r] | changed)
+        self._read(r)
+        self.running[r] = Running.TAKES
+
+    @action
+    def end(self, r: Runner) -> None:
+        """The count is read and is as it was, and the last walk was complete."""
+        require(self.running[r] == Running.READS)
+        require(~self.incomplete[r])
+        require(forall(Change, lambda c: implies(self.is_counted(c), self.counted[r, c])))
+        self.running[r] = Running.IS_IDLE
+
+    def _read(self, r: Runner) -> None:
+        self.counted = self.counted.map(lambda s, c, old: ite(s == r, self.is_counted(c), old))
+
+    @action
+    def take(self, r: Runner) -> None:
+        """The slot is free: the walk begins."""
+        require(self.running[r] == Running.TAKES)
+        require(self.slot_is_free())
+        self.in_slot[r] = True
+        self.looks_at = self.looks_at.map(lambda s, c, old: ite(s == r, self.is_made(c), old))
+        self.running[r] = Running.WALKS
+
+    @action
+    def step_aside(self, r: Runner) -> None:
+        """Another is in the slot: it will do."""
+        require(self.running[r] == Running.TAKES)
+        require(~self.slot_is_free())
+        self.running[r] = Running.IS_IDLE
+
+    @action
+    def complete(self, r: Runner) -> None:
+        """The walk leaves nothing to do of what it saw."""
+        require(self.running[r] == Running.WALKS)
+        self.seen = self.seen.map(lambda c, old: old | self.looks_at[r, c])
+        self.incomplete[r] = False
+        self.running[r] = Running.GIVES_BACK
+
+    @action
+    def go_on(self, r: Runner, c: Change) -> None:
+        """The walk delivers, so there must be another."""
+        self._deliver(r, c)
+        self.incomplete[r] = True
+        self.running[r] = Running.GIVES_BACK
+
+    @action
+    def use_up(self, r: Runner, c: Change) -> None:
+        """The walk delivers as much as one run may."""
+        self._deliver(r, c)
+        self.spent[r] = True
+        self.running[r] = Running.GIVES_BACK
+
+    def _deliver(self, r: Runner, c: Change) -> None:
+        require(self.running[r] == Running.WALKS)
+        require(self.looks_at[r, c] & ~self.delivered[c])
+        self.delivered[c] = True
+
+    @action
+    def give_back(self, r: Runner) -> None:
+        """The slot is free again."""
+        require(self.running[r] == Running.GIVES_BACK)
+        self.in_slot[r] = False
+        self.running[r] = ite(self.spent[r], Running.WANTS_MORE, Running.READS)
+
+    @action
+    def reschedule(self, r: Runner) -> None:
+        """What was used up was the slice only: the runner takes the slot to be executed again."""
+        require(self.running[r] == Running.WANTS_MORE)
+        require(self.slot_is_free())
+        self.in_slot[r] = True
+        self.running[r] = Running.IS_HANDED_OVER
+
+    @action
+    def leave_the_rest(self, r: Runner) -> None:
+        """Somebody was faster, whose runner does the rest."""
+        require(self.running[r] == Running.WANTS_MORE)
+        require(~self.slot_is_free())
+        self.running[r] = Running.IS_IDLE
+
+    def will_see(self, r: Runner, c: Change) -> Bool:
+        """Whether a runner cannot end before a walk sees the change, its own or another's."""
+        running = self.running[r]
+        late = ~self.counted[r, c]
+        return (
+            (running == Running.IS_HANDED_OVER)
+            | (running == Running.BEGINS)
+            | ((running == Running.READS) & (self.incomplete[r] | late))
+            | (running == Running.TAKES)
+            | ((running == Running.WALKS) & (self.looks_at[r, c] | late))
+            | ((running == Running.GIVES_BACK) & (self.spent[r] | self.incomplete[r] | late))
+            | (running == Running.WANTS_MORE)
+        )
+
+    @invariant("one-in-the-slot")
+    def one_in_the_slot(self) -> Bool:
+        """No two runners are in the slot: at most one is scheduled or walks (RUN-1)."""
+        return forall(
+            Runner, Runner, lambda r, s: implies(self.in_slot[r] & self.in_slot[s], r == s)
+        )
+
+    @invariant("in-the-slot-while-scheduled-or-walking")
+    def slot_is_theirs(self) -> Bool:
+        """A runner is in the slot from being put there to its begin, and during each walk."""
+        return forall(
+            Runner,
+            lambda r: (
+                self.in_slot[r]
+                == (
+                    (self.running[r] == Running.IS_HANDED_OVER)
+                    | (self.running[r] == Running.BEGINS)
+                    | (self.running[r] == Running.WALKS)
+                    | (self.running[r] == Running.GIVES_BACK)
+                )
+            ),
+        )
+
+    @invariant("what-is-counted-is-looked-at")
+    def counted_is_looked_at(self) -> Bool:
+        """What a runner had read as counted its walk sees, and once complete it was seen."""
+
+        def holds(r: Runner, c: Change) -> Bool:
+            walks = self.running[r] == Running.WALKS
+            after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
+            return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
+                after & ~self.incomplete[r] & ~self.spent[r] & self.counted[r, c], self.seen[c]
+            )
+
+        return forall(Runner, Change, holds)
+
+    @invariant("counted-was-made")
+    def counted_was_made(self) -> Bool:
+        """A runner has read no change as counted that was not made."""
+        return forall(Runner, Change, lambda r, c: implies(self.counted[r, c], self.is_counted(c)))
+
+    @invariant("no-lost-wake-up")
+    def no_lost_wake_up(self) -> Bool:
+        """A change that was announced has been seen, or some runner will see it (RUN-2)."""
+        return forall(
+            Change,
+            lambda c: implies(
+                (self.announcing[c] == Announcing.IS_DONE) & ~self.seen[c],
+                exists(Runner, lambda r: self.will_see(r, c)),
+            ),
+        )
+
+    @leads_to(
+        "whoever-announces-is-seen",
+        fair=("hand_over", "begin", "read", "end", "take", "complete", "give_back", "reschedule"),
+    )
+    def is_seen(self, c: Change) -> tuple[Bool, Bool]:
+        """Each change is seen in the end: a run does not go round for ever (RUN-7)."""
+        return self.announcing[c] == Announcing.IS_DONE, self.seen[c]

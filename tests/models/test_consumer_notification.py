@@ -1,0 +1,128 @@
+"""Consumers that pull: proved for any number of them, and each step is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.consumer_notification import (
+    Bringing,
+    Consumer,
+    ConsumerNotification,
+    Listed,
+    Message,
+    Working,
+)
+from brokerproof.models.language import action, require
+from brokerproof.models.language.explorer import Exploration, explore
+from brokerproof.models.language.liveness import check
+from brokerproof.models.language.model import Model, trace
+from brokerproof.models.language.prover import prove
+from brokerproof.models.language.scope import Scope
+
+WAITS = "nobody-waits-beside-a-message"
+
+
+class LooksThenReturns(ConsumerNotification):
+    """Has looked before it can be notified anew."""
+
+    @action
+    def find_nothing(self, c: Consumer) -> None:
+        """There is nothing to take; it returns later."""
+        super().find_nothing(c)
+        self.working[c] = Working.ASKS
+
+    @action
+    def return_to_interested(self, c: Consumer) -> None:
+        """It looks as one that is notified."""
+        require(self.working[c] == Working.COMES)
+        self.working[c] = Working.LOOKS
+
+    @action
+    def ask(self, c: Consumer) -> None:
+        """It returns to the interested, and does not look again."""
+        require(self.working[c] == Working.ASKS)
+        self._moves(c, Listed.NOTIFIED, Listed.INTERESTED)
+        self.working[c] = Working.WAITS
+
+
+class HandsNothingOver(ConsumerNotification):
+    """Leaves the interested and lets nobody know."""
+
+    @action
+    def decline(self, c: Consumer) -> None:
+        """It is not interested any more."""
+        super().decline(c)
+        self.working[c] = Working.WAITS
+
+
+class AsksNothing(ConsumerNotification):
+    """Has room again and waits for the next arrival."""
+
+    @action
+    def gain_room(self, c: Consumer) -> None:
+        """The consumer is interested."""
+        super().gain_room(c)
+        self.working[c] = Working.WAITS
+
+
+class TellsBeforeItIsThere(ConsumerNotification):
+    """Notifies somebody of a message before that can be taken."""
+
+    @action
+    def notify(self, m: Message, c: Consumer) -> None:
+        """An interested consumer is notified."""
+        require(self.bringing[m] == Bringing.ENQUEUES)
+        require(self.listed[c] == Listed.INTERESTED)
+        self.listed[c] = Listed.NOTIFIED
+        self.told[m] = c
+        self.bringing[m] = Bringing.SCHEDULES
+
+    @action
+    def schedule(self, m: Message) -> None:
+        """Now it is there."""
+        super().schedule(m)
+        self.available[m] = True
+
+
+class ForgetsToSchedule(ConsumerNotification):
+    """Hands over to a consumer whose connection then does not come."""
+
+    @action
+    def schedule_other(self, c: Consumer) -> None:
+        """The notified consumer's connection is left alone."""
+        require(self.working[c] == Working.SCHEDULES)
+        self.working[c] = Working.WAITS
+
+
+def explored(model: type[Model], invariant: str, messages: int = 1) -> Exploration:
+    """Explore with two consumers."""
+    scope = Scope({Message: messages, Consumer: 2}, range(1), {"anybody": 0})
+    return explore(trace(model), scope, invariants=[invariant], limit_states=2_000_000)
+
+
+def test_it_is_proved_for_any_number_of_messages_and_consumers() -> None:
+    proof = prove(trace(ConsumerNotification))
+    assert [each.name for each in proof.invariants if each.outcome != "proved"] == []
+    assert WAITS in {each.name for each in proof.invariants}
+
+
+@pytest.mark.parametrize(
+    ("model", "broken"),
+    [
+        (LooksThenReturns, WAITS),
+        (HandsNothingOver, WAITS),
+        (AsksNothing, WAITS),
+        (TellsBeforeItIsThere, WAITS),
+        (ForgetsToSchedule, "who-is-notified-comes"),
+    ],
+)
+def test_each_step_is_needed(model: type[Model], broken: str) -> None:
+    found = explored(model, broken)
+    assert found.violation is not None
+    assert found.violation.invariant == broken
+
+
+def test_every_message_is_taken_in_the_end_unless_whoever_declines_keeps_quiet() -> None:
+    alone = Scope({Message: 2, Consumer: 1}, range(1))
+    assert [each.kept for each in check(trace(ConsumerNotification), alone)] == [True]
+    assert [each.kept for each in check(trace(AsksNothing), alone)] == [False]
