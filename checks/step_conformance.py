@@ -18,7 +18,7 @@ from brokerproof.checks.views import malformed
 from brokerproof.models import pointer_queue_steps
 from brokerproof.models.language.paths import TooFar
 from brokerproof.models.pointer_queue_steps import NotAQueue, happening
-from brokerproof.spec.answers import Answer
+from brokerproof.spec.answers import Answer, ConsumerClosed
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.inspections import Inspection, PointerQueueView
 from brokerproof.spec.messages import Message, Order, level_of
@@ -75,6 +75,7 @@ class Watch:
         `Departure`; the candidate can be followed beyond it, unless it hangs.
         """
         happened = operation if answer.ok else Drain()
+        closed = frozenset(e.consumer for e in answer.events if isinstance(e, ConsumerClosed))
         before, self.views = self.views, {}
         departures: list[Departure] = []
         moved = 0
@@ -85,7 +86,7 @@ class Watch:
                 view = self.views[queue] = _view(candidate, queue, book.order_of(queue))
                 if last is None or (answer.error is not None and not answer.error.definite):
                     continue
-                moved += self._explain(queue, last, view, happened, settled, book)
+                moved += self._explain(queue, last, view, happened, settled, closed, book)
             except Departure as departure:
                 if departure.hangs:
                     raise
@@ -101,6 +102,7 @@ class Watch:
         after: Inspection,
         operation: Operation,
         settled: str,
+        closed: frozenset[str],
         book: Book,
     ) -> int:
         """Count the transitions between two views, and return how many there are."""
@@ -108,7 +110,7 @@ class Watch:
         def level(message: Message) -> int:
             return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
 
-        happened = happening(operation, settled, queue, level)
+        happened = happening(operation, settled, queue, level, closed)
         try:
             steps = pointer_queue_steps.explained(before, after, happened)
         except NotAQueue as error:

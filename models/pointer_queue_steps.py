@@ -64,22 +64,27 @@ class Happening:
     """What a client did, as far as a queue is concerned.
 
     `arrival` is the message that was published to it, with its level; `settled` the message whose
-    delivery was settled.
+    delivery was settled. `closed` are the consumers that were told to have closed by themselves.
     """
 
     operation: Operation
     arrival: tuple[str, int] | None = None
     settled: str | None = None
+    closed: frozenset[str] = frozenset()
 
 
 def happening(
-    operation: Operation, settled: str | None, queue: str, level: Callable[[Message], int]
+    operation: Operation,
+    settled: str | None,
+    queue: str,
+    level: Callable[[Message], int],
+    closed: frozenset[str] = frozenset(),
 ) -> Happening:
     """Return what an operation is to `queue`; `level` is that of a message in it."""
     arrival = None
     if isinstance(operation, Publish) and operation.queue == queue:
         arrival = operation.message.id, level(operation.message)
-    return Happening(operation, arrival, settled)
+    return Happening(operation, arrival, settled, closed)
 
 
 class NotAQueue(Exception):
@@ -135,7 +140,8 @@ def explained(
     """
     if before == after and not _concerns(happened, before):
         return ()
-    asked = before, after, happened.arrival, happened.settled, _is_done_by(happened.operation)
+    done_by = _is_done_by(happened.operation)
+    asked = before, after, happened.arrival, happened.settled, happened.closed, done_by
     known = _KNOWN.get(asked, _UNKNOWN)
     if known is _UNKNOWN:
         if len(_KNOWN) >= KNOWN_MAX:
@@ -296,9 +302,16 @@ class _Watched:
             else:
                 yield Taken("insert", (arrival,))
                 yield Taken("look_back", (arrival,))
+        for consumer in sorted(self.happened.closed):
+            if (consumer, "") in self.names:
+                yield Taken("unsubscribe", (self.names.index((consumer, "")),))
         match self.happened.operation:
             case Consume(consumer=consumer) if (consumer, "") in self.names:
                 yield Taken("subscribe", (self.names.index((consumer, "")),))
+            case Consume(consumer=consumer) if consumer in self.happened.closed:
+                # It came and left, and holds nothing.
+                yield Taken("subscribe", (self.spare,))
+                yield Taken("unsubscribe", (self.spare,))
             case Cancel(consumer=consumer) if (consumer, "") in self.names:
                 yield Taken("unsubscribe", (self.names.index((consumer, "")),))
             case Get():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.systems import ALLOWED, settings_from
 
-DOCUMENTED_SYSTEMS = ("qpid-push",)
+DOCUMENTED_SYSTEMS = ("qpid-push", "qpid-pull")
 """What is checked when no address is given: the documents' systems, without known faults."""
 
 
@@ -31,4 +31,9 @@ def make(address: str) -> Broker:
             raise ValueError(f"parameter {name!r} is given twice in {address!r}")
         parameters[name] = value
     settings = settings_from(parameters)
-    return Broker(settings.system, pointer=settings.pointer, runner=settings.runner)
+    return Broker(
+        settings.system,
+        pointer=settings.pointer,
+        runner=settings.runner,
+        connections=settings.connections,
+    )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, assert_never
 
-import msgspec
-
 from brokerproof.reference.atomics import AtomicMap
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.claims import beyond
+from brokerproof.reference.credit import ChannelWindow, Window
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
+from brokerproof.reference.pull.copies import name_clients
+from brokerproof.reference.pull.sessions import Clients, ConnectionForm
 from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
 from brokerproof.reference.subscriptions import CONSUME_MODES, GET_MODES, Subscription
 from brokerproof.reference.systems import (
@@ -22,11 +23,12 @@ from brokerproof.reference.systems import (
     RunnerPolicy,
     Settings,
     SystemName,
+    claims_of,
 )
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.candidate import Start
 from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Fifo, Order, Priority
+from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Credit, Order
 from brokerproof.spec.operations import (
     Acknowledge,
     Advance,
@@ -57,6 +59,9 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.queue import Queue
 
+JOBS_UNWATCHED = 100
+"""So many jobs may run in a row before each is looked at for whether it has all been before."""
+
 LEVELS_MAX = 10
 """The largest number of priority levels (Qpid, Priority Queues: the broker's default is ten)."""
 
@@ -65,7 +70,12 @@ CLAIMS = Capabilities(
     priority_levels=LEVELS_MAX,
     priority_mapping="amqp",
     modes=("acknowledge", "automatic", "browse"),
-    credit=("messages", "change"),
+    credit=("messages", "bytes", "change", "channel"),
+    oversize="when_idle",
+    auto_close=True,
+    auto_delete=True,
+    exclusive=True,
+    flush=True,
     get=True,
     browse=True,
     release_position="original",
@@ -88,7 +98,16 @@ def _unsupported(message: str) -> Error:
 class Broker:
     """A reference broker; single-threaded, deterministic, and quick to copy."""
 
-    __slots__ = ("consumers", "executor", "outbox", "queues", "settings")
+    __slots__ = (
+        "channels",
+        "claimed",
+        "clients",
+        "consumers",
+        "executor",
+        "outbox",
+        "queues",
+        "settings",
+    )
 
     def __init__(
         self,
@@ -96,19 +115,16 @@ class Broker:
         *,
         pointer: PointerForm = "released",
         runner: RunnerPolicy = "eager",
+        connections: ConnectionForm = "channel",
     ) -> None:
-        self.settings = Settings(system, pointer, runner)
+        self.settings = Settings(system, pointer, runner, connections)
+        self.claimed = claims_of(self.settings, CLAIMS)
         self._reset()
 
     def hello(self) -> Hello:
         """Return name, version and claims."""
-        settings = self.settings
-        name = f"reference:{settings.system}"
-        if settings != Settings(settings.system):
-            name += f"?pointer={settings.pointer}&runner={settings.runner}"
-        shows = settings.pointer == "released"
-        claims = CLAIMS if shows else msgspec.structs.replace(CLAIMS, inspect=False)
-        return Hello(name=name, version="1", capabilities=claims)
+        name = f"reference:{self.settings.address()}"
+        return Hello(name=name, version="1", capabilities=self.claimed)
 
     def handle(self, operation: Operation) -> Answer:
         """Carry out one operation, let the jobs run that may, and tell what has happened."""
@@ -127,33 +143,50 @@ class Broker:
         self.executor.start = start
         self.outbox.tell = tell
 
-    def declare(self, name: str, order: Order, system: SystemName | None = None) -> None:
+    def declare(
+        self,
+        name: str,
+        order: Order,
+        system: SystemName | None = None,
+        *,
+        auto_delete: bool = False,
+    ) -> None:
         """Make a queue of a documented system: the broker's own unless another is named."""
         assert name not in self.queues, "a queue that exists is not made again"
-        make = SYSTEMS[system or self.settings.system]
-        self.queues[name] = make(self.settings, name, order, self.outbox, self.executor)
+        make = SYSTEMS[system or self.settings.system].make_queue
+        queue = make(self.settings, name, order, self.outbox, self.executor, self.clients)
+        queue.auto_delete = auto_delete
+        self.queues[name] = queue
 
     def fork(self) -> Self:
         """Return an independent copy."""
         copy = self.__new__(type(self))
         copy.settings = self.settings
-        copy.outbox = outbox = Outbox()
+        copy.claimed = self.claimed
+        copy.outbox = outbox = Outbox(copy._forget)  # noqa: SLF001 - its own
         copy.executor = executor = Executor()
-        copies = Copies()
-        copy.queues = {
-            name: fork_queue(queue, outbox, executor, copies) for name, queue in self.queues.items()
-        }
+        copies = Copies(executor)
+        copy.queues = copies.queues = AtomicMap()
+        for name, queue in self.queues.items():
+            copy.queues[name] = fork_queue(queue, outbox, executor, copies)
+        copy.clients = copies.clients.clients(self.clients, copies.queues, copies.subscriptions)
         copy.consumers = AtomicMap(
             (name, copies.subscriptions[subscription])
             for name, subscription in self.consumers.items()
         )
+        copy.channels = AtomicMap()
+        for channel, window in self.channels.items():
+            copy.channels[channel] = window.fork(copy.queues)
+        if copy.channels:
+            for subscription in copy.consumers.values():
+                subscription.shared.value = copy.channels.get(subscription.channel)
         outbox.deliveries = self.outbox.deliveries
         outbox.events.extend(self.outbox.events)
         outbox.unsettled = {
             delivery: copies.entries[entry] for delivery, entry in self.outbox.unsettled.items()
         }
         for job in self.executor.jobs:
-            executor.jobs.append(job.fork(copy.queues[job.queue.name], copies.subscriptions))
+            executor.jobs.append(job.fork(copies))
         return copy
 
     def __deepcopy__(self, _: dict[int, object]) -> Self:
@@ -166,12 +199,18 @@ class Broker:
         Queues are named in the order of their declaration, in which a closing channel visits them.
         """
         queues = tuple([fingerprint_queue(queue) for queue in self.queues.values()])
-        if not self.executor.jobs:
+        waiting = name_clients(self.clients, self.queues.values())
+        if not self.executor.jobs and not self.channels and not waiting:
             return queues
-        return queues, tuple([job.name() for job in self.executor.jobs])
+        windows = [(channel, window.fingerprint()) for channel, window in self.channels.items()]
+        jobs = [job.name() for job in self.executor.jobs]
+        return queues, tuple(jobs), tuple(windows), waiting
 
     def _carry_out(self, operation: Operation) -> Error | None:
         assert not isinstance(operation, Inspect), "it shows and does nothing"
+        unclaimed = beyond(self.claimed, operation)
+        if unclaimed is not None:
+            return _unsupported(unclaimed)
         match operation:
             case Publish():
                 return self._publish(operation)
@@ -199,7 +238,9 @@ class Broker:
             case Reset():
                 self._reset()
                 return None
-            case Crash() | Restart() | Flush() | Advance():
+            case Flush():
+                return self._flush(operation)
+            case Crash() | Restart() | Advance():
                 return _unsupported(name_of(operation))
             case _:
                 assert_never(operation)
@@ -207,7 +248,7 @@ class Broker:
     def _inspect(self, operation: Inspect) -> Answer:
         """Show a queue; nothing moves, not even the jobs."""
         queue = self.queues.get(operation.queue)
-        if self.settings.pointer != "released":
+        if not self.claimed.inspect:
             return Answer(error=_unsupported("a view of inclusive pointers"))
         if queue is None:
             return Answer(error=_refused(f"no queue {operation.queue!r}"))
@@ -218,11 +259,14 @@ class Broker:
 
         A job that used up its slice schedules itself again. If the broker then is in a state in
         which that has happened before, it will go on so for ever: the inclusive pointer does, with
-        a browser at the tail. The jobs are left scheduled.
+        a browser at the tail. The jobs are left scheduled. Jobs that schedule each other are looked
+        at too, once there were many.
         """
         seen: set[Hashable] = set()
+        runs = 0
         while self.executor.jobs:
-            if self.executor.run_next():
+            runs += 1
+            if self.executor.run_next() or runs > JOBS_UNWATCHED:
                 state = self.fingerprint()
                 if state in seen:
                     return False
@@ -230,27 +274,35 @@ class Broker:
         return True
 
     def _reset(self) -> None:
-        self.queues: dict[str, Queue] = {}
+        self.queues: AtomicMap[str, Queue] = AtomicMap()
         self.consumers: AtomicMap[str, Subscription] = AtomicMap()
-        self.outbox = Outbox()
+        self.channels: AtomicMap[str, ChannelWindow] = AtomicMap()
+        self.outbox = Outbox(self._forget)
         self.executor = Executor()
+        self.clients = Clients(self.settings.connections, self.executor)
+
+    def _forget(self, gone: Queue | Subscription) -> None:
+        """Let a name go, of a consumer or a queue that has ended by itself."""
+        if isinstance(gone, Subscription):
+            assert gone.consumer is not None, "a get has no name"
+            self.consumers.pop(gone.consumer, None)
+        else:
+            self.queues.pop(gone.name, None)
+            self._settle_what_has_gone()
+
+    def _settle_what_has_gone(self) -> None:
+        for delivery, entry in self.outbox.outstanding():
+            if entry.is_dispensed():
+                self.outbox.settle(delivery)
 
     def _declare(self, operation: Declare) -> Error | None:
-        if operation.durable:
-            return _unsupported("durable queues")
-        if operation.auto_delete:
-            return _unsupported("queues that delete themselves")
         order = operation.order
-        if not isinstance(order, Fifo | Priority):
-            return _unsupported("other orders than fifo and priority")
-        if isinstance(order, Priority) and not 1 <= order.levels <= LEVELS_MAX:
-            return _unsupported(f"{order.levels} levels; there can be 1 to {LEVELS_MAX}")
         existing = self.queues.get(operation.queue)
         if existing is not None:
-            if existing.order == order:
+            if existing.order == order and existing.auto_delete == operation.auto_delete:
                 return None
-            return _refused(f"queue {operation.queue!r} exists with another order")
-        self.declare(operation.queue, order)
+            return _refused(f"queue {operation.queue!r} exists and was declared otherwise")
+        self.declare(operation.queue, order, auto_delete=operation.auto_delete)
         return None
 
     def _publish(self, operation: Publish) -> Error | None:
@@ -258,8 +310,6 @@ class Broker:
         if queue is None:
             return _refused(f"no queue {operation.queue!r}")
         message = operation.message
-        if operation.not_before_s is not None or operation.expires_s is not None:
-            return _unsupported("a clock")
         if message.priority not in PRIORITIES:
             return _refused(f"priority {message.priority} is not one of 0 to 9")
         if not 0 <= message.size <= NUMBER_MAX:
@@ -268,50 +318,81 @@ class Broker:
         return None
 
     def _consume(self, operation: Consume) -> Error | None:
-        if operation.credit.bytes is not None:
-            return _unsupported("credit in bytes")
-        if operation.selector is not None:
-            return _unsupported("selectors")
-        if operation.auto_close:
-            return _unsupported("consumers that close themselves")
-        if operation.priority != 0:
-            return _unsupported("consumer priority")
-        if operation.queues or operation.exclusive:
-            return _unsupported("consumers of several queues, or of one for themselves")
-        queue = self.queues.get(operation.queue)
-        if queue is None:
-            return _refused(f"no queue {operation.queue!r}")
+        named = {name: self.queues.get(name) for name in (operation.queue, *operation.queues)}
+        there = [queue for queue in named.values() if queue is not None]
+        if len(there) < len(named):
+            return _refused(f"no queue {next(name for name in named if named[name] is None)!r}")
+        queue, *others = there
         if operation.consumer in self.consumers:
             return _refused(f"consumer {operation.consumer!r} is in use")
-        limit = operation.credit.messages
-        if _is_no_window(limit):
-            return _refused(f"a window of {limit} messages")
-        self.consumers[operation.consumer] = queue.subscribe(
+        if _is_no_window(operation.credit.messages) or _is_no_window(operation.credit.bytes):
+            return _refused(f"a window of {_shown(operation.credit)}")
+        subscription = queue.new_subscription(
             consumer=operation.consumer,
             channel=operation.channel,
             mode=CONSUME_MODES[operation.mode],
-            credit=MessageCredit(limit),
+            credit=Window(operation.credit.messages, operation.credit.bytes),
+            auto_close=operation.auto_close,
+            exclusive=operation.exclusive,
+            priority=operation.priority,
         )
+        window = self.channels.get(operation.channel)
+        if window is not None:
+            subscription.share(window, queue)
+        # The name first: as soon as it is registered it may close by itself.
+        self.consumers[operation.consumer] = subscription
+        if not queue.subscribe(subscription, others):
+            del self.consumers[operation.consumer]
+            subscription.leave_channel()
+            return _refused(
+                f"queue {operation.queue!r} is, or would be, with an exclusive consumer"
+            )
         return None
 
     def _set_credit(self, operation: SetCredit) -> Error | None:
+        if (operation.consumer is None) == (operation.channel is None):
+            return _refused("a window is of one consumer or of one channel")
+        if _is_no_window(operation.messages) or _is_no_window(operation.bytes):
+            return _refused(f"a window of {_shown(operation)}")
         if operation.channel is not None:
-            return _unsupported("credit of a channel")
-        if operation.bytes is not None:
-            return _unsupported("credit in bytes")
+            window = self._window_of(operation.channel)
+            window.set_limits(operation.messages, operation.bytes)
+            self.clients.credit_changed(operation.channel)
+            return None
         subscription = self.consumers.get(operation.consumer or "")
-        if subscription is None:
+        queue = None if subscription is None else self.queues.get(subscription.queue)
+        if subscription is None or queue is None:
             return _refused(f"no consumer {operation.consumer!r}")
-        if _is_no_window(operation.messages):
-            return _refused(f"a window of {operation.messages} messages")
-        self.queues[subscription.queue].set_limit(subscription, operation.messages)
+        queue.set_limits(subscription, operation.messages, operation.bytes)
         return None
+
+    def _window_of(self, channel: str) -> ChannelWindow:
+        """Return the window that a channel's consumers share, made when it is first set."""
+        window = self.channels.get(channel)
+        if window is None:
+            window = self.channels[channel] = ChannelWindow()
+            for _, subscription in list(self.consumers.items()):
+                if subscription.channel == channel:
+                    subscription.share(window, self.queues[subscription.queue])
+        return window
 
     def _cancel(self, operation: Cancel) -> Error | None:
         subscription = self.consumers.pop(operation.consumer, None)
         if subscription is None:
             return _refused(f"no consumer {operation.consumer!r}")
         self.queues[subscription.queue].unsubscribe(subscription)
+        for name in subscription.queues():
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.delete_if_unused()
+        return None
+
+    def _flush(self, operation: Flush) -> Error | None:
+        subscription = self.consumers.get(operation.consumer)
+        queue = None if subscription is None else self.queues.get(subscription.queue)
+        if subscription is None or queue is None:
+            return _refused(f"no consumer {operation.consumer!r}")
+        queue.flush(subscription)
         return None
 
     def _get(self, operation: Get) -> Error | None:
@@ -326,8 +407,9 @@ class Broker:
         if entry is None:
             return _refused(f"no delivery {operation.delivery!r} to settle")
         holder = entry.state.get().holder
-        assert holder is not None, "an unsettled delivery's entry is with its subscription"
-        queue = self.queues[holder.queue]
+        queue = None if holder is None else self.queues.get(holder.queue)
+        if holder is None or queue is None:
+            return _refused(f"the queue of {operation.delivery!r} is just being deleted")
         if isinstance(operation, Release):
             queue.release(((entry, holder),))
         else:
@@ -337,23 +419,30 @@ class Broker:
     def _close_channel(self, operation: CloseChannel) -> None:
         """First all consumers of the channel leave, then all that it holds is released.
 
-        No job runs between. Queue by queue, so that which queue's runner is scheduled first does
-        not hang on which was delivered from first.
+        Then queues go that nobody uses any more. No job runs between. Queue by queue, so that which
+        queue's runner is scheduled first does not hang on which was delivered from first.
         """
+        left: list[str] = []
         for name, subscription in list(self.consumers.items()):
             if subscription.channel == operation.channel:
                 del self.consumers[name]
                 self.queues[subscription.queue].unsubscribe(subscription)
+                left += subscription.queues()
+        self.channels.pop(operation.channel, None)
         held: dict[str, list[tuple[str, Subscription]]] = {name: [] for name in self.queues}
         for delivery, entry in self.outbox.outstanding():
             holder = entry.state.get().holder
-            assert holder is not None, "an unsettled delivery's entry is with its subscription"
-            if holder.channel == operation.channel:
-                held[holder.queue].append((delivery, holder))
+            if holder is not None and holder.channel == operation.channel:
+                held.setdefault(holder.queue, []).append((delivery, holder))
         for name, deliveries in held.items():
-            if deliveries:
+            queue = self.queues.get(name)
+            if queue is not None and deliveries:
                 taken = [(self.outbox.settle(delivery), by) for delivery, by in deliveries]
-                self.queues[name].release([(entry, by) for entry, by in taken if entry is not None])
+                queue.release([(entry, by) for entry, by in taken if entry is not None])
+        for name in dict.fromkeys(left):
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.delete_if_unused()
 
     def _purge(self, operation: Purge) -> Error | None:
         queue = self.queues.get(operation.queue)
@@ -370,11 +459,13 @@ class Broker:
             assert subscription.consumer is not None, "a get is over before anything else happens"
             del self.consumers[subscription.consumer]
             self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
-        for delivery, entry in self.outbox.outstanding():
-            if entry.is_dispensed():
-                self.outbox.settle(delivery)
+        self._settle_what_has_gone()
         return None
 
 
-def _is_no_window(messages: int | None) -> bool:
-    return messages is not None and not 0 <= messages <= NUMBER_MAX
+def _is_no_window(limit: int | None) -> bool:
+    return limit is not None and not 0 <= limit <= NUMBER_MAX
+
+
+def _shown(window: Credit | SetCredit) -> str:
+    return f"{window.messages} messages and {window.bytes} bytes"

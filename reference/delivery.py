@@ -15,10 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
 
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.queue import Queue
+    from brokerproof.reference.snapshots import Copies
     from brokerproof.reference.subscriptions import Subscription
 
 MAX_ASYNC_DELIVERIES = 10
@@ -51,8 +52,9 @@ class Runner:
         """Return its queue's name."""
         return self.queue.name
 
-    def fork(self, queue: Queue, _: Mapping[Subscription, Subscription]) -> Runner:
+    def fork(self, copies: Copies) -> Runner:
         """Return the runner of the queue's copy: the one in its slot, if it is this one's."""
+        queue = copies.queues[self.queue.name]
         if self.queue.asynchronous_runner.value is not self:
             return Runner(queue)
         assert queue.asynchronous_runner.value is not None, "a queue is copied with its slot"
@@ -85,9 +87,10 @@ class FlushRunner:
         """Return the names of its queue and its consumer."""
         return self.queue.name, self.subscription.consumer
 
-    def fork(self, queue: Queue, subscriptions: Mapping[Subscription, Subscription]) -> FlushRunner:
+    def fork(self, copies: Copies) -> FlushRunner:
         """Return the job that flushes the subscription's copy."""
-        return FlushRunner(queue, subscriptions[self.subscription])
+        queue = copies.queues[self.queue.name]
+        return FlushRunner(queue, copies.subscriptions[self.subscription])
 
 
 def deliver_straight_through(queue: Queue, entry: QueueEntry) -> None:
@@ -112,14 +115,14 @@ def deliver_to_subscription(queue: Queue, subscription: Subscription, entry: Que
         if (
             subscription.pointer.next_available(queue.entries, subscription) is entry
             and not subscription.is_suspended()
-            and subscription.allocate_credit()
+            and subscription.allocate_credit(entry)
         ):
             if _is_still_next(queue, subscription, entry) and (
                 not subscription.mode.acquires or entry.acquire(subscription.owning_state)
             ):
                 deliver_message(queue, subscription, entry)
             else:
-                subscription.restore_credit()
+                subscription.restore_credit(entry)
 
 
 def _is_still_next(queue: Queue, subscription: Subscription, entry: QueueEntry) -> bool:
@@ -141,6 +144,50 @@ def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry)
         deleted = entry.delete(subscription.owning_state)
         assert deleted, "an entry was taken from the one that had just acquired it"
     queue.outbox.send(subscription, entry)
+    if subscription.mode.acquires:
+        entry_taken(queue, entry, subscription)
+
+
+def await_entry(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
+    """Treat a subscription as suspended until an entry has gone that it has no room for.
+
+    QPID-1187: it has room in general, so nothing else would keep it from being tried for ever. Room
+    that comes back is a change of state in any case.
+    """
+    before = subscription.awaits.get_and_set(entry)
+    if before is None:
+        queue.waiting.increment_and_get()
+    if before is not entry and not entry.is_available():
+        # Whoever took it may not have seen that somebody waits.
+        queue.deliver_async()
+
+
+def entry_taken(queue: Queue, entry: QueueEntry, by: Subscription | None = None) -> None:
+    """Let those go on who wait at an entry that has been acquired, besides the one it went to."""
+    if queue.waiting.get() == 0:
+        return
+    for subscription in queue.subscriptions.iterator():
+        if subscription.awaits.compare_and_set(entry, None):
+            queue.waiting.decrement_and_get()
+            if subscription is not by:
+                queue.may_go_on(subscription)
+
+
+def close_or_wait(queue: Queue, subscription: Subscription) -> None:
+    """Close a subscription that closes itself if nothing is left for it; else it waits for that.
+
+    What is left is something that it has no room for. In the document a subscription at the tail
+    is closed as the walk leaves it; in later releases only if nothing is available to it
+    (QPID-6393), which is what clients are promised.
+    """
+    with subscription.send_lock:
+        if subscription.is_closed():
+            return
+        entry = subscription.pointer.next_available(queue.entries, subscription)
+        if entry is not None:
+            await_entry(queue, subscription, entry)
+            return
+    queue.close_by_itself(subscription)
 
 
 def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bool]:
@@ -154,11 +201,12 @@ def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bo
         entry = subscription.pointer.next_available(queue.entries, subscription)
         if entry is None or subscription.is_suspended():
             return False, True
-        if not subscription.allocate_credit():
-            # Only a window of bytes could have room in general and none for this message.
+        if not subscription.allocate_credit(entry):
+            # Room in general, and none for this message: only bytes are like that.
+            await_entry(queue, subscription, entry)
             return False, True
         if not _is_still_next(queue, subscription, entry):
-            subscription.restore_credit()
+            subscription.restore_credit(entry)
             return False, False
         delivered = not subscription.mode.acquires or entry.acquire(subscription.owning_state)
         if delivered:
@@ -166,7 +214,7 @@ def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bo
             if not subscription.mode.acquires:
                 subscription.pointer.browsed(queue.entries, entry)
         else:
-            subscription.restore_credit()
+            subscription.restore_credit(entry)
         return delivered, queue.entries.next(entry) is None
 
 
@@ -200,6 +248,8 @@ def process_queue(queue: Queue, runner: Runner) -> None:
         for subscription in queue.subscriptions.iterator():
             delivered, subscription_done = attempt_delivery(queue, subscription)
             done = done and subscription_done and not delivered
+            if subscription.auto_close and subscription_done and not delivered:
+                close_or_wait(queue, subscription)
             if delivered:
                 deliveries -= 1
                 if deliveries == 0:
@@ -229,6 +279,8 @@ def flush_subscription(queue: Queue, subscription: Subscription, deliveries_max:
         delivered, done = attempt_delivery(queue, subscription)
         if delivered:
             deliveries -= 1
+    if subscription.auto_close and (done or subscription.is_suspended()):
+        close_or_wait(queue, subscription)
     # The others may not have been moved over what has just gone; parked they would keep it from
     # collection.
     for other in queue.subscriptions.iterator():

@@ -12,10 +12,11 @@ from brokerproof.reference.atomics import atomic_steps
 from brokerproof.spec.answers import Delivered, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
 
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.queue import Queue
+    from brokerproof.reference.snapshots import Copies
     from brokerproof.reference.subscriptions import Subscription
 
 
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 class Outbox:
     """Events for the next answer, and the deliveries that may still be settled, oldest first.
 
-    With a `tell`, events are handed to it at once and are in no answer.
+    With a `tell`, events are handed to it at once and are in no answer. Whoever keeps the names of
+    consumers and queues is told by `gone` that one has ended by itself, before clients are.
     """
 
-    __slots__ = ("deliveries", "events", "tell", "unsettled")
+    __slots__ = ("deliveries", "events", "gone", "tell", "unsettled")
 
-    def __init__(self) -> None:
+    def __init__(self, gone: Callable[[Queue | Subscription], None]) -> None:
         self.events: list[Event] = []
         self.tell: Callable[[Event], None] = self.events.append
+        self.gone = gone
         self.unsettled: dict[str, QueueEntry] = {}
         self.deliveries = 0
 
@@ -77,11 +80,6 @@ class Outbox:
 class Job(Protocol):
     """Something to be run when its turn comes."""
 
-    @property
-    def queue(self) -> Queue:
-        """The queue that it works on."""
-        ...
-
     def run(self) -> None:
         """Do it; may schedule itself or others."""
         ...
@@ -94,8 +92,8 @@ class Job(Protocol):
         """Return what tells it from other jobs."""
         ...
 
-    def fork(self, queue: Queue, subscriptions: Mapping[Subscription, Subscription]) -> Job:
-        """Return the same job for the copy of its queue."""
+    def fork(self, copies: Copies) -> Job:
+        """Return the same job for the copy of its broker."""
         ...
 
 

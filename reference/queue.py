@@ -12,41 +12,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.atomics import AtomicInteger, AtomicReference
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.credit import Window
 from brokerproof.reference.delivery import (
     MAX_ASYNC_DELIVERIES,
     FlushRunner,
     Runner,
     deliver_straight_through,
+    entry_taken,
     flush_subscription,
 )
-from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, EntryState, QueueEntry
+from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, EntryState, Phase, QueueEntry
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.priority_list import PriorityEntryList
+from brokerproof.reference.registrations import Registrations
 from brokerproof.reference.subscription_list import SubscriptionList
 from brokerproof.reference.subscriptions import Mode, Subscription
+from brokerproof.spec.answers import ConsumerClosed, QueueDeleted
 from brokerproof.spec.messages import Message, Order, Priority
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pointers import Pointer
 
 
 class Queue:
-    """One queue; every method is what one client operation or one job does to it."""
+    """One queue; every method is what one client operation or one job does to it.
+
+    One of `auto_delete` goes with its last consumer. `waiting` is how many subscriptions wait at an
+    entry that they have no room for.
+    """
 
     __slots__ = (
         "asynchronous_runner",
+        "auto_delete",
         "entries",
         "executor",
         "make_pointer",
         "name",
         "order",
         "outbox",
+        "registrations",
         "state_change_count",
         "subscriptions",
+        "waiting",
     )
 
     def __init__(
@@ -62,10 +72,13 @@ class Queue:
         self.make_pointer = make_pointer
         self.outbox = outbox
         self.executor = executor
+        self.auto_delete = False
         self.entries: QueueEntryList = (
             PriorityEntryList(order) if isinstance(order, Priority) else StandardEntryList()
         )
         self.subscriptions = SubscriptionList()
+        self.registrations = Registrations()
+        self.waiting = AtomicInteger()
         self.state_change_count = AtomicInteger()
         self.asynchronous_runner: AtomicReference[Runner | None] = AtomicReference(None)
 
@@ -84,45 +97,111 @@ class Queue:
         if self.asynchronous_runner.compare_and_set(None, runner):
             self.executor.execute(runner)
 
-    def subscribe(
-        self, *, consumer: str, channel: str, mode: Mode, credit: MessageCredit
+    def credit_restored(self) -> None:
+        """Note that somebody may have room again."""
+        self.deliver_async()
+
+    def may_go_on(self, subscription: Subscription) -> None:  # noqa: ARG002 - all are looked at
+        """Note that what a subscription waits at has gone."""
+        self.deliver_async()
+
+    def new_subscription(
+        self,
+        *,
+        consumer: str | None,
+        channel: str,
+        mode: Mode,
+        credit: Window,
+        auto_close: bool = False,
+        exclusive: bool = False,
+        priority: int = 0,
     ) -> Subscription:
-        """Register a consumer, its pointer at the head, and kick off delivery of what is there."""
-        subscription = self._new_subscription(consumer, channel, mode, credit)
+        """Return a subscription with its pointer at the head; it is registered separately."""
+        assert priority == 0, "here all consumers are offered messages in turn"
+        return Subscription(
+            consumer=consumer,
+            channel=channel,
+            queue=self.name,
+            mode=mode,
+            credit=credit,
+            pointer=self.make_pointer(self.entries.get_head()),
+            auto_close=auto_close,
+            exclusive=exclusive,
+        )
+
+    def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
+        """Register a consumer and kick off delivery of what is there; say whether it was let in.
+
+        `others` are the queues that it subscribes to as well, where one can do that.
+        """
+        assert not others, "here a subscription is of one queue"
+        if not self.registrations.enter(subscription.exclusive):
+            return False
         self.subscriptions.add(subscription)
         self.executor.execute(FlushRunner(self, subscription))
-        return subscription
+        return True
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription) -> bool:
         """Remove a subscription, in an order that lets nobody deliver to it afterwards.
 
         Out of the list first, so that no walk that starts now meets it; then closed under its lock,
         so that no walk that has met it goes on with it; then its pointer lets go of the queue. What
-        it holds stays acquired.
+        it holds stays acquired. Of several who try, one is told that it did.
         """
-        removed = self.subscriptions.remove(subscription)
-        assert removed, "a subscription leaves its queue once"
+        if not self.subscriptions.remove(subscription):
+            return False
         subscription.close()
+        if subscription.awaits.get_and_set(None) is not None:
+            self.waiting.decrement_and_get()
+        if subscription.consumer is not None:
+            self.registrations.leave()
+            subscription.leave_channel()
         subscription.pointer.clear()
         self.executor.withdraw(subscription)
+        return True
+
+    def close_by_itself(self, subscription: Subscription) -> None:
+        """Let a consumer leave that has asked to, and tell its client."""
+        if self.unsubscribe(subscription):
+            assert subscription.consumer is not None, "a get does not close itself"
+            self.outbox.gone(subscription)
+            self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+            self.delete_if_unused()
+
+    def delete_if_unused(self) -> None:
+        """Delete a queue that goes with its last consumer; after one has left."""
+        if self.auto_delete and self.registrations.shut_if_empty():
+            self.delete()
+            self.outbox.gone(self)
+            self.outbox.tell(QueueDeleted(queue=self.name))
 
     def get(self, channel: str, mode: Mode) -> None:
         """Deliver at most one message to a subscription that exists for this only."""
-        subscription = self._new_subscription(None, channel, mode, MessageCredit(1))
+        subscription = self.new_subscription(
+            consumer=None, channel=channel, mode=mode, credit=Window(1)
+        )
         self.subscriptions.add(subscription)
         flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES)
         self.unsubscribe(subscription)
 
-    def set_limit(self, subscription: Subscription, limit: int | None) -> None:
-        """Replace a subscription's window of messages."""
-        if subscription.set_limit(limit):
+    def flush(self, subscription: Subscription) -> None:
+        """Give one subscription all that it can be given, before anything else happens."""
+        while not flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES):
+            if subscription.is_suspended():
+                break
+
+    def set_limits(
+        self, subscription: Subscription, limit: int | None, byte_limit: int | None
+    ) -> None:
+        """Replace a subscription's window."""
+        if subscription.set_limits(limit, byte_limit):
             self.deliver_async()
 
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
         """Settle a delivery whose message is done with: acknowledged, or rejected."""
         deleted = entry.delete(subscription.owning_state)
-        assert deleted, "an unsettled delivery's entry is with its subscription"
-        if subscription.restore_credit():
+        # Where it was not, the queue itself is just being deleted.
+        if deleted and subscription.restore_credit(entry):
             self.deliver_async()
 
     def release(self, deliveries: Iterable[tuple[QueueEntry, Subscription]]) -> None:
@@ -133,12 +212,12 @@ class Queue:
         """
         for entry, subscription in deliveries:
             entry.redelivered = True
-            released = entry.release(subscription.owning_state)
-            assert released, "an unsettled delivery's entry is with its subscription"
+            if not entry.release(subscription.owning_state):
+                continue
             # Room last: with it, and a pointer that has not come back yet, a subscription would be
             # given what lies behind the message that it has just returned.
             self._requeue(entry)
-            if subscription.restore_credit():
+            if subscription.restore_credit(entry):
                 self.deliver_async()
 
     def purge(self) -> None:
@@ -146,16 +225,18 @@ class Queue:
         for entry in self.entries.iterator():
             if entry.acquire(ACQUIRED_BY_QUEUE):
                 entry.delete(ACQUIRED_BY_QUEUE)
+                entry_taken(self, entry)
 
     def delete(self) -> list[Subscription]:
         """Drop everything, acquired entries too, and return the subscriptions that went with it."""
-        leaving = list(self.subscriptions.iterator())
-        for subscription in leaving:
-            self.unsubscribe(subscription)
+        self.registrations.shut()
+        leaving = [each for each in self.subscriptions.iterator() if self.unsubscribe(each)]
         for entry in self.entries.iterator():
-            entry.acquire(ACQUIRED_BY_QUEUE)
             holding: EntryState = entry.state.get()
-            entry.delete(holding)
+            # Who holds it may be settling it just now; then it is gone, or has come back.
+            held = holding.phase is Phase.ACQUIRED and entry.delete(holding)
+            if not held and entry.acquire(ACQUIRED_BY_QUEUE):
+                entry.delete(ACQUIRED_BY_QUEUE)
         self.executor.withdraw(self)
         return leaving
 
@@ -180,15 +261,3 @@ class Queue:
                 if entry.is_acquired():
                     break
                 subscription.pointer.not_ahead_of(entry)
-
-    def _new_subscription(
-        self, consumer: str | None, channel: str, mode: Mode, credit: MessageCredit
-    ) -> Subscription:
-        return Subscription(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            pointer=self.make_pointer(self.entries.get_head()),
-        )

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.atomics import AtomicFlag, AtomicInteger, AtomicReference, Lock
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.credit import Window
 from brokerproof.reference.delivery import Runner
 from brokerproof.reference.entries import (
     AVAILABLE,
@@ -36,12 +36,14 @@ from brokerproof.reference.entries import (
 )
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.priority_list import PriorityEntryList
+from brokerproof.reference.pull.copies import ClientCopies, copy_consumers, name_consumers
+from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
 from brokerproof.reference.subscription_list import SubscriptionList, SubscriptionNode
 from brokerproof.reference.subscriptions import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from brokerproof.reference.outbox import Executor, Outbox
 
@@ -52,9 +54,11 @@ _new = object.__new__
 class Copies:
     """What has been copied so far: the same original has the same copy, wherever it is met."""
 
-    __slots__ = ("entries", "states", "subscriptions")
+    __slots__ = ("clients", "entries", "queues", "states", "subscriptions")
 
-    def __init__(self) -> None:
+    def __init__(self, executor: Executor) -> None:
+        self.clients = ClientCopies(executor)
+        self.queues: dict[str, Queue] = {}
         self.entries: dict[QueueEntry, QueueEntry] = {}
         self.states: dict[EntryState, EntryState] = {}
         self.subscriptions: dict[Subscription, Subscription] = {}
@@ -83,20 +87,33 @@ class Copies:
 
 def fork_queue(queue: Queue, outbox: Outbox, executor: Executor, copies: Copies) -> Queue:
     """Return an independent copy of a queue; `copies` is shared by all queues of a broker."""
-    copy = _new(Queue)
+    copy = _new(type(queue))
     copy.name = queue.name
     copy.order = queue.order
     copy.make_pointer = queue.make_pointer
     copy.outbox = outbox
     copy.executor = executor
+    copy.auto_delete = queue.auto_delete
+    copy.registrations = queue.registrations.fork()
+    copy.waiting = AtomicInteger(queue.waiting.value)
     copy.state_change_count = AtomicInteger(queue.state_change_count.value)
     # Subscriptions before entries, whose states name them; entries before pointers, which refer to
     # them.
-    copy.subscriptions = _copy_subscriptions(queue.subscriptions, copies)
+    if isinstance(queue, PullQueue):
+        assert isinstance(copy, PullQueue)
+        copy.active_count = AtomicInteger(queue.active_count.value)
+        copy.subscriptions = copy_consumers(
+            queue.subscriptions, lambda each: _copy_subscription(each, copies), copies.clients
+        )
+    else:
+        copy.subscriptions = _copy_subscriptions(queue.subscriptions, copies)
     copy.entries = _copy_entries(queue.entries, copies)
     for original, subscription in copies.subscriptions.items():
         if original.queue == queue.name:
             subscription.pointer = original.pointer.fork(copies.entry)
+            awaited = original.awaits.value
+            if awaited is not None:
+                subscription.awaits.value = copies.entry(awaited)
     runner = queue.asynchronous_runner.value
     copy.asynchronous_runner = AtomicReference(None if runner is None else Runner(copy))
     return copy
@@ -191,14 +208,24 @@ def _first_live(node: SubscriptionNode) -> SubscriptionNode | None:
 
 
 def _copy_subscription(subscription: Subscription, copies: Copies) -> Subscription:
-    copy = _new(Subscription)
+    copy = _new(type(subscription))
     copy.consumer = subscription.consumer
     copy.channel = subscription.channel
     copy.queue = subscription.queue
     copy.mode = subscription.mode
-    copy.credit = credit = _new(MessageCredit)
-    credit.limit = subscription.credit.limit
-    credit.used = subscription.credit.used
+    copy.auto_close = subscription.auto_close
+    copy.exclusive = subscription.exclusive
+    own = subscription.credit
+    copy.credit = credit = _new(Window)
+    credit.limit = own.limit
+    credit.byte_limit = own.byte_limit
+    credit.used = own.used
+    credit.used_bytes = own.used_bytes
+    # The broker copies the windows of channels; what is waited at is an entry, copied later.
+    copy.shared = shared = _new(AtomicReference)
+    shared.value = None
+    copy.awaits = awaits = _new(AtomicReference)
+    awaits.value = None
     copy.state = state = _new(AtomicReference)
     state.value = subscription.state.value
     copy.send_lock = lock = _new(Lock)
@@ -228,6 +255,7 @@ def fingerprint_queue(queue: Queue) -> Hashable:
                 number += 2
                 assert entry.message is not None
                 live.append(entry.message.id)
+                live.append(entry.message.size)
                 live.append(entry.redelivered)
                 if state is not AVAILABLE:
                     holder = state.holder
@@ -248,17 +276,10 @@ def fingerprint_queue(queue: Queue) -> Hashable:
                 other = other.next.value
         return known
 
-    live += [
-        (
-            subscription.consumer,
-            subscription.channel,
-            subscription.mode,
-            subscription.credit.limit,
-            subscription.credit.used,
-            subscription.pointer.fingerprint(position),
-        )
-        for subscription in queue.subscriptions.iterator()
-    ]
+    live += [_name_subscription(each, position) for each in queue.subscriptions.iterator()]
+    if isinstance(queue, PullQueue):
+        named = name_consumers(queue.subscriptions)
+        return queue.name, queue.order, tuple(live), named, queue.auto_delete
     turn = _first_live(queue.subscriptions.marker.value)
     return (
         queue.name,
@@ -268,4 +289,24 @@ def fingerprint_queue(queue: Queue) -> Hashable:
         # as the first.
         None if turn is None or turn.subscription is None else turn.subscription.consumer,
         queue.asynchronous_runner.value is None,
+        queue.auto_delete,
+    )
+
+
+def _name_subscription(
+    subscription: Subscription, position: Callable[[QueueEntry], int]
+) -> Hashable:
+    credit, awaited = subscription.credit, subscription.awaits.value
+    return (
+        subscription.consumer,
+        subscription.channel,
+        subscription.mode,
+        subscription.auto_close,
+        subscription.exclusive,
+        credit.limit,
+        credit.used,
+        credit.byte_limit,
+        credit.used_bytes,
+        subscription.pointer.fingerprint(position),
+        None if awaited is None else position(awaited),
     )

@@ -21,7 +21,7 @@ from brokerproof.reference.entries import EntryState, Phase, QueueEntry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from brokerproof.reference.credit import MessageCredit
+    from brokerproof.reference.credit import ChannelWindow, Served, Window
     from brokerproof.reference.pointers import Pointer
     from brokerproof.spec.operations import ConsumeMode, GetMode
 
@@ -69,19 +69,27 @@ CLOSED = SubscriptionState.CLOSED
 class Subscription:
     """One consumer of one queue, or (with `consumer` None) one `get`.
 
+    `credit` is its own window, `shared` that of its channel, where one was set. `awaits` is the
+    entry that it has no room for and waits at. One of `auto_close` leaves when nothing is left for
+    it, an `exclusive` one has its queue for itself.
+
     Once closed it never changes again, which copies of a broker rely on: they share the closed
     ones.
     """
 
     __slots__ = (
+        "auto_close",
+        "awaits",
         "channel",
         "consumer",
         "credit",
+        "exclusive",
         "mode",
         "owning_state",
         "pointer",
         "queue",
         "send_lock",
+        "shared",
         "state",
     )
 
@@ -92,8 +100,10 @@ class Subscription:
         channel: str,
         queue: str,
         mode: Mode,
-        credit: MessageCredit,
+        credit: Window,
         pointer: Pointer,
+        auto_close: bool = False,
+        exclusive: bool = False,
     ) -> None:
         self.consumer = consumer
         self.channel = channel
@@ -101,6 +111,10 @@ class Subscription:
         self.mode = mode
         self.credit = credit
         self.pointer = pointer
+        self.auto_close = auto_close
+        self.exclusive = exclusive
+        self.shared: AtomicReference[ChannelWindow | None] = AtomicReference(None)
+        self.awaits: AtomicReference[QueueEntry | None] = AtomicReference(None)
         self.state = AtomicReference(OPEN)
         self.send_lock = Lock()
         self.owning_state = EntryState(Phase.ACQUIRED, self)
@@ -108,34 +122,89 @@ class Subscription:
     def __repr__(self) -> str:
         return f"<{self.consumer or 'get'} of {self.queue}, {self.state.value.value}>"
 
+    def queues(self) -> tuple[str, ...]:
+        """Return the names of all queues that its consumer subscribes to."""
+        return (self.queue,)
+
     def is_closed(self) -> bool:
         """Whether it has left its queue."""
         return self.state.get() is CLOSED
 
     def is_suspended(self) -> bool:
-        """Whether it can be given nothing for now: closed, or without room."""
-        return self.state.get() is CLOSED or not self.credit.has_credit()
+        """Whether it can be given nothing for now: closed, or without room.
+
+        One that is not may still have no room for a particular message.
+        """
+        if self.state.get() is CLOSED or not self.credit.has_credit():
+            return True
+        shared = self.shared.get()
+        if shared is None:
+            return False
+        return not shared.has_credit() if self.mode.uses_credit else shared.is_paused()
 
     def has_interest(self, entry: QueueEntry) -> bool:
         """Whether it wants that message at all; without selectors it wants every message."""
         assert entry.message is not None, "a dummy head is never offered"
         return True
 
-    def allocate_credit(self) -> bool:
-        """Take room for one message if there is any (the document's `wouldSuspend`, negated)."""
-        return not self.mode.uses_credit or self.credit.use()
+    def allocate_credit(self, entry: QueueEntry) -> bool:
+        """Take room for a message if there is any (the document's `wouldSuspend`, negated)."""
+        shared, size = self.shared.get(), _size_of(entry)
+        if not self.mode.uses_credit:
+            return self.credit.lets_through(size) and (shared is None or shared.lets_through(size))
+        if not self.credit.use(size):
+            return False
+        if shared is None or shared.use(self._name(), size):
+            return True
+        # Nobody can have missed this room: only its own deliveries take of it, one at a time.
+        self.credit.restore(size)
+        return False
 
-    def restore_credit(self) -> bool:
-        """Give back the room of one message, and say whether that ended a suspension."""
+    def restore_credit(self, entry: QueueEntry) -> bool:
+        """Give back the room of a message, and say whether its queue has to deliver again.
+
+        Those who share the channel's window with it are told by that.
+        """
         if not self.mode.uses_credit or self.is_closed():
             return False
-        return self.credit.restore()
+        shared, size = self.shared.get(), _size_of(entry)
+        restored = self.credit.restore(size)
+        if shared is not None:
+            shared.restore(self._name(), size)
+        return restored
 
-    def set_limit(self, limit: int | None) -> bool:
-        """Replace the window, and say whether that ended a suspension."""
-        return self.credit.set_limit(limit)
+    def set_limits(self, limit: int | None, byte_limit: int | None) -> bool:
+        """Replace its own window, and say whether its queue has to deliver again."""
+        return self.credit.set_limits(limit, byte_limit)
+
+    def share(self, window: ChannelWindow, queue: Served) -> None:
+        """Count for a window of its channel from now on, with all that it holds.
+
+        Nothing is given to it meanwhile, and what it has is settled through the channel, of which
+        this is an operation too.
+        """
+        with self.send_lock:
+            fills = self.mode.uses_credit
+            used, used_bytes = self.credit.usage() if fills else (0, 0)
+            window.join(self._name(), queue, used, used_bytes)
+            self.shared.set(window)
+
+    def leave_channel(self) -> None:
+        """Let what it holds count for its channel no more; after it was closed."""
+        shared = self.shared.get()
+        if shared is not None:
+            shared.leave(self._name())
+
+    def _name(self) -> str:
+        assert self.consumer is not None, "a get shares no window"
+        return self.consumer
 
     def close(self) -> None:
         """Be given nothing from now on; the lock lets a delivery that is under way end first."""
         with self.send_lock:
             self.state.set(CLOSED)
+
+
+def _size_of(entry: QueueEntry) -> int:
+    assert entry.message is not None, "a dummy head takes no room"
+    return entry.message.size

@@ -112,12 +112,14 @@ def _case(subject: Subject, parallel: Parallel) -> Case[Recorded] | str:
 
 
 def classes_beside(candidate: Candidate) -> Sequence[type]:
-    """Return the classes of a candidate's module and of those that lie beside it."""
-    folder = _folder(sys.modules[type(candidate).__module__])
+    """Return the classes of a candidate's module, and of those beside it or further in."""
+    home = type(candidate).__module__
+    folder, package = _folder(sys.modules[home]), home.rpartition(".")[0]
     found = {
         each: None
         for name, module in list(sys.modules.items())
-        if folder is not None and _folder(module) == folder
+        if (folder is not None and _folder(module) == folder)
+        or (package and name.startswith(f"{package}."))
         for each in vars(module).values()
         if inspect.isclass(each) and each.__module__ == name and _has_attributes(each)
     }

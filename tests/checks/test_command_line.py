@@ -71,7 +71,7 @@ WRONG = [
     (("check", "--budget", "0"), "Invalid value for '--budget'"),
     (("check", "--operations", "0"), "Invalid value for '--operations'"),
     (("nonsense",), "No such command 'nonsense'"),
-    (("check", "reference:nonsense"), "system must be one of qpid-push, not 'nonsense'"),
+    (("check", "reference:nonsense"), "system must be one of qpid-push, qpid-pull, not 'nonsense'"),
     (("check", f"{REFERENCE}?colour=red"), "unknown parameter 'colour'"),
     (("check", f"{REFERENCE}?runner=lazy"), "runner must be one of eager, drain, not 'lazy'"),
     (("check", f"{REFERENCE}?runner"), "parameter 'runner'"),

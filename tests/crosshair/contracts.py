@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from brokerproof.checks.operation_steps import window_of
 from brokerproof.checks.ordering import is_after, is_equal, replaces, selects
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.credit import Window
 from brokerproof.reference.entries import QueueEntry
 from brokerproof.reference.entry_list import StandardEntryList
 from brokerproof.spec.capabilities import Capabilities
@@ -226,9 +226,9 @@ def credit_is_used_where_there_is_some(limit: int | None, used: int) -> None:
     """Room is taken if there is room, and a window is never overfilled by that."""
     assert used >= 0
     assert limit is None or limit >= 0
-    credit = MessageCredit(limit, used)
+    credit = Window(limit, used=used)
     had = credit.has_credit()
-    assert credit.use() == had
+    assert credit.use(1) == had
     assert credit.used == used + had
     assert not had or limit is None or credit.used <= limit
 
@@ -237,9 +237,9 @@ def credit_given_back_is_there_again(limit: int | None, used: int) -> None:
     """Giving back undoes one use."""
     assert used >= 0
     assert limit is None or limit >= 0
-    credit = MessageCredit(limit, used)
-    if credit.use():
-        credit.restore()
+    credit = Window(limit, used=used)
+    if credit.use(1):
+        credit.restore(1)
         assert credit.used == used
         assert credit.has_credit()
 
@@ -249,8 +249,8 @@ def a_new_window_leaves_what_is_held(limit: int | None, used: int, new: int | No
     assert used >= 0
     assert limit is None or limit >= 0
     assert new is None or new >= 0
-    credit = MessageCredit(limit, used)
-    credit.set_limit(new)
+    credit = Window(limit, used=used)
+    credit.set_limits(new, None)
     assert credit.used == used
     assert new != 0 or not credit.has_credit()
 

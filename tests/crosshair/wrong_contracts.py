@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brokerproof.checks.ordering import is_equal
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.credit import Window
 from brokerproof.spec.messages import Priority, level_of
 
 QUEUES = tuple(Priority(levels) for levels in range(1, 11))
@@ -35,7 +35,7 @@ def a_window_is_always_open(limit: int, used: int) -> None:
     """False where it is full."""
     assert limit >= 0
     assert used >= 0
-    credit = MessageCredit(limit, used)
+    credit = Window(limit, used=used)
     assert credit.has_credit()
 
 

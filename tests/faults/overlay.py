@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """Python files of one folder that faults can be planted into.
+    """Python files of one folder, and of those in it, that faults can be planted into.
 
     Those of a `package` name it in full when they import each other, and every mention of it
     becomes the copy's name. Neighbours without a package import each other relatively.
@@ -43,14 +43,16 @@ class Ground(msgspec.Struct, frozen=True):
     package: str = ""
 
     def sources(self) -> dict[str, str]:
-        """Return the text of each file by its name."""
-        found = sorted(self.folder.glob(self.pattern))
-        sources = {path.name: path.read_text(encoding="utf-8") for path in found}
+        """Return the text of each file by its name, which says in which folder it is."""
+        sources = {
+            path.relative_to(self.folder).as_posix(): path.read_text(encoding="utf-8")
+            for path in sorted(self.folder.glob(self.pattern))
+        }
         return sources if "__init__.py" in sources else {"__init__.py": "", **sources}
 
 
 REFERENCE: Final = Ground(
-    Path(brokerproof.reference.__file__).parent, "*.py", package="brokerproof.reference"
+    Path(brokerproof.reference.__file__).parent, "**/*.py", package="brokerproof.reference"
 )
 WHOLE: Final = Ground(Path(__file__).parents[2] / "examples", "whole_broker*.py")
 
@@ -116,7 +118,7 @@ def _imported(sources: Mapping[str, str], ground: Ground) -> str:
     if ground == REFERENCE and sources[CELLS] == ground.sources()[CELLS]:
         # The scheduler knows cells by their classes, so a copy has the real ones.
         modules[_module_of(CELLS, package)] = f"from {ground.package}.atomics import *\n"
-    finder = _SourcesInMemory(package, modules)
+    finder = _SourcesInMemory(modules)
     sys.meta_path.insert(0, finder)
     try:
         # All of them now: nothing finds them later.
@@ -128,15 +130,14 @@ def _imported(sources: Mapping[str, str], ground: Ground) -> str:
 
 
 def _module_of(file: str, package: str) -> str:
-    stem = file.removesuffix(".py")
-    return package if stem == "__init__" else f"{package}.{stem}"
+    name = file.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
+    return f"{package}.{name}" if name else package
 
 
 class _SourcesInMemory(MetaPathFinder, InspectLoader):
     """Finds and loads the modules of one copy, and leaves everything else to others."""
 
-    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
-        self._package = package
+    def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules
 
     def find_spec(
@@ -152,4 +153,4 @@ class _SourcesInMemory(MetaPathFinder, InspectLoader):
         return self.source_to_code(self._modules[fullname], f"<{fullname}>")
 
     def is_package(self, fullname: str) -> bool:
-        return fullname == self._package
+        return any(name.startswith(f"{fullname}.") for name in self._modules)

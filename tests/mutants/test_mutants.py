@@ -48,7 +48,7 @@ def by_name() -> dict[str, Mutant]:
     ("name", "requirement"),
     [
         ("broker.py Broker._purge: queue.purge() -> dropped", "purge-drops"),
-        ("credit.py MessageCredit.__init__: self.limit = limit -> dropped", "protocol"),
+        ("credit.py Window._replace: self.limit = limit -> dropped", "protocol"),
         ("delivery.py flush_subscription: not done -> done", "get-finds"),
         (
             "delivery.py deliver_message: queue.outbox.send(subscription, entry) -> dropped",
@@ -64,11 +64,11 @@ def by_name() -> dict[str, Mutant]:
         ("delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
         ("inspection.py view_of: 1 -> 0", "documented-steps"),
         ("subscriptions.py BROWSE: False -> True", "browser-takes-nothing"),
-        ("credit.py MessageCredit.restore: self.used -= 1 -> dropped", "credit-used"),
+        ("credit.py Window.restore: self.used -= 1 -> dropped", "credit-used"),
         (
             (
-                "broker.py Broker._declare: "
-                "1 <= order.levels <= LEVELS_MAX -> 1 < order.levels <= LEVELS_MAX"
+                "claims.py _beyond_of_queues: 1 <= order.levels <= claims.priority_levels"
+                " -> 1 < order.levels <= claims.priority_levels"
             ),
             "does-what-it-claims",
         ),

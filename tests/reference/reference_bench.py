@@ -7,7 +7,7 @@ numbers.
 from __future__ import annotations
 
 from brokerproof.reference import make
-from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.messages import Credit, Fifo, Message, Order
 from brokerproof.spec.operations import (
     Acknowledge,
@@ -17,6 +17,7 @@ from brokerproof.spec.operations import (
     ConsumeMode,
     Declare,
     Drain,
+    Flush,
     Get,
     GetMode,
     Operation,
@@ -32,13 +33,17 @@ from brokerproof.spec.operations import (
 class Bench:
     """A broker under an example; each verb returns what was delivered, as `consumer:message`."""
 
-    def __init__(self, address: str = "qpid-push", order: Order | None = None) -> None:
+    def __init__(
+        self, address: str = "qpid-push", order: Order | None = None, *, auto_delete: bool = False
+    ) -> None:
         self.broker = make(address)
         self.delivery_of: dict[str, str] = {}
         self.redelivered: list[str] = []
         self.closed: list[str] = []
+        self.deleted: list[str] = []
         self.ok(Reset())
-        self.ok(Declare(queue="q", order=Fifo() if order is None else order))
+        fifo_or_other = Fifo() if order is None else order
+        self.ok(Declare(queue="q", order=fifo_or_other, auto_delete=auto_delete))
 
     def do(self, operation: Operation) -> Answer:
         """Hand over an operation and note what is told."""
@@ -50,6 +55,8 @@ class Bench:
                     self.redelivered.append(event.message)
             elif isinstance(event, ConsumerClosed):
                 self.closed.append(event.consumer)
+            elif isinstance(event, QueueDeleted):
+                self.deleted.append(event.queue)
         return answer
 
     def ok(self, operation: Operation) -> list[str]:
@@ -62,11 +69,14 @@ class Bench:
             if isinstance(event, Delivered)
         ]
 
-    def publish(self, *messages: str, priority: int = 4, queue: str = "q") -> list[str]:
+    def publish(
+        self, *messages: str, priority: int = 4, queue: str = "q", size: int = 1
+    ) -> list[str]:
         """Publish messages one after the other."""
         told = []
         for message in messages:
-            told += self.ok(Publish(queue=queue, message=Message(id=message, priority=priority)))
+            made = Message(id=message, priority=priority, size=size)
+            told += self.ok(Publish(queue=queue, message=made))
         return told
 
     def consume(
@@ -77,15 +87,20 @@ class Bench:
         mode: ConsumeMode = "acknowledge",
         channel: str | None = None,
         queue: str = "q",
+        size: int | None = None,
+        auto_close: bool = False,
+        exclusive: bool = False,
     ) -> list[str]:
-        """Subscribe, on a channel of its own unless one is named."""
+        """Subscribe, on a channel of its own unless one is named; `size` is a window of bytes."""
         return self.ok(
             Consume(
                 channel=channel or f"channel of {consumer}",
                 queue=queue,
                 consumer=consumer,
                 mode=mode,
-                credit=Credit(credit),
+                credit=Credit(credit, size),
+                auto_close=auto_close,
+                exclusive=exclusive,
             )
         )
 
@@ -96,6 +111,20 @@ class Bench:
     def credit(self, consumer: str, messages: int | None) -> list[str]:
         """Replace a consumer's window."""
         return self.ok(SetCredit(consumer=consumer, messages=messages))
+
+    def bytes_of(self, consumer: str, size: int | None) -> list[str]:
+        """Replace a consumer's window by one of bytes."""
+        return self.ok(SetCredit(consumer=consumer, bytes=size))
+
+    def share(
+        self, channel: str, messages: int | None = None, *, size: int | None = None
+    ) -> list[str]:
+        """Replace the window that a channel's consumers share."""
+        return self.ok(SetCredit(channel=channel, messages=messages, bytes=size))
+
+    def flush(self, consumer: str) -> list[str]:
+        """Flush a consumer."""
+        return self.ok(Flush(consumer=consumer))
 
     def acknowledge(self, message: str) -> list[str]:
         """Acknowledge the latest delivery of a message."""

@@ -8,7 +8,7 @@ the first state that it finds of each name with later ones.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
@@ -24,6 +24,7 @@ from brokerproof.spec.operations import (
     Declare,
     Delete,
     Drain,
+    Flush,
     Get,
     Operation,
     Publish,
@@ -42,8 +43,8 @@ STATES_MAX = 250
 COMPARISONS_MAX = 250
 
 
-def fixed_operations(order: Order) -> list[Operation]:
-    """Return the operations that name no delivery."""
+def plain_operations(order: Order) -> list[Operation]:
+    """Return operations that name no delivery: consumers with windows of messages."""
     priorities = (0, 9) if isinstance(order, Priority) else (4,)
     return [
         *[
@@ -69,6 +70,36 @@ def fixed_operations(order: Order) -> list[Operation]:
     ]
 
 
+def special_operations(order: Order) -> list[Operation]:
+    """Return operations that name no delivery: bytes, channels' windows, and ends by itself."""
+    priorities = (0, 9) if isinstance(order, Priority) else (4,)
+    return [
+        *[
+            Publish(queue="q", message=Message(id=message, priority=priority, size=size))
+            for message in MESSAGES
+            for priority, size in zip(priorities, (1, 3), strict=False)
+        ],
+        Publish(queue="q", message=Message(id="m0", size=3)),
+        Consume(channel="ch0", queue="q", consumer="c0", credit=Credit(None, 2)),
+        Consume(channel="ch0", queue="q", consumer="c1"),
+        Consume(channel="ch0", queue="q", consumer="a0", credit=Credit(1), auto_close=True),
+        Consume(channel="ch1", queue="q", consumer="e0", exclusive=True),
+        SetCredit(consumer="c0", bytes=3),
+        SetCredit(channel="ch0", messages=1),
+        SetCredit(channel="ch0", bytes=2),
+        Flush(consumer="c0"),
+        Cancel(consumer="c0"),
+        Cancel(consumer="c1"),
+        Get(channel="ch1", queue="q"),
+        CloseChannel(channel="ch0"),
+        Declare(queue="q", order=order, auto_delete=True),
+        Drain(),
+    ]
+
+
+Operations: TypeAlias = "Callable[[Order], list[Operation]]"
+
+
 def settlements(message: str, delivery: str) -> dict[str, Operation]:
     return {
         f"acknowledge {message}": Acknowledge(delivery=delivery),
@@ -77,12 +108,14 @@ def settlements(message: str, delivery: str) -> dict[str, Operation]:
     }
 
 
-def operations(broker: Broker, order: Order) -> dict[str, Operation]:
+def operations(
+    broker: Broker, order: Order, fixed: Operations = plain_operations
+) -> dict[str, Operation]:
     """Return what can be done, by names that do not hang on the names of deliveries.
 
     A message is published once on a path: a broker may rely on ids being unique.
     """
-    named = {str(operation): operation for operation in fixed_operations(order)}
+    named = {str(operation): operation for operation in fixed(order)}
     for delivery, entry in broker.outbox.unsettled.items():
         assert entry.message is not None
         named |= settlements(entry.message.id, delivery)
@@ -99,17 +132,19 @@ def without_names(answer: Answer) -> object:
     return events, answer.error and answer.error.code
 
 
-def start(address: str, order: Order) -> Broker:
+def start(address: str, order: Order, *, auto_delete: bool = False) -> Broker:
     broker = make(address)
     broker.handle(Reset())
-    broker.handle(Declare(queue="q", order=order))
+    broker.handle(Declare(queue="q", order=order, auto_delete=auto_delete))
     return broker
 
 
-def first_difference(address: str, order: Order, seed: int = 1) -> str | None:
+def first_difference(
+    address: str, order: Order, seed: int = 1, fixed: Operations = plain_operations
+) -> str | None:
     """Return what two states of one name answered differently, or None if nothing was found."""
     choice = random.Random(seed)  # noqa: S311 - a repeatable choice is wanted
-    root = start(address, order)
+    root = start(address, order, auto_delete=fixed is special_operations)
     found: dict[Hashable, tuple[Broker, frozenset[str]]] = {root.fingerprint(): (root, frozenset())}
     frontier = [(root, frozenset[str]())]
     comparisons = 0
@@ -117,7 +152,7 @@ def first_difference(address: str, order: Order, seed: int = 1) -> str | None:
         # Mostly the newest, for depth; now and then any, for breadth.
         at = -1 if choice.random() < 0.5 else choice.randrange(len(frontier))
         broker, published = frontier.pop(at)
-        for operation in operations(broker, order).values():
+        for operation in operations(broker, order, fixed).values():
             now_published = published
             if isinstance(operation, Publish):
                 if operation.message.id in published:
@@ -132,14 +167,14 @@ def first_difference(address: str, order: Order, seed: int = 1) -> str | None:
                     frontier.append((successor, now_published))
             elif choice.random() < 0.2:
                 comparisons += 1
-                difference = compare(found[name][0], successor, order)
+                difference = compare(found[name][0], successor, order, fixed)
                 if difference is not None:
                     return difference
     return None
 
 
-def compare(one: Broker, other: Broker, order: Order) -> str | None:
-    ones, others = operations(one, order), operations(other, order)
+def compare(one: Broker, other: Broker, order: Order, fixed: Operations) -> str | None:
+    ones, others = operations(one, order, fixed), operations(other, order, fixed)
     if ones.keys() != others.keys():
         return f"what can be done differs: {ones.keys() ^ others.keys()}"
     for name in ones:
@@ -161,8 +196,9 @@ ADDRESSES = [
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(2)], ids=str)
-def test_states_of_one_name_behave_alike(address: str, order: Order) -> None:
-    assert first_difference(address, order) is None
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+def test_states_of_one_name_behave_alike(address: str, order: Order, fixed: Operations) -> None:
+    assert first_difference(address, order, fixed=fixed) is None
 
 
 def leave_out(what: int) -> Callable[[object], Hashable]:
@@ -191,31 +227,37 @@ def test_a_name_that_forgets_what_is_in_the_queue_is_found_out(
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(3)], ids=str)
-def test_a_copy_and_its_original_go_separate_ways(address: str, order: Order) -> None:
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+def test_a_copy_and_its_original_go_separate_ways(
+    address: str, order: Order, fixed: Operations
+) -> None:
     choice = random.Random(2)  # noqa: S311 - a repeatable choice is wanted
     for _ in range(20):
         original, twin = start(address, order), start(address, order)
         for _ in range(12):
-            name = choice.choice(list(operations(original, order)))
+            name = choice.choice(list(operations(original, order, fixed)))
             copy = original.fork()
             assert copy.fingerprint() == original.fingerprint()
             for _ in range(4):
-                copy.handle(choice.choice(list(operations(copy, order).values())))
-            assert original.handle(operations(original, order)[name]) == twin.handle(
-                operations(twin, order)[name]
+                copy.handle(choice.choice(list(operations(copy, order, fixed).values())))
+            assert original.handle(operations(original, order, fixed)[name]) == twin.handle(
+                operations(twin, order, fixed)[name]
             )
             assert original.fingerprint() == twin.fingerprint()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(3)], ids=str)
-def test_a_copy_answers_as_its_original_would(address: str, order: Order) -> None:
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+def test_a_copy_answers_as_its_original_would(
+    address: str, order: Order, fixed: Operations
+) -> None:
     choice = random.Random(3)  # noqa: S311 - a repeatable choice is wanted
     for _ in range(30):
         never_copied = start(address, order)
         always_copied = start(address, order)
         for _ in range(15):
-            operation = choice.choice(list(operations(never_copied, order).values()))
+            operation = choice.choice(list(operations(never_copied, order, fixed).values()))
             always_copied = always_copied.fork()
             assert always_copied.handle(operation) == never_copied.handle(operation)
             assert always_copied.fingerprint() == never_copied.fingerprint()

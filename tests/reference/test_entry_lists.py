@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokerproof.reference.credit import MessageCredit
+from brokerproof.reference.credit import Window
 from brokerproof.reference.entries import (
     ACQUIRED_BY_QUEUE,
     AVAILABLE,
@@ -173,7 +173,7 @@ def subscription(name: str) -> Subscription:
         channel="ch0",
         queue="q",
         mode=ACKNOWLEDGE,
-        credit=MessageCredit(None),
+        credit=Window(None),
         pointer=ReleasedPointer(StandardEntryList().get_head()),
     )
 
