@@ -231,7 +231,7 @@ class Amqp091Candidate:
         queue = self._now.queues.get(operation.queue)
         message = operation.message
         if queue is None:
-            return _no_queue(operation)
+            return self._no_queue(operation)
         if operation.not_before_s is not None or operation.expires_s is not None:
             return unsupported("no clock that could be moved")
         if (error := claims.unsendable(message)) is not None:
@@ -258,7 +258,7 @@ class Amqp091Candidate:
     def _purge(self, operation: Purge) -> Error | None:
         queue = self._now.queues.get(operation.queue)
         if queue is None:
-            return _no_queue(operation)
+            return self._no_queue(operation)
         try:
             self._pool.control.queue_purge(queue.name)
         except amqp.ChannelError as closed:
@@ -270,7 +270,7 @@ class Amqp091Candidate:
         now = self._now
         queue = now.queues.get(operation.queue)
         if queue is None:
-            return _no_queue(operation)
+            return self._no_queue(operation)
         try:
             self._pool.control.queue_delete(queue.name)
         except amqp.ChannelError as closed:
@@ -306,7 +306,7 @@ class Amqp091Candidate:
         if (error := claims.unclaimed_consumer(operation)) is not None:
             return error
         if queue is None:
-            return _no_queue(operation)
+            return self._no_queue(operation)
         if name in now.consumers:
             return refused(f"consumer {name} is in use")
         if (actor := self._actor(operation.channel)) is None:
@@ -344,7 +344,7 @@ class Amqp091Candidate:
     def _get(self, operation: Get) -> Error | None:
         queue = self._now.queues.get(operation.queue)
         if queue is None:
-            return _no_queue(operation)
+            return self._no_queue(operation)
         if (actor := self._actor(operation.channel)) is None:
             return refused(f"there are {CHANNELS_MAX} channels already")
         message = actor.channel.basic_get(queue.name, no_ack=operation.mode == "automatic")
@@ -417,8 +417,15 @@ class Amqp091Candidate:
         except CandidateUnavailable as unavailable:
             return refused(f"the broker did not come back: {unavailable}")
         self._now.is_down = False
-        self._now.queues = self._crashes.still_there(self._now.queues)
+        before = self._now.queues
+        self._now.queues, gone = self._crashes.still_there(before)
+        self._now.lost = {name: why for name, why in gone.items() if before[name].declared.durable}
         return OK
+
+    def _no_queue(self, operation: Publish | Purge | Delete | Consume | Get) -> Error:
+        there_is_none = f"there is no queue {operation.queue}"
+        why = self._now.lost.get(operation.queue)
+        return refused(there_is_none if why is None else f"{there_is_none} since a restart: {why}")
 
     # What the broker tells.
 
@@ -491,7 +498,3 @@ class Amqp091Candidate:
         except (amqp.AMQPError, OSError) as lost:
             return Error("internal", f"the new connection was lost at once: {described(lost)}")
         return OK
-
-
-def _no_queue(operation: Publish | Purge | Delete | Consume | Get) -> Error:
-    return refused(f"there is no queue {operation.queue}")

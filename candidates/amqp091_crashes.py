@@ -62,18 +62,22 @@ class Crashes:
             self.power.restart()
             self._wait()
 
-    def still_there(self, queues: dict[str, Queue]) -> dict[str, Queue]:
-        """Return those queues that came back; the others are unknown from then on.
+    def still_there(self, queues: dict[str, Queue]) -> tuple[dict[str, Queue], dict[str, str]]:
+        """Return those queues that came back, and of those that did not, what the broker says.
 
-        Asking for what has gone would close the channel of whoever asks.
+        The latter are unknown from then on: asking for what has gone would close the channel of
+        whoever asks.
         """
         self.deadline.start(ANSWER_DEADLINE_S)
-        found = {}
+        found, gone = {}, {}
         for name, queue in queues.items():
-            with contextlib.suppress(amqp.NotFound):
+            try:
                 self.pool.control.queue_declare(queue.name, passive=True)
+            except amqp.NotFound as not_found:
+                gone[name] = str(not_found)
+            else:
                 found[name] = queue
-        return found
+        return found, gone
 
     def _wait(self) -> None:
         end = time.monotonic() + RESTART_DEADLINE_S

@@ -47,10 +47,14 @@ class Place:
 
 
 class Example:
-    """What is known between two resets, by the protocol's names."""
+    """What is known between two resets, by the protocol's names.
+
+    `lost` are durable queues that a restart did not bring back, each with what the broker says.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
+        self.lost: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.actors: dict[str, Actor] = {}
         self.consumers: dict[str, Place] = {}
