@@ -15,7 +15,7 @@ check: $(LINKED)  ## Hold the embedded reference broker against the documented p
 	$(BIN)/brokerproof check
 
 test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
-	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable --durations=25
 
 pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `campaign` need.
 
