@@ -1,5 +1,8 @@
 """Every planted fault is found: under the right name, by a shortest trace, and nowhere else.
 
+What the counterexamples of those that show at once have recorded is judged again as it was found,
+and drawn.
+
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
 gate once, within the smallest budget that shows it.
 """
@@ -8,13 +11,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
 from brokerproof.checks.counterexamples import Counterexample, text_of_counterexample
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.replay import Replay, replay_on
+from brokerproof.checks.replay import Replay, rejudge, replay_on
+from brokerproof.checks.reporting.diagram import diagram_of
 from brokerproof.checks.step_conformance import REQUIREMENT
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
@@ -25,20 +30,8 @@ from tests.faults.catalogue import Fault, faults
 from tests.faults.overlay import CannotPlant, Edit, plant
 
 SLOW_OPERATIONS = 300
-
-
-def each_fault() -> pytest.MarkDecorator:
-    """Parametrize a test by every fault."""
-
-    def marks(fault: Fault) -> list[pytest.MarkDecorator]:
-        slow = fault.operations > SLOW_OPERATIONS or fault.examples
-        return [
-            *([pytest.mark.slow] if slow else []),
-        ]
-
-    return pytest.mark.parametrize(
-        "fault", [pytest.param(each, id=each.id, marks=marks(each)) for each in faults().values()]
-    )
+RECORDED_OPERATIONS_MAX = 125
+"""Faults that take more are of the same kinds as those that show at once."""
 
 
 def subject_of(name: str, start: Callable[[], Candidate]) -> Subject:
@@ -48,12 +41,14 @@ def subject_of(name: str, start: Callable[[], Candidate]) -> Subject:
 
 @functools.cache
 def found_broken(fault_id: str) -> dict[str, Counterexample]:
-    """Return what the gate finds broken in a faulty broker, within the fault's budget."""
+    """Return what the gate finds broken within the fault's budget, as files have it."""
     fault = faults()[fault_id]
     budget = Budget(fault.operations, fault.examples)
-    report = run_gate(subject_of(fault_id, fault.faulty()), catalogue(), budget, fault.seed)
+    subject = subject_of(fault_id, fault.faulty())
+    report = run_gate(subject, catalogue(), budget, fault.seed)
+    claims = subject.hello.capabilities
     return {
-        verdict.requirement.id: verdict.counterexample
+        verdict.requirement.id: msgspec.structs.replace(verdict.counterexample, claims=claims)
         for verdict in report.verdicts
         if verdict.outcome is Outcome.BROKEN and verdict.counterexample is not None
     }
@@ -83,18 +78,54 @@ def is_shown_again_and_not_without_it(fault: Fault) -> None:
     assert without.outcome is Replay.KEPT, "\n".join(without.lines)
 
 
-# A fault is the outer loop: what was found of it is asked three times by one process.
-@pytest.mark.parametrize(
-    "is_as_it_must",
-    [
-        is_named_with_a_shortest_trace,
-        is_named_for_what_it_breaks_and_nothing_else,
-        is_shown_again_and_not_without_it,
-    ],
-)
-@each_fault()
+def recorded(fault: Fault) -> Iterator[Counterexample]:
+    """Yield what is recorded; what was seen inside is not."""
+    for name, found in found_broken(fault.id).items():
+        if name != REQUIREMENT:
+            yield found
+
+
+def is_the_same_when_judged_again(fault: Fault) -> None:
+    for found in recorded(fault):
+        assert rejudge(found, frozenset(catalogue())).outcome is Replay.SAME
+
+
+def is_drawn_with_the_queues_at_every_step(fault: Fault) -> None:
+    for found in recorded(fault):
+        drawn = diagram_of(found)
+        assert drawn.reason == ""
+        assert all(row.known for row in drawn.rows)
+
+
+def questions() -> Iterator[object]:
+    """Yield each fault with each question; what the gate found is shared by those of one fault."""
+    for fault in faults().values():
+        asked = [
+            is_named_with_a_shortest_trace,
+            is_named_for_what_it_breaks_and_nothing_else,
+            is_shown_again_and_not_without_it,
+        ]
+        if fault.operations <= RECORDED_OPERATIONS_MAX and not fault.examples:
+            asked += [is_the_same_when_judged_again, is_drawn_with_the_queues_at_every_step]
+        slow = fault.operations > SLOW_OPERATIONS or fault.examples
+        for question in asked:
+            yield pytest.param(
+                fault,
+                question,
+                id=f"{fault.id} {question.__name__}",
+                marks=[pytest.mark.slow] if slow else [],
+            )
+
+
+@pytest.mark.parametrize(("fault", "is_as_it_must"), list(questions()))
 def test_a_planted_fault(fault: Fault, is_as_it_must: Callable[[Fault], None]) -> None:
     is_as_it_must(fault)
+
+
+def test_some_faults_show_at_once_and_are_recorded() -> None:
+    at_once = [f for f in faults().values() if f.operations <= RECORDED_OPERATIONS_MAX]
+    assert len(at_once) > 100
+    assert any(True for each in at_once[:3] for _ in recorded(each))
 
 
 def test_every_requirement_has_a_fault() -> None:
