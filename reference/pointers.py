@@ -74,7 +74,34 @@ class Pointer(Protocol):
         ...
 
 
-class ReleasedPointer:
+class Lowering:
+    """What all pointers do that remember what came back: they agree on the lowest."""
+
+    __slots__ = ()
+
+    def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
+        """Nothing to do: `given` has moved onto the entry, and the search starts after it."""
+
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
+        """Lower `released` to `entry`, unless something earlier is there already.
+
+        Whether the subscription wants it is asked when it is searched for.
+        """
+        return self._lower(entry)
+
+    def not_ahead_of(self, entry: QueueEntry) -> None:
+        """Lower `released` to `entry` wherever the place is.
+
+        Looking first whether the place is behind the arrival would leave a gap: it may pass the
+        arrival's position between the look and the change.
+        """
+        self._lower(entry)
+
+    def _lower(self, entry: QueueEntry) -> bool:
+        raise NotImplementedError
+
+
+class ReleasedPointer(Lowering):
     """The last entry seen, and the earliest entry before it that has come back since.
 
     Both are one pair, which is only ever replaced as a whole, and by another pair: whoever has read
@@ -99,7 +126,7 @@ class ReleasedPointer:
             place = self.place.get()
             if place is None:
                 return None
-            candidate = _next(entries, place)
+            candidate = next_of(entries, place)
             if candidate is None or (
                 candidate.is_available() and subscription.has_interest(candidate)
             ):
@@ -112,7 +139,7 @@ class ReleasedPointer:
             place = self.place.get()
             if place is None:
                 return
-            candidate = _next(entries, place)
+            candidate = next_of(entries, place)
             if candidate is entry:
                 released = place[1]
                 following = entry, None if released is entry else released
@@ -122,24 +149,6 @@ class ReleasedPointer:
                 return
             if self.place.compare_and_set(place, following):
                 return
-
-    def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Nothing to do: `given` has moved onto the entry, and the search starts after it."""
-
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
-        """Lower `released` to `entry`, unless something earlier is there already.
-
-        Whether the subscription wants it is asked when it is searched for.
-        """
-        return self._lower(entry)
-
-    def not_ahead_of(self, entry: QueueEntry) -> None:
-        """Lower `released` to `entry` wherever the place is.
-
-        Looking first whether the place is behind the arrival would leave a gap: it may pass the
-        arrival's position between the look and the change.
-        """
-        self._lower(entry)
 
     def _lower(self, entry: QueueEntry) -> bool:
         while entry.is_available():
@@ -172,7 +181,7 @@ class ReleasedPointer:
         return None if place is None else fingerprint_place(*place, position)
 
 
-def _next(entries: QueueEntryList, place: Place) -> QueueEntry | None:
+def next_of(entries: QueueEntryList, place: Place) -> QueueEntry | None:
     """Return what is next for a place: the entry that came back, or the one that follows."""
     last_seen, released = place
     # At, not only behind: the walk itself may have stepped onto the entry that came back.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from brokerproof.reference.atomics import AtomicReference
-from brokerproof.reference.pointers import fingerprint_place
+from brokerproof.reference.pointers import Lowering, fingerprint_place, next_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.subscriptions import Subscription
 
 
-class PublishedPointer:
+class PublishedPointer(Lowering):
     """The last entry seen, and the earliest entry before it that has come back since."""
 
     __slots__ = ("last_seen", "released")
@@ -46,11 +46,7 @@ class PublishedPointer:
             if last_seen is None:
                 return None
             released = self.released.get()
-            # At, not only behind: the walk itself may have stepped onto the entry that came back.
-            if released is not None and last_seen.compare_to(released) >= 0:
-                candidate: QueueEntry | None = released
-            else:
-                candidate = entries.next(last_seen)
+            candidate = next_of(entries, (last_seen, released))
             if candidate is None or (
                 candidate.is_available() and subscription.has_interest(candidate)
             ):
@@ -64,24 +60,6 @@ class PublishedPointer:
         self.last_seen.set(entry)
         if released is entry:
             self.released.compare_and_set(released, None)
-
-    def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Nothing to do: `given` has moved onto the entry, and the search starts after it."""
-
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
-        """Lower `released` to `entry`, unless something earlier is there already.
-
-        Whether the subscription wants it is asked when it is searched for.
-        """
-        return self._lower(entry)
-
-    def not_ahead_of(self, entry: QueueEntry) -> None:
-        """Lower `released` to `entry` wherever the place is.
-
-        Looking first whether the place is behind the arrival would leave a gap: it may pass the
-        arrival's position between the look and the change.
-        """
-        self._lower(entry)
 
     def _lower(self, entry: QueueEntry) -> bool:
         while entry.is_available():
