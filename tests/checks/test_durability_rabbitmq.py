@@ -137,7 +137,7 @@ def test_a_server_that_comes_back_without_its_queues_is_found(
         run = play(*subject.fresh(), example.moves)
     assert run.broken is not None
     assert run.broken.requirement == "does-what-it-claims"
-    assert "refused (there is no queue q0)" in run.broken.reason
+    assert "refused (there is no queue q0 since a restart: " in run.broken.reason
 
 
 # By commands.
