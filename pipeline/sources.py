@@ -108,23 +108,24 @@ SOURCES: Final[dict[str, Source]] = {
 
 def source_of(path: Path) -> Source:
     """Return the form of a file by its name or its beginning; raises `UnreadableHistory`."""
-    for source in SOURCES.values():
-        if path.suffix in source.suffixes:
-            return source
     try:
         with path.open("rb") as file:
-            beginning = file.read(BEGINNING_BYTES).lstrip()
+            beginning = file.read(BEGINNING_BYTES)
     except OSError as error:
         raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
-    for source in SOURCES.values():
-        if source.looks_so(beginning):
-            return source
+    by_name = next((one for one in SOURCES.values() if path.suffix in one.suffixes), None)
     for packed, unpack in PACKED.items():
         if beginning.startswith(packed):
+            first = "" if by_name is None else f"give it a name without {path.suffix}, and "
             raise UnreadableHistory(
-                f"{path}: this is compressed, and read only unpacked; unpack it with: {unpack} "
-                f"{shlex.quote(str(path))}"
+                f"{path}: this is compressed, and read only unpacked; {first}unpack it with: "
+                f"{unpack} {shlex.quote(str(path))}"
             )
+    if by_name is not None:
+        return by_name
+    for source in SOURCES.values():
+        if source.looks_so(beginning.lstrip()):
+            return source
     known = ", ".join(SOURCES)
     raise UnreadableHistory(
         f"{path}: this is in no form that is known; name one with --form ({known}) or, if it is no "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Iterable
@@ -390,6 +391,14 @@ def test_what_is_compressed_is_refused_with_what_unpacks_it(
     assert f"this is compressed, and read only unpacked; unpack it with: {command} '{path}'" in (
         result.output
     )
+
+
+def test_what_is_compressed_is_refused_whatever_its_name_says(tmp_path: Path, report: Path) -> None:
+    path = written(tmp_path / "night.jsonl", sound())
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    result = run(path, "--report", report)
+    assert result.exit_code == 2
+    assert "give it a name without .jsonl, and unpack it with: gunzip" in result.output
 
 
 def test_the_help_says_what_one_has_to_know() -> None:
