@@ -179,6 +179,7 @@ def _attack(name: str, cache: Cache) -> bool:
             module = inspect.getmodule(refinement.remembering)
             source = inspect.getsource(module or type(refinement))
             texts = [canonical(bound.system), canonical(bound.abstract), source]
+            break
     reasons = SURVIVORS.get(name, model.harmless)
     texts += [canonical(system), repr(sorted(reasons.items()))]
     judged: list[Judged] = []

@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from brokerproof.models import (
+    channel_credit,
+    consumer_lists,
     consumer_notification,
     contract,
+    entry_states,
+    interested_line,
     moving_place,
+    node_list,
     paired_pointer,
     pointer_queue,
+    pointer_queue_progress,
+    pull_queue,
     queue_runner,
+    waiting_turns,
     whole_contract,
 )
 from brokerproof.models.language.model import Model
@@ -82,9 +90,60 @@ CATALOGUE: dict[str, Listed] = {
             {"anybody": 0},
         ),
     ),
+    "interested-line": Listed(
+        interested_line.InterestedLine, Scope({interested_line.Consumer: 4}, range(1))
+    ),
+    "waiting-turns": Listed(
+        waiting_turns.WaitingTurns,
+        Scope(
+            {waiting_turns.Target: 3, waiting_turns.Notifier: 3},
+            range(1),
+            {"anybody": 0, "idle": 0},
+        ),
+    ),
     "queue-runner": Listed(
         queue_runner.QueueRunner,
         Scope({queue_runner.Change: 2, queue_runner.Runner: 2}, range(1)),
+    ),
+    "entry-states": Listed(
+        entry_states.EntryStates,
+        Scope(
+            {entry_states.Entry: 1, entry_states.Consumer: 2, entry_states.Worker: 2},
+            range(2),
+            {"anybody": 0, "nothing": 0, "idle": 0},
+        ),
+    ),
+    "consumer-lists": Listed(
+        consumer_lists.ConsumerLists,
+        Scope({pointer_queue.Subscription: 4}, range(5)),
+    ),
+    "pull-queue": Listed(
+        pull_queue.PullQueue,
+        Scope(
+            {
+                pointer_queue.Entry: 3,
+                pointer_queue.Subscription: 2,
+                pointer_queue_progress.Channel: 1,
+            },
+            range(1),
+            {"wants": 1},
+        ),
+    ),
+    "node-list": Listed(
+        node_list.NodeList,
+        Scope(
+            {node_list.Node: 4, node_list.Walker: 1, node_list.Remover: 1},
+            range(4),
+            {"nobody": 0, "head": 0},
+        ),
+    ),
+    "channel-credit": Listed(
+        channel_credit.ChannelCredit,
+        Scope(
+            {channel_credit.Channel: 1, channel_credit.Consumer: 2, channel_credit.Message: 2},
+            range(-3, 4),
+            {"size": (2, 1), "consumer": (0, 1)},
+        ),
     ),
     "paired-pointer": Listed(
         paired_pointer.PairedPointer,

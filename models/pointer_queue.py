@@ -20,6 +20,7 @@ from typing import ClassVar
 
 from brokerproof.models.language import (
     FALSE,
+    TRUE,
     Bool,
     Enumeration,
     Family,
@@ -118,6 +119,19 @@ class PointerQueue(Model):
             & ~exists(Entry, lambda g: self.in_list(g) & self.before(e, g) & self.before(g, f))
         )
 
+    def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
+        """Whether the subscription wants the entry at all; here it wants everything."""
+        return TRUE
+
+    def is_held_back(self, e: Entry) -> Bool:  # noqa: ARG002 (a clock looks at it)
+        """Whether the entry's time has not come; here nothing has to wait."""
+        return FALSE
+
+    def can_have(self, who: Subscription, e: Entry) -> Bool:
+        """Whether the entry is there, its time has come, and the subscription wants it."""
+        there = (self.status[e] == Status.AVAILABLE) & ~self.is_held_back(e)
+        return there & self.is_wanted(who, e)
+
     def candidate(self, who: Subscription, e: Entry) -> Bool:
         """Whether e is what `who` looks at next."""
         back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
@@ -180,7 +194,7 @@ class PointerQueue(Model):
         """The candidate is available: it is acquired and given to the subscription."""
         require(self.active[who] & ~self.browser[who])
         require(self.candidate(who, entry))
-        require(self.status[entry] == Status.AVAILABLE)
+        require(self.can_have(who, entry))
         require(self.only_arrival(entry))
         self.status[entry] = Status.ACQUIRED
         self.holds[who, entry] = True
@@ -191,7 +205,7 @@ class PointerQueue(Model):
         """The candidate is available: the browser is shown it and takes nothing."""
         require(self.active[who] & self.browser[who])
         require(self.candidate(who, entry))
-        require(self.status[entry] == Status.AVAILABLE)
+        require(self.can_have(who, entry))
         require(self.only_arrival(entry))
         self.shown[who, entry] = True
         self._move_to(who, entry)
@@ -201,7 +215,7 @@ class PointerQueue(Model):
         """The candidate cannot be had: the pointer moves over it and forgets what was released."""
         require(self.active[who])
         require(self.candidate(who, entry))
-        require(self.status[entry] != Status.AVAILABLE)
+        require(~self.can_have(who, entry))
         self.last_seen[who] = entry
         self.rewound[who] = False
 
@@ -269,8 +283,8 @@ class PointerQueue(Model):
         )
 
     def is_for_all(self, e: Entry) -> Bool:
-        """Whether the entry is available, and all know that it has arrived."""
-        return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e]
+        """Whether the entry is available, and all know that it has arrived and is due."""
+        return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e] & ~self.is_held_back(e)
 
     @invariant("one-arrives-at-a-time")
     def one_arrives(self) -> Bool:
@@ -281,12 +295,15 @@ class PointerQueue(Model):
 
     @invariant("pointer-passes-nothing-of-interest")
     def passes_nothing(self) -> Bool:
-        """What is available is ahead of each acquiring pointer, or of where it goes back to."""
+        """What is available is ahead of each acquiring pointer, or of where it goes back to.
+
+        Only for those who want it.
+        """
         return forall(
             Subscription,
             Entry,
             lambda who, e: implies(
-                self.active[who] & ~self.browser[who] & self.is_for_all(e),
+                self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
                 self.before(self.last_seen[who], e)
                 | (self.rewound[who] & self.at_or_before(self.released[who], e)),
             ),
@@ -294,14 +311,14 @@ class PointerQueue(Model):
 
     @invariant("candidate-is-first")
     def candidate_is_first(self) -> Bool:
-        """No available entry is before the one that an acquiring subscription looks at next."""
+        """No available entry that one wants is before the one that it looks at next."""
         return forall(
             Subscription,
             Entry,
             Entry,
             lambda who, e, f: implies(
                 self.active[who] & ~self.browser[who] & self.candidate(who, e),
-                ~(self.is_for_all(f) & self.before(f, e)),
+                ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
             ),
         )
 

@@ -23,15 +23,16 @@ from brokerproof.models.language import (
     least,
     require,
 )
-from brokerproof.models.pointer_queue import Entry, PointerQueue, Status, Subscription
+from brokerproof.models.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.pointer_queue_selectors import SelectingQueue
 
 
 class Channel(Family):
     """A client's channel."""
 
 
-class ProgressingQueue(PointerQueue):
-    """The queue of pointers with its statements, gets and channels."""
+class ProgressingQueue(SelectingQueue):
+    """The queue of pointers with selectors, its statements, gets and channels."""
 
     channel: Fixed[Subscription, Channel]
 

@@ -1,6 +1,6 @@
 """The queue of pointers keeps the contract: a refinement, proved for any number of everything.
 
-One queue, first in first out or by priority, without selectors and windows. A message that has
+One queue, first in first out or by priority, with selectors and without windows. A message that has
 arrived is available, acquired or done with in both texts alike; the dummy head is an entry that the
 contract never hears of.
 
@@ -102,7 +102,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("what-a-browser-passed-is-excused")
     def passed_is_excused(self) -> Bool:
-        """A browser passes only what it was shown or could not have, or it goes back there."""
+        """A browser passes what it was shown, cannot have or does not want, or goes back there."""
         return forall(
             Subscription,
             Entry,
@@ -112,6 +112,7 @@ class RememberingQueue(ProgressingQueue):
                 & (self.status[e] != Status.ABSENT)
                 & self.at_or_before(e, self.last_seen[who]),
                 self.excused[who, e]
+                | ~self.wants[who, e]
                 | self.arriving[e]
                 | (self.rewound[who] & self.at_or_before(self.released[who], e)),
             ),
@@ -284,7 +285,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "channel": lambda queue, who: queue.channel[who],
         "fifo": lambda queue, _queue: queue.fifo,
         "mode": mode,
-        "wants": lambda _queue, _who, _entry: TRUE,
+        "wants": lambda queue, who, entry: queue.wants[who, entry],
         "returns_to_place": lambda _queue: TRUE,
         "limited": lambda _queue, _who: FALSE,
         "limit": lambda _queue, _who: integer(0),

@@ -1,27 +1,32 @@
 """A queue of pointers, watched: each step between two views of it is a path of the model.
 
-Owns the reading of a `PointerQueueView` as a state of `PointerQueue`, and which of the model's
+Owns the reading of a `PointerQueueView` as a state of `TimedQueue`, and which of the model's
 actions an operation of a client may be. What the broker may do besides, at any time, is what the
 model says: move a pointer, give an entry, show one. How states of the model follow each other is
-stated there and nowhere here.
-
-A long queue is read as a shorter one: of neighbours that nothing has happened to, and that no
-pointer stands on, one stands for all. Whatever the model can do to one it can do to all of them,
-one after the other, so a path in the short queue is one in the long queue, and the other way round.
+stated there and nowhere here; whether there is a path is answered in `pointer_queue_questions`.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from brokerproof.models.language.model import trace
-from brokerproof.models.language.paths import Seen, Taken, path
-from brokerproof.models.language.plain import PlainReading, State
-from brokerproof.models.language.scope import Scope
-from brokerproof.models.pointer_queue import Entry, PointerQueue, Status, Subscription
+from brokerproof.models.language.paths import Taken
+from brokerproof.models.pointer_queue_questions import (
+    ABSENT,
+    DEQUEUED,
+    HEAD,
+    HELD,
+    NOBODY,
+    STATUS_OF,
+    Place,
+    Question,
+    SeenEntry,
+    SeenSubscription,
+    answer,
+    shortened,
+)
 from brokerproof.spec.inspections import PointerQueueView, SubscriptionView
 from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.operations import (
@@ -37,9 +42,6 @@ from brokerproof.spec.operations import (
     Release,
 )
 
-STATES_MAX = 20_000
-"""How many states of the model are looked at for one step."""
-
 UNTAKEN: Mapping[str, str] = {
     "append": "no message was published to a queue that is first in first out",
     "insert": "no message was published to a queue of priorities",
@@ -50,13 +52,12 @@ UNTAKEN: Mapping[str, str] = {
     "subscribe": "nobody subscribed, and there was no get",
     "unsubscribe": "nobody left, and there was no get",
     "deliver": "nothing was delivered",
-    "pass_over": "no pointer met an entry that somebody had",
+    "hold": "no message was published that had to wait",
+    "come_due": "nothing that had to wait became due",
+    "expire": "nothing expired",
+    "pass_over": "no pointer met an entry that somebody had, or that it did not want",
 }
 """What has not happened where a transition of the model was never taken."""
-
-HEAD = 0
-"""The dummy head's number in the model, as in a view."""
-NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -89,46 +90,6 @@ def happening(
 
 class NotAQueue(Exception):
     """Two views that cannot be of one queue, before and after an operation; one line."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A subscription's part of a view: who has left stands nowhere."""
-
-    active: bool = False
-    last_seen: int = HEAD
-    released: int = NOBODY
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """An entry before and after: its status, and the number of the subscription that has it."""
-
-    before: tuple[int, int]
-    after: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class _Subscription:
-    """A subscription before and after."""
-
-    browses: bool
-    settles_when_sent: bool
-    before: _Place
-    after: _Place
-
-
-@dataclass(frozen=True)
-class Question:
-    """Whether given steps lead from one state to another, without names; equal ones are one.
-
-    `first` must be taken, and before all others: what a client settles is settled.
-    """
-
-    entries: tuple[_Entry, ...]
-    subscriptions: tuple[_Subscription, ...]
-    first: Taken | None
-    steps: tuple[Taken, ...]
 
 
 def explained(
@@ -182,12 +143,6 @@ def _concerns(happened: Happening, view: PointerQueueView) -> bool:
             return False
 
 
-_ABSENT, _AVAILABLE, _ACQUIRED, _DEQUEUED = (
-    Status.values.index(name) for name in ("ABSENT", "AVAILABLE", "ACQUIRED", "DEQUEUED")
-)
-_STATUS = {"available": _AVAILABLE, "acquired": _ACQUIRED, "dequeued": _DEQUEUED}
-
-
 class _Watched:
     """Two views with their entries and subscriptions numbered alike."""
 
@@ -203,9 +158,10 @@ class _Watched:
         """The number of the subscription that a get is as long as it lasts."""
         self.entries = tuple(
             map(
-                _Entry,
-                self._statuses(before, self.names_before, _ABSENT),
-                self._statuses(after, self.names_after, _DEQUEUED),
+                SeenEntry,
+                self._statuses(before, self.names_before, ABSENT),
+                self._statuses(after, self.names_after, DEQUEUED),
+                self._unwanted(),
             )
         )
         self.subscriptions = self._numbered()
@@ -240,19 +196,39 @@ class _Watched:
     ) -> list[tuple[int, int]]:
         found = {
             entry.message: (
-                _STATUS[entry.state],
+                STATUS_OF[entry.state],
                 NOBODY if entry.holder is None else self.names.index(names[entry.holder]),
             )
             for entry in view.entries
         }
         return [found.get(message, (otherwise, NOBODY)) for message in self.messages]
 
-    def _numbered(self) -> tuple[_Subscription, ...]:
+    def _unwanted(self) -> list[tuple[int, ...]]:
+        """Return for each message who does not want it.
+
+        What is in neither view has come and gone between them: who passed it may have done so when
+        it was gone, so nothing has to be known of it.
+        """
+        shown = ((self.before, self.names_before), (self.after, self.names_after))
+        found = {
+            (view.entries[number - 1].message, self.names.index(name))
+            for view, names in shown
+            for each, name in zip(view.subscriptions, names, strict=True)
+            for number in each.unwanted
+        }
+        if not found:
+            return [()] * len(self.messages)
+        takers = range(len(self.names))
+        return [
+            tuple([who for who in takers if (message, who) in found]) for message in self.messages
+        ]
+
+    def _numbered(self) -> tuple[SeenSubscription, ...]:
         before = dict(zip(self.names_before, self.before.subscriptions, strict=True))
         after = dict(zip(self.names_after, self.after.subscriptions, strict=True))
         known = {**before, **after}
         numbered = [
-            _Subscription(
+            SeenSubscription(
                 known[name].browses,
                 known[name].settles_when_sent,
                 self._place(self.before, before.get(name)),
@@ -260,14 +236,14 @@ class _Watched:
             )
             for name in self.names
         ]
-        get = _Subscription(browses=False, settles_when_sent=True, before=_Place(), after=_Place())
+        get = SeenSubscription(browses=False, settles_when_sent=True, before=Place(), after=Place())
         return (*numbered, get)
 
-    def _place(self, view: PointerQueueView, each: SubscriptionView | None) -> _Place:
+    def _place(self, view: PointerQueueView, each: SubscriptionView | None) -> Place:
         if each is None or not each.active:
-            return _Place()
+            return Place()
         released = NOBODY if each.released is None else self._at(view, each.released)
-        return _Place(True, self._at(view, each.last_seen), released)
+        return Place(True, self._at(view, each.last_seen), released)
 
     def _at(self, view: PointerQueueView, number: int) -> int:
         return HEAD if number == HEAD else self.number[view.entries[number - 1].message]
@@ -275,7 +251,7 @@ class _Watched:
     # What may have happened.
 
     def _of_the_broker(self, returned: set[int]) -> Iterator[Taken]:
-        gone = [at for at, entry in enumerate(self.entries, 1) if entry.after[0] == _DEQUEUED]
+        gone = [at for at, entry in enumerate(self.entries, 1) if entry.after[0] == DEQUEUED]
         for who, each in enumerate(self.subscriptions):
             for at in self._held_by(who, after=True):
                 if at in returned or self.entries[at - 1].before[1] != who:
@@ -288,6 +264,20 @@ class _Watched:
                 if each.browses:
                     yield Taken("browse", (who, at))
                 yield Taken("pass_over", (who, at))
+        yield from self._of_the_clock(gone)
+
+    def _of_the_clock(self, gone: list[int]) -> Iterator[Taken]:
+        """What may happen at any time to what had to wait, or expires."""
+        held = [at for at, entry in enumerate(self.entries, 1) if entry.before[0] == HELD]
+        if self.happened.arrival is not None and _has_to_wait(self.happened.operation):
+            held.append(self.number[self.happened.arrival[0]])
+        yield from (Taken("come_due", (at,)) for at in held)
+        shown = (*self.before.entries, *self.after.entries)
+        expiring = {self.number[entry.message] for entry in shown if entry.expires}
+        match self.happened:
+            case Happening(operation=Publish(expires_s=int()), arrival=(message, _)):
+                expiring.add(self.number[message])
+        yield from (Taken("expire", (at,)) for at in gone if at in expiring)
 
     def _held_by(self, who: int, *, after: bool) -> Iterator[int]:
         for at, entry in enumerate(self.entries, 1):
@@ -297,7 +287,9 @@ class _Watched:
     def _of_the_client(self) -> Iterator[Taken]:
         if self.happened.arrival is not None:
             arrival = self.number[self.happened.arrival[0]]
-            if isinstance(self.before.order, Fifo):
+            if _has_to_wait(self.happened.operation):
+                yield Taken("hold", (arrival,))
+            elif isinstance(self.before.order, Fifo):
                 yield Taken("append", (arrival,))
             else:
                 yield Taken("insert", (arrival,))
@@ -348,6 +340,10 @@ class _Watched:
         return Taken("release" if isinstance(operation, Release) else "acknowledge", (who, at))
 
 
+def _has_to_wait(operation: Operation) -> bool:
+    return isinstance(operation, Publish) and bool(operation.not_before_s)
+
+
 _Name: TypeAlias = tuple[str | None, str]
 """What tells a subscription from others before and after: a consumer, or the message of a get."""
 
@@ -358,114 +354,3 @@ def _names(view: PointerQueueView) -> list[_Name]:
         (each.consumer, "" if each.consumer is not None else held.get(number, ""))
         for number, each in enumerate(view.subscriptions)
     ]
-
-
-# The answer.
-
-
-def shortened(question: Question) -> Question:
-    """Let one stand for neighbours that nothing has happened to and no pointer stands on."""
-    stood_on = {
-        number
-        for each in question.subscriptions
-        for place in (each.before, each.after)
-        for number in (place.last_seen, place.released)
-    }
-    all_steps = (*question.steps, *([question.first] if question.first else ()))
-    stood_on |= {taken.arguments[-1] for taken in all_steps if taken.action in _CHANGING}
-    shorter: list[_Entry] = []
-    number = {HEAD: HEAD, NOBODY: NOBODY}
-    last_was_idle = False
-    for at, entry in enumerate(question.entries, start=1):
-        idle = at not in stood_on and entry.before == entry.after
-        if not (idle and last_was_idle and shorter[-1] == entry):
-            shorter.append(entry)
-        number[at] = len(shorter)
-        last_was_idle = idle
-
-    def renumbered(place: _Place) -> _Place:
-        return _Place(place.active, number[place.last_seen], number[place.released])
-
-    subscriptions = tuple(
-        _Subscription(
-            each.browses, each.settles_when_sent, renumbered(each.before), renumbered(each.after)
-        )
-        for each in question.subscriptions
-    )
-
-    def moved(taken: Taken) -> Taken:
-        if taken.action in _OF_SUBSCRIPTIONS:
-            return taken
-        return taken._replace(arguments=(*taken.arguments[:-1], number[taken.arguments[-1]]))
-
-    first = question.first and moved(question.first)
-    steps = tuple(dict.fromkeys(map(moved, question.steps)))
-    return Question(tuple(shorter), subscriptions, first, steps)
-
-
-_OF_SUBSCRIPTIONS = ("subscribe", "unsubscribe")
-_CHANGING = ("append", "insert", "look_back", "deliver", "acknowledge", "release")
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def answer(question: Question) -> tuple[str, ...] | None:
-    """Return the names of the actions on a path from before to after; None if there is none."""
-    reading = _reading(len(question.entries) + 1, len(question.subscriptions))
-    start = _state(reading, question, after=False)
-    goal = _seen(reading, _state(reading, question, after=True))
-    first = question.first
-    if first is not None:
-        if not reading.enabled(first.action, start, first.arguments):
-            return None
-        start = reading.step(first.action, start, first.arguments)
-    found = path(
-        reading, start, goal, question.steps, lambda state: _seen(reading, state), STATES_MAX
-    )
-    if found is None:
-        return None
-    return tuple(taken.action for taken in ((first, *found) if first else found))
-
-
-@functools.cache
-def _reading(entries: int, subscriptions: int) -> PlainReading:
-    scope = Scope({Entry: entries, Subscription: subscriptions}, range(1))
-    return PlainReading(trace(PointerQueue), scope)
-
-
-def _state(reading: PlainReading, question: Question, *, after: bool) -> State:
-    """Return a state of the model; what no view shows of it (who was shown what) begins anew."""
-    entries = [(_DEQUEUED, NOBODY), *((e.after if after else e.before) for e in question.entries)]
-    places = [each.after if after else each.before for each in question.subscriptions]
-    values: dict[str, Callable[..., int]] = {
-        "head": lambda: HEAD,
-        "browser": lambda who: question.subscriptions[who].browses,
-        "status": lambda at: entries[at][0],
-        "holds": lambda who, at: entries[at][1] == who,
-        "active": lambda who: places[who].active,
-        "last_seen": lambda who: places[who].last_seen,
-        "rewound": lambda who: places[who].released != NOBODY,
-        "released": lambda who: max(places[who].released, HEAD),
-    }
-    return tuple(
-        int(values[cell.symbol.name](*cell.indices)) if cell.symbol.name in values else 0
-        for cell in reading.cells
-    )
-
-
-def _seen(reading: PlainReading, state: State) -> Seen:
-    """Return what a view shows of a state: of pointers, those of subscriptions that are there."""
-    at = _positions(reading)
-    seen = [state[position] for name in ("status", "holds", "active") for position in at[name]]
-    places = zip(at["active"], at["last_seen"], at["rewound"], at["released"], strict=True)
-    for active, last_seen, rewound, released in places:
-        seen.append(state[last_seen] if state[active] else HEAD)
-        seen.append(state[released] if state[active] and state[rewound] else NOBODY)
-    return tuple(seen)
-
-
-@functools.cache
-def _positions(reading: PlainReading) -> dict[str, list[int]]:
-    positions: dict[str, list[int]] = {}
-    for position, cell in enumerate(reading.cells):
-        positions.setdefault(cell.symbol.name, []).append(position)
-    return positions

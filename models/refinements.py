@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from brokerproof.models.language.refinement import Refinement
 from brokerproof.models.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
+from brokerproof.models.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 
-REFINEMENTS: dict[str, Refinement] = {"pointer-queue": POINTER_QUEUE_REFINES_CONTRACT}
+REFINEMENTS: dict[str, Refinement] = {
+    "pointer-queue": POINTER_QUEUE_REFINES_CONTRACT,
+    "pull-queue": PULL_QUEUE_REFINES_CONTRACT,
+}

@@ -6,7 +6,15 @@ Z3 for the prover. Does not belong here: any particular model, and any word of t
 vocabulary.
 """
 
-from brokerproof.models.language.least import least
+from brokerproof.models.language.least import least, not_negative
+from brokerproof.models.language.marks import (
+    action,
+    axiom,
+    counts,
+    initial,
+    invariant,
+    leads_to,
+)
 from brokerproof.models.language.model import (
     Fixed,
     FixedRelation,
@@ -16,13 +24,7 @@ from brokerproof.models.language.model import (
     Order,
     Relation,
     SetOf,
-    action,
-    axiom,
-    counts,
     exercises,
-    initial,
-    invariant,
-    leads_to,
     require,
     trace,
 )
@@ -66,6 +68,7 @@ __all__ = [
     "ite",
     "leads_to",
     "least",
+    "not_negative",
     "require",
     "trace",
 ]

@@ -36,6 +36,7 @@ from brokerproof.models.language.questions import (
     assumed,
     decided,
     made_different,
+    named,
     taken,
 )
 from brokerproof.models.language.reaching import reached
@@ -130,12 +131,16 @@ def _lost(system: System, action: Action) -> tuple[tuple[str, ...], tuple[Step, 
             names, witness = question.broken()
             return names, witness
     for statement, formula in broken.items():
-        found = decided(changed, [*premises, formula], action)
+        few = named(system, statement)
+        fewer = [*few, *taken(action), formula] if few else []
+        found = decided(changed, [*premises, formula], action, fewer)
         if found.outcome != "proved":
             witness = found.question.witness(statement) if found.question else ()
             return (statement.name,), witness
     for ghost in system.ghosts:
-        found = decided(changed, [*premises, moves_wrongly(ghost, action)], action)
+        wrong, few = moves_wrongly(ghost, action), named(system, ghost)
+        fewer = [*few, *taken(action), wrong] if few else []
+        found = decided(changed, [*premises, wrong], action, fewer)
         if found.outcome != "proved":
             return (called(ghost),), found.question.shown() if found.question else ()
     return None

@@ -74,10 +74,11 @@ def canonical(system: System) -> str:
         lines += writer.action(action)
     for kind, statements in (("invariant", system.invariants), ("axiom", system.axioms)):
         for statement in statements:
-            lines.append(f"{kind} {statement.name} {writer.term(statement.term)}")
+            lines.append(f"{kind} {statement.name} {writer.term(statement.term)} {statement.by}")
     for ghost in system.ghosts:
         places = [writer.term(place) for place in (*ghost.indices, ghost.element)]
-        lines.append(f"counts {writer.symbol(ghost.symbol)} {places} {writer.term(ghost.term)}")
+        counted = f"{writer.term(ghost.term)} weighing {writer.term(ghost.weight)} {ghost.by}"
+        lines.append(f"counts {writer.symbol(ghost.symbol)} {places} {counted}")
     return "\n".join([*lines, *writer.lines])
 
 

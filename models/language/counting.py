@@ -3,9 +3,10 @@
 A counter is declared with the elements that it counts. That the two are equal in every state cannot
 be said of families of any size. What can be said, and is proved, is that nothing is counted at the
 start where the counter is 0, and that each action changes the counter by what it moves: by nothing
-where the set stays, by one where one element comes or goes, to 0 where the set is emptied. What is
-left is arithmetic over finite families, which proofs that read the counter list as an assumption;
-`with_counts` states the equality for the elements of a scope, so that an exploration checks it.
+where the set stays, by one (or by what it weighs) where one element comes or goes, to 0 where the
+set is emptied. What is left is arithmetic over finite families, which proofs that read the counter
+list as an assumption; `with_counts` states the equality for the elements of a scope, so that an
+exploration checks it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from brokerproof.models.language.conditions import Condition, InvariantProof
-from brokerproof.models.language.questions import after, assumed, decided, taken
+from brokerproof.models.language.questions import after, assumed, decided, named, taken
 from brokerproof.models.language.rewriting import Function, substitute
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.language.systems import Action, Ghost, Statement, System
@@ -37,6 +38,7 @@ from brokerproof.models.language.terms import (
     negation,
     quantify,
     read,
+    subtract,
 )
 
 
@@ -44,9 +46,11 @@ def prove_counter(system: System, ghost: Ghost) -> InvariantProof:
     """Decide whether the counter starts with nothing and changes by what each action moves."""
     axioms = [statement.term for statement in system.axioms]
     conditions = [_condition(system, [*axioms, starts_wrongly(system, ghost)], None)]
+    few = named(system, ghost)
     for action in system.actions:
-        premises = [*assumed(system), *taken(action)]
-        conditions.append(_condition(system, [*premises, moves_wrongly(ghost, action)], action))
+        wrong = [*taken(action), moves_wrongly(ghost, action)]
+        fewer = [*few, *wrong] if few else []
+        conditions.append(_condition(system, [*assumed(system), *wrong], action, fewer))
     return InvariantProof(called(ghost), tuple(conditions))
 
 
@@ -75,9 +79,11 @@ def _each(ghost: Ghost, statement: Bool) -> Bool:
     return quantify("forall", ghost.indices, statement)
 
 
-def _condition(system: System, formulas: list[Bool], action: Action | None) -> Condition:
+def _condition(
+    system: System, formulas: list[Bool], action: Action | None, fewer: Sequence[Bool] = ()
+) -> Condition:
     started = time.perf_counter()
-    found = decided(system, formulas, action)
+    found = decided(system, formulas, action, fewer)
     witness = found.question.shown() if found.question else ()
     seconds = time.perf_counter() - started
     name = action.name if action else None
@@ -98,19 +104,20 @@ def _moved(ghost: Ghost, updates: Mapping[Symbol, Function]) -> Bool:
     def same(element: Term) -> Bool:
         return equal(there(element), there_then(element))
 
-    def by_one(comes: Bool, difference: int) -> Bool:
+    weight = substitute(ghost.weight, {ghost.element: one})
+
+    def by_one(comes: Bool, value: Int) -> Bool:
         others = equal(ghost.element, one) | same(ghost.element)
         alone = quantify("forall", (ghost.element,), others)
-        changed = equal(new, add(old, integer(difference)))
-        return changed & quantify("exists", (one,), comes & alone)
+        return quantify("exists", (one,), comes & alone & equal(new, value))
 
     stays = quantify("forall", (ghost.element,), same(ghost.element)) & equal(new, old)
     emptied = quantify("forall", (ghost.element,), negation(there_then(ghost.element)))
     return disjunction(
         (
             stays,
-            by_one(~there(one) & there_then(one), 1),
-            by_one(there(one) & ~there_then(one), -1),
+            by_one(~there(one) & there_then(one), add(old, weight)),
+            by_one(there(one) & ~there_then(one), subtract(old, weight)),
             emptied & equal(new, integer(0)),
         )
     )
@@ -133,7 +140,8 @@ def _counted(ghost: Ghost, scope: Scope) -> Statement:
         total = integer(0)
         for element in _elements(ghost.element, scope):
             counts = substitute(ghost.term, {**values, ghost.element: element})
-            total = add(total, ite(counts, integer(1), integer(0)))
+            weight = substitute(ghost.weight, {ghost.element: element})
+            total = add(total, ite(counts, weight, integer(0)))
         parts.append(equal(substitute(_counter(ghost), values), total))
     return Statement(f"{ghost.symbol}-is-the-count", ghost.doc, conjunction(parts))
 

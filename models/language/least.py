@@ -1,14 +1,18 @@
-"""`least`: what a finite order has and first-order logic does not know of."""
+"""What is so of finite families and first-order logic does not know of.
+
+`least`: a set in an order has a first element. `not_negative`: a count is not below 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from brokerproof.models.language.model import Order, tracing
+from brokerproof.models.language.model import Map, Order, tracing
 from brokerproof.models.language.systems import Assumed
 from brokerproof.models.language.terms import (
     Bool,
+    Int,
     ModelError,
     Sort,
     Symbol,
@@ -54,3 +58,19 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
     each = "".join(f"for each {place}, " for place in places)
     text = f"least: {each}if there is an e such that {shown}, one is first in {symbol}"
     trace.assumptions.append(Assumed(text, term))
+
+
+def not_negative(counter: Map[I, Int]) -> None:
+    """Let proofs of this action know that a counter is nowhere below 0, since it is a count.
+
+    So it is if `@counts` says what is counted, and nothing weighs less than 0. The proof lists it
+    as an assumption; `with_counts` has an exploration check it.
+    """
+    trace = tracing()
+    if trace.touched:
+        raise ModelError("not_negative comes before the first assignment: it reads the old state")
+    symbol = getattr(counter, "_symbol", None)
+    if not isinstance(symbol, Symbol) or symbol.range is not Int or len(symbol.domain) != 1:
+        raise ModelError("not_negative takes a counter of the model, with one index")
+    term = forall(symbol.domain[0], lambda index: counter[cast("I", index)] >= 0)
+    trace.assumptions.append(Assumed(f"not_negative: {symbol} is a count, so not below 0", term))

@@ -18,8 +18,9 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
+from brokerproof.models.language.marks import Role
 from brokerproof.models.language.rewriting import Function
 from brokerproof.models.language.source_check import check_source
 from brokerproof.models.language.systems import (
@@ -34,6 +35,7 @@ from brokerproof.models.language.systems import (
 from brokerproof.models.language.terms import (
     Bool,
     Family,
+    Int,
     ModelError,
     Sort,
     Symbol,
@@ -41,6 +43,7 @@ from brokerproof.models.language.terms import (
     conjunction,
     equal,
     fresh,
+    integer,
     ite,
     lift,
     read,
@@ -207,66 +210,6 @@ def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
     update = _Update(symbol, Function(parameters, new))
     tracing().mapped.append(update)
     return update
-
-
-Role: TypeAlias = Literal["action", "invariant", "axiom", "initial", "leads_to", "counts"]
-Method = TypeVar("Method", bound=Callable[..., object])
-
-
-def _role(role: Role, name: str | None) -> Callable[[Method], Method]:
-    if callable(name):
-        raise ModelError(f'write @{role}("its-name") above {getattr(name, "__name__", name)}')
-
-    def mark(method: Method) -> Method:
-        if not callable(method):
-            raise ModelError(f"write @{role} without a name, not @{role}({method!r})")
-        method.__model_role__ = (role, name or method.__name__)  # type: ignore[attr-defined]
-        return method
-
-    return mark
-
-
-def action(method: Method) -> Method:
-    """Mark a method as an action: requirements first, then assignments."""
-    return _role("action", None)(method)
-
-
-def initial(method: Method) -> Method:
-    """Mark the method that assigns the initial state, every symbol of it, from rigid things."""
-    return _role("initial", None)(method)
-
-
-def invariant(name: str) -> Callable[[Method], Method]:
-    """Mark a method that returns what holds in every reachable state."""
-    return _role("invariant", name)
-
-
-def axiom(name: str) -> Callable[[Method], Method]:
-    """Mark a method that returns what is assumed of the rigid things."""
-    return _role("axiom", name)
-
-
-def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Method]:
-    """Mark a method that returns premise and conclusion, for each value of its parameters.
-
-    Only runs count that do not pass over, for ever, a `fair` action that stays possible.
-    """
-    promise: Callable[[Method], Method] = _role("leads_to", name)
-
-    def mark(method: Method) -> Method:
-        method.__model_fair__ = fair  # type: ignore[attr-defined]
-        return promise(method)
-
-    return mark
-
-
-def counts(symbol: str) -> Callable[[Method], Method]:
-    """Mark a method that says which elements a counter of the state counts: a ghost counter.
-
-    Its last parameter is the element, those before are the counter's indices. First-order logic
-    cannot count: see `counting` for what is proved of it and what is checked in scopes.
-    """
-    return _role("counts", symbol)
 
 
 def require(condition: Bool | bool, label: str = "") -> None:
@@ -454,7 +397,8 @@ def _stated(
     with run(model.symbols_) as traced:
         term = lift(method(instance), Bool)
     _changes_nothing(model, name, traced)
-    return Statement(name, inspect.getdoc(method) or "", term)
+    by = getattr(method, "__model_by__", ())
+    return Statement(name, inspect.getdoc(method) or "", term, by)
 
 
 def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
@@ -489,4 +433,23 @@ def _counting(
         raise ModelError(f"{model.__name__}: {name} is no counter of the state with these indices")
     with run(model.symbols_):
         term = lift(method(instance, *indices, element), Bool)
-    return Ghost(symbol, inspect.getdoc(method) or "", tuple(indices), element, term)
+    marks = vars(method)
+    weight = _weight(model, marks["__model_weighing__"], element)
+    doc, by = inspect.getdoc(method) or "", marks["__model_by__"]
+    return Ghost(symbol, doc, tuple(indices), element, term, weight, by)
+
+
+def _weight(model: type[Model], name: str, element: Term) -> Int:
+    if not name:
+        return integer(1)
+    symbol = model.symbols_.get(name)
+    if (
+        symbol is None
+        or not symbol.rigid
+        or symbol.domain != (type(element),)
+        or symbol.range is not Int
+    ):
+        raise ModelError(
+            f"{model.__name__}: {name} is no rigid map from {type(element).__name__} to integers"
+        )
+    return cast("Int", read(symbol, (element,)))

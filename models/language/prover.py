@@ -15,7 +15,7 @@ How Z3 is asked is the business of `questions`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
@@ -33,6 +33,7 @@ from brokerproof.models.language.questions import (
     asked,
     assumed,
     decided,
+    named,
     small_sizes,
     taken,
 )
@@ -145,7 +146,7 @@ def _axioms(system: System) -> list[Bool]:
 
 def _initiation(system: System, statement: Statement) -> Condition:
     broken = negation(after(statement.term, system.initial))
-    return _decided(system, [*_axioms(system), broken], statement, None)
+    return _decided(system, [*_axioms(system), broken], statement, None, ())
 
 
 def _induction(system: System, statement: Statement, action: Action) -> Condition:
@@ -153,7 +154,9 @@ def _induction(system: System, statement: Statement, action: Action) -> Conditio
         return Condition(action.name, "proved", 0.0)
     premises = [*assumed(system), *taken(action)]
     broken = negation(after(statement.term, action.updates))
-    return _decided(system, [*premises, broken], statement, action)
+    few = named(system, statement)
+    fewer = [*few, *taken(action), broken] if few else []
+    return _decided(system, [*premises, broken], statement, action, fewer)
 
 
 def _symbols(term: Term) -> set[Symbol]:
@@ -161,11 +164,15 @@ def _symbols(term: Term) -> set[Symbol]:
 
 
 def _decided(
-    system: System, formulas: list[Bool], statement: Statement, action: Action | None
+    system: System,
+    formulas: list[Bool],
+    statement: Statement,
+    action: Action | None,
+    fewer: Sequence[Bool],
 ) -> Condition:
-    """Return a condition that is proved where the formulas have no model."""
+    """Return a condition that is proved where the formulas, or fewer of them, have no model."""
     started = time.perf_counter()
-    found = decided(system, formulas, action)
+    found = decided(system, formulas, action, fewer)
     witness = found.question.witness(statement) if found.question else ()
     name = action.name if action else None
     run: tuple[Step, ...] = ()

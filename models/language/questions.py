@@ -18,9 +18,10 @@ from typing import Literal, TypeAlias
 import z3
 
 from brokerproof.models.language.interruption import checked
-from brokerproof.models.language.model import Action, System
+from brokerproof.models.language.model import Action, ModelError, System
 from brokerproof.models.language.rewriting import Function, substitute
 from brokerproof.models.language.scope import families
+from brokerproof.models.language.systems import Ghost, Statement
 from brokerproof.models.language.terms import (
     Bool,
     Sort,
@@ -63,11 +64,19 @@ class Decision:
     reason: str = ""
 
 
-def decided(system: System, formulas: Sequence[Bool], action: Action | None = None) -> Decision:
+def decided(
+    system: System,
+    formulas: Sequence[Bool],
+    action: Action | None = None,
+    fewer: Sequence[Bool] = (),
+) -> Decision:
     """Return a claim as proved where the formulas have no model.
 
-    `action` owns the variables that are free in the formulas.
+    `action` owns the variables that are free in the formulas. `fewer` of them, if given, may have
+    none already, and are tried first: too many premises can keep Z3 from seeing what is simple.
     """
+    if fewer and asked(system, fewer, STEPS_FIRST)[0] == z3.unsat:
+        return Decision("proved")
     verdict, reason = asked(system, formulas, STEPS_FIRST)
     if verdict == z3.unsat:
         return Decision("proved")
@@ -109,6 +118,18 @@ def asked(system: System, formulas: Iterable[Bool], steps: int) -> tuple[z3.Chec
 def assumed(system: System) -> list[Bool]:
     """Return the axioms and the invariants: what holds before each step."""
     return [statement.term for statement in (*system.axioms, *system.invariants)]
+
+
+def named(system: System, stated: Statement | Ghost) -> list[Bool]:
+    """Return what is to be enough for a statement; nothing where it does not say."""
+    if not stated.by:
+        return []
+    terms = {statement.name: statement.term for statement in system.invariants}
+    unknown = [name for name in stated.by if name not in terms]
+    if unknown:
+        raise ModelError(f"{system.name} has no invariant {unknown[0]}, by which one is proved")
+    itself = [stated.term] if isinstance(stated, Statement) else []
+    return [*(each.term for each in system.axioms), *itself, *(terms[name] for name in stated.by)]
 
 
 def taken(action: Action) -> list[Bool]:

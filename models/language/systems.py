@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from brokerproof.models.language.rewriting import Function
-from brokerproof.models.language.terms import Bool, Sort, Symbol, Term, conjunction
+from brokerproof.models.language.terms import Bool, Int, Sort, Symbol, Term, conjunction
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,15 @@ class Action:
 
 @dataclass(frozen=True)
 class Statement:
-    """A named formula: an invariant or an axiom."""
+    """A named formula: an invariant or an axiom.
+
+    An invariant is proved `by` itself and those of these names, if that is enough.
+    """
 
     name: str
     doc: str
     term: Bool
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,19 @@ class LeadsTo:
 
 @dataclass(frozen=True)
 class Ghost:
-    """A counter that counts the elements of which `term` holds, for the values of its indices."""
+    """A counter that counts the elements of which `term` holds, for the values of its indices.
+
+    Each counts `weight`, which is 1 or a rigid map's value for the element. That the counter moves
+    as it should is proved `by` the invariants of these names, if that is enough.
+    """
 
     symbol: Symbol
     doc: str
     indices: tuple[Term, ...]
     element: Term
     term: Bool
+    weight: Int
+    by: tuple[str, ...] = ()
 
     @property
     def assumption(self) -> str:

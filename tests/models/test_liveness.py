@@ -16,7 +16,8 @@ from brokerproof.models.language import Bool, Family, Map, Model, action, exists
 from brokerproof.models.language import liveness as liveness_module
 from brokerproof.models.language.itf import itf
 from brokerproof.models.language.liveness import Kept, check
-from brokerproof.models.language.model import ModelError, leads_to, trace
+from brokerproof.models.language.marks import leads_to
+from brokerproof.models.language.model import ModelError, trace
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.scope import Scope, arguments_in_words, state_in_words
 from tests.models.test_explorer import naive, replays

@@ -1,0 +1,165 @@
+"""The words of the node list: what there is, and how it starts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Int,
+    Map,
+    Model,
+    Order,
+    Relation,
+    axiom,
+    counts,
+    forall,
+    initial,
+    ite,
+)
+
+
+class Node(Family):
+    """A place in the list, and the thread that appends it; one of them is the dummy head."""
+
+
+class Walker(Family):
+    """A thread that walks over the list."""
+
+
+class Remover(Family):
+    """A thread that removes nodes."""
+
+
+class List(Enumeration):
+    """Whose tail and size it is: there is one."""
+
+    IT: ClassVar[List]
+
+
+class Appending(Enumeration):
+    """What the thread that appends a node does next."""
+
+    STARTS: ClassVar[Appending]
+    READS_NEXT: ClassVar[Appending]
+    HELPS: ClassVar[Appending]
+    LINKS: ClassVar[Appending]
+    MOVES_TAIL: ClassVar[Appending]
+    COUNTS: ClassVar[Appending]
+    IS_DONE: ClassVar[Appending]
+
+
+class Removing(Enumeration):
+    """What a thread that removes does next."""
+
+    NOTHING: ClassVar[Removing]
+    LETS_GO: ClassVar[Removing]
+    COUNTS: ClassVar[Removing]
+
+
+class Walking(Enumeration):
+    """What a thread that walks does next."""
+
+    RESTS: ClassVar[Walking]
+    READS: ClassVar[Walking]
+    LOOKS: ClassVar[Walking]
+    READS_BEYOND: ClassVar[Walking]
+    UNLINKS: ClassVar[Walking]
+    FOUND: ClassVar[Walking]
+    HAS_ENDED: ClassVar[Walking]
+
+
+class NodeListWords(Model):
+    """The list, what threads have read of it, and what walks were owed and have returned."""
+
+    head: Node
+    nobody: Remover
+    before: Order[Node]
+
+    linked: Map[Node, Bool]
+    next: Map[Node, Node]
+    has_next: Map[Node, Bool]
+    deleted: Map[Node, Bool]
+    refers: Map[Node, Bool]
+    tail: Map[List, Node]
+    counted: Map[Node, Bool]
+    size: Map[List, Int]
+
+    appending: Map[Node, Appending]
+    saw_tail: Map[Node, Node]
+    saw_next: Map[Node, Node]
+
+    removing: Map[Remover, Removing]
+    target: Map[Remover, Node]
+    told: Relation[Remover, Node]
+    marked_by: Map[Node, Remover]
+
+    walking: Map[Walker, Walking]
+    at: Map[Walker, Node]
+    following: Map[Walker, Node]
+    beyond: Map[Walker, Node]
+    throughout: Relation[Walker, Node]
+    returned: Relation[Walker, Node]
+    twice: Map[Walker, Bool]
+    saw_marked: Map[Walker, Bool]
+
+    @axiom("head-first")
+    def head_first(self) -> Bool:
+        """The dummy head is before every node."""
+        return forall(Node, lambda n: (n == self.head) | self.before(self.head, n))
+
+    @initial
+    def empty(self) -> None:
+        """Only the dummy head is linked; it counts as marked, and was appended by nobody."""
+        self.linked = self.linked.map(lambda n, _: n == self.head)
+        self.next.fill(self.head)
+        self.has_next.fill(False)
+        self.deleted = self.deleted.map(lambda n, _: n == self.head)
+        self.refers = self.refers.map(lambda n, _: n != self.head)
+        self.tail.fill(self.head)
+        self.counted.fill(False)
+        self.size.fill(0)
+        self.appending = self.appending.map(
+            lambda n, _: ite(n == self.head, Appending.IS_DONE, Appending.STARTS)
+        )
+        self.saw_tail.fill(self.head)
+        self.saw_next.fill(self.head)
+        self.removing.fill(Removing.NOTHING)
+        self.target.fill(self.head)
+        self.told.fill(False)
+        self.marked_by.fill(self.nobody)
+        self.walking.fill(Walking.RESTS)
+        self.at.fill(self.head)
+        self.following.fill(self.head)
+        self.beyond.fill(self.head)
+        self.throughout.fill(False)
+        self.returned.fill(False)
+        self.twice.fill(False)
+        self.saw_marked.fill(False)
+
+    @counts("size", by=("what-is-appended-was-not-there", "the-size-is-what-is-there"))
+    def is_counted(self, it: List, n: Node) -> Bool:
+        """The size is how many nodes count."""
+        return (it == List.IT) & self.counted[n]
+
+    def is_live(self, n: Node) -> Bool:
+        """Whether the node is in the list and not marked."""
+        return self.linked[n] & ~self.deleted[n]
+
+    def at_or_before(self, n: Node, m: Node) -> Bool:
+        """Whether n is m or before it."""
+        return (n == m) | self.before(n, m)
+
+    def is_between(self, n: Node, x: Node, m: Node) -> Bool:
+        """Whether x is after n and before m."""
+        return self.before(n, x) & self.before(x, m)
+
+    def walks(self, w: Walker) -> Bool:
+        """Whether a walk has begun and is not over."""
+        return (self.walking[w] != Walking.RESTS) & (self.walking[w] != Walking.HAS_ENDED)
+
+    def has_read(self, w: Walker) -> Bool:
+        """Whether a walk has read what follows."""
+        return self.walks(w) & (self.walking[w] != Walking.READS)
