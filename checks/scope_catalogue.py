@@ -356,27 +356,7 @@ def _scopes_of_messages(
     # As text the second would be the first.
     keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
     if claims.clock:
-        yield Scope(
-            "a clock",
-            orders,
-            messages=2,
-            payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
-            consumers=0 if gets else 1,
-            kinds=takers,
-            gets=gets,
-            settlements=("release",),
-            seconds=2,
-        )
-        if browsers:
-            yield Scope(
-                "a browser and a clock",
-                orders,
-                messages=2,
-                payloads=(Payload(not_before_s=1), Payload(expires_s=1)),
-                consumers=1,
-                kinds=browsers,
-                seconds=2,
-            )
+        yield from _scopes_of_the_clock(claims, orders, gets)
     for order in _other_orders(claims):
         yield Scope(
             f"a queue of order {order.__struct_config__.tag}",
@@ -397,4 +377,42 @@ def _scopes_of_messages(
             kinds=takers or browsers,
             gets=gets,
             settlements=("acknowledge",),
+        )
+
+
+def _scopes_of_the_clock(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    yield Scope(
+        "a clock",
+        orders,
+        messages=2,
+        payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
+        consumers=0 if gets else 1,
+        kinds=takers,
+        gets=gets,
+        settlements=("release",),
+        seconds=2,
+    )
+    if "acknowledge" in claims.modes:
+        yield Scope(
+            "a consumer and a clock",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(not_before_s=1)),
+            consumers=1,
+            kinds=(Kind("acknowledge"),),
+            settlements=(),
+            seconds=1,
+        )
+    if claims.browse:
+        yield Scope(
+            "a browser and a clock",
+            orders,
+            messages=2,
+            payloads=(Payload(not_before_s=1), Payload(expires_s=1)),
+            consumers=1,
+            kinds=(Kind("browse"),),
+            seconds=2,
         )

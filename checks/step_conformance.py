@@ -15,9 +15,10 @@ from typing import Self
 from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.views import malformed
-from brokerproof.models import pointer_queue_steps
+from brokerproof.models import pointer_queue_steps, pull_queue_steps
 from brokerproof.models.language.paths import TooFar
 from brokerproof.models.pointer_queue_steps import NotAQueue, happening
+from brokerproof.spec.accounts import Accounts
 from brokerproof.spec.answers import Answer, ConsumerClosed
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.inspections import Inspection, PointerQueueView
@@ -26,7 +27,10 @@ from brokerproof.spec.operations import Drain, Inspect, Operation, name_of
 
 REQUIREMENT = "documented-steps"
 
-MODELS: Mapping[str, Mapping[str, str]] = {"pointer-queue": pointer_queue_steps.UNTAKEN}
+MODELS: Mapping[str, Mapping[str, str]] = {
+    "pointer-queue": pointer_queue_steps.UNTAKEN,
+    "pull-queue": pull_queue_steps.UNTAKEN,
+}
 """The models that views are read as states of: each with what has not happened where one of its
 transitions was never taken."""
 
@@ -51,12 +55,14 @@ class Watch:
     `given_up` counts the steps for which the search for a path was too large.
     """
 
-    __slots__ = ("given_up", "taken", "views")
+    __slots__ = ("accounts", "given_up", "taken", "views")
 
     def __init__(self) -> None:
         """Start right after a reset."""
         self.views: dict[str, Inspection | None] = {}
         """None is of a queue that showed nothing that could be read: its next step is unknown."""
+        self.accounts: dict[str, Accounts | None] = {}
+        """What was shown beside each view at the last look; no step is asked of it."""
         self.taken: Counter[tuple[str, str]] = Counter()
         self.given_up = 0
 
@@ -64,6 +70,7 @@ class Watch:
         """Return an independent copy, its transitions counted from zero."""
         other = object.__new__(type(self))
         other.views, other.taken, other.given_up = self.views, Counter(), 0
+        other.accounts = {}
         return other
 
     def look(
@@ -76,17 +83,21 @@ class Watch:
         """
         happened = operation if answer.ok else Drain()
         closed = frozenset(e.consumer for e in answer.events if isinstance(e, ConsumerClosed))
-        before, self.views = self.views, {}
+        before, self.views, self.accounts = self.views, {}, {}
         departures: list[Departure] = []
         moved = 0
         for queue in book.queues:
             self.views[queue] = None
             last = before.get(queue, PointerQueueView(book.order_of(queue)))
             try:
-                view = self.views[queue] = _view(candidate, queue, book.order_of(queue))
+                shown = _view(candidate, queue, book.order_of(queue))
+                self.accounts[queue] = shown.accounts
+                view = self.views[queue] = without_accounts(shown)
                 if last is None or (answer.error is not None and not answer.error.definite):
                     continue
                 moved += self._explain(queue, last, view, happened, settled, closed, book)
+                if isinstance(operation, Drain) and answer.ok and view.lists is not None:
+                    self._rests(queue, view)
             except Departure as departure:
                 if departure.hangs:
                     raise
@@ -112,7 +123,7 @@ class Watch:
 
         happened = happening(operation, settled, queue, level, closed)
         try:
-            steps = pointer_queue_steps.explained(before, after, happened)
+            steps = pointer_queue_steps.explained(_places(before), _places(after), happened)
         except NotAQueue as error:
             raise Departure(f"{queue} after {name_of(operation)}: {error}", "a view") from error
         except TooFar:
@@ -126,6 +137,15 @@ class Watch:
         if steps:
             self.taken.update(("pointer-queue", action) for action in steps)
         return len(steps)
+
+    def _rests(self, queue: str, view: Inspection) -> None:
+        """Count a rest, or raise `Departure` where the model could not be at rest."""
+        if not pull_queue_steps.may_rest(view):
+            raise Departure(
+                f"{queue} after drain: {text_of(view)}; {_lists_of(view)}",
+                "nobody notified, and nothing left for whoever wants messages",
+            )
+        self.taken.update([("pull-queue", "come_to_rest")])
 
 
 def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
@@ -143,10 +163,35 @@ def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
     return answer.inspection
 
 
+def without_accounts(view: PointerQueueView) -> PointerQueueView:
+    """Return what steps are asked of, so that views which differ in accounts alone are one."""
+    if view.accounts is None:
+        return view
+    return PointerQueueView(view.order, view.entries, view.subscriptions, view.lists)
+
+
+def _places(view: PointerQueueView) -> PointerQueueView:
+    """Return what the queue of pointers is asked of: not who is told, where consumers pull."""
+    if view.lists is None:
+        return view
+    return PointerQueueView(view.order, view.entries, view.subscriptions)
+
+
+def _lists_of(view: PointerQueueView) -> str:
+    """Return in one line who is in which list."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} "
+        + " ".join(str(view.subscriptions[who].consumer) for who in getattr(view.lists, name))
+        for name in pull_queue_steps.LISTS
+        if getattr(view.lists, name)
+    )
+
+
 def text_of(view: PointerQueueView) -> str:
     """Return a view in one line: its entries, and where each subscription stands."""
     entries = [
-        entry.message + {"available": "", "dequeued": " (gone)"}.get(entry.state, "")
+        entry.message
+        + {"available": "", "held": " (not due)", "dequeued": " (gone)"}.get(entry.state, "")
         if entry.holder is None
         else f"{entry.message} (held by {view.subscriptions[entry.holder].consumer or 'a get'})"
         for entry in view.entries

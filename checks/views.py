@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
+from brokerproof.spec.inspections import (
+    ConsumerListsView,
+    EntryView,
+    PointerQueueView,
+    SubscriptionView,
+)
 from brokerproof.spec.messages import Order
 
-STATES = ("available", "acquired", "dequeued")
+STATES = ("available", "held", "acquired", "dequeued")
 
 
 def malformed(view: object, order: Order) -> str:
@@ -44,6 +49,19 @@ def malformed(view: object, order: Order) -> str:
         fault = _fault_of_subscription(each, length)
         if fault:
             return fault
+    return "" if view.lists is None else _fault_of_lists(view.lists, takers)
+
+
+def _fault_of_lists(lists: object, takers: int) -> str:
+    if not isinstance(lists, ConsumerListsView):
+        return f"{_kind(lists)} as the lists of consumers"
+    for name in ConsumerListsView.__struct_fields__:
+        members = cast("object", getattr(lists, name))
+        if not isinstance(members, tuple):
+            return f"a list of consumers that is no tuple: {name}"
+        for who in members:
+            if not _is_number(who, 0, takers - 1):
+                return f"subscription {_text(who)} of {takers} in the list {name}"
     return ""
 
 
@@ -53,6 +71,8 @@ def _fault_of_entry(entry: EntryView, takers: int) -> str:
         return f"{_kind(message)} as the name of a message"
     if type(entry.level) is not int:
         return f"{_kind(entry.level)} as the level of {message}"
+    if type(entry.expires) is not bool:
+        return f"{message} with something else than true or false"
     if entry.state not in STATES:
         return f"{message} in no state that there is"
     if (holder is None) == (entry.state == "acquired"):
@@ -75,6 +95,14 @@ def _fault_of_subscription(each: SubscriptionView, entries: int) -> str:
         return f"{who} at entry {_text(each.last_seen)} of {entries}"
     if each.released is not None and not _is_number(each.released, 1, entries):
         return f"{who} sent back to entry {_text(each.released)} of {entries}"
+    unwanted = cast("object", each.unwanted)
+    if not isinstance(unwanted, tuple):
+        return f"{who} with {_kind(unwanted)} as what it does not want"
+    last = 0
+    for number in unwanted:
+        if not _is_number(number, last + 1, entries):
+            return f"{who} that does not want entry {_text(number)} of {entries}"
+        last = number
     return ""
 
 

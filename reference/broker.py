@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, assert_never
 
 from brokerproof.reference.atomics import AtomicMap
 from brokerproof.reference.claims import beyond
+from brokerproof.reference.clock import times_of
 from brokerproof.reference.credit import ChannelWindow, Window
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
@@ -72,6 +73,8 @@ CLAIMS = Capabilities(
     modes=("acknowledge", "automatic", "browse"),
     credit=("messages", "bytes", "change", "channel"),
     oversize="when_idle",
+    selectors=True,
+    clock=True,
     auto_close=True,
     auto_delete=True,
     exclusive=True,
@@ -164,7 +167,7 @@ class Broker:
         copy.settings = self.settings
         copy.claimed = self.claimed
         copy.outbox = outbox = Outbox(copy._forget)  # noqa: SLF001 - its own
-        copy.executor = executor = Executor()
+        copy.executor = executor = Executor(self.executor.clock.seconds)
         copies = Copies(executor)
         copy.queues = copies.queues = AtomicMap()
         for name, queue in self.queues.items():
@@ -240,7 +243,9 @@ class Broker:
                 return None
             case Flush():
                 return self._flush(operation)
-            case Crash() | Restart() | Advance():
+            case Advance():
+                return self._advance(operation)
+            case Crash() | Restart():
                 return _unsupported(name_of(operation))
             case _:
                 assert_never(operation)
@@ -314,7 +319,22 @@ class Broker:
             return _refused(f"priority {message.priority} is not one of 0 to 9")
         if not 0 <= message.size <= NUMBER_MAX:
             return _refused(f"size {message.size} is not one of 0 to {NUMBER_MAX}")
-        queue.enqueue(message)
+        if min(operation.not_before_s or 0, operation.expires_s or 0) < 0:
+            return _refused("time does not go back")
+        queue.enqueue(message, times_of(operation, self.executor.clock.now()))
+        return None
+
+    def _advance(self, operation: Advance) -> Error | None:
+        """Let time go by, and go round the queues as housekeeping does.
+
+        In Qpid that is a thread of its own, every so often. Here nobody else makes time pass, and
+        whoever does is told that it has passed when all that had to wait for it is let go.
+        """
+        if operation.seconds < 0:
+            return _refused("time does not go back")
+        self.executor.clock.advance(operation.seconds)
+        for _, queue in list(self.queues.items()):
+            queue.housekeep()
         return None
 
     def _consume(self, operation: Consume) -> Error | None:
@@ -335,6 +355,8 @@ class Broker:
             auto_close=operation.auto_close,
             exclusive=operation.exclusive,
             priority=operation.priority,
+            # One that asks for nothing wants everything.
+            selector=operation.selector or None,
         )
         window = self.channels.get(operation.channel)
         if window is not None:

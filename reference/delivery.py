@@ -183,11 +183,23 @@ def close_or_wait(queue: Queue, subscription: Subscription) -> None:
     with subscription.send_lock:
         if subscription.is_closed():
             return
-        entry = subscription.pointer.next_available(queue.entries, subscription)
+        entry = next_for(queue, subscription)
         if entry is not None:
             await_entry(queue, subscription, entry)
             return
     queue.close_by_itself(subscription)
+
+
+def next_for(queue: Queue, subscription: Subscription) -> QueueEntry | None:
+    """Return what a subscription can be given next; what has expired is taken off on the way.
+
+    Who only asks whether an arrival is next need not: what stands before it is the runner's.
+    """
+    while True:
+        entry = subscription.pointer.next_available(queue.entries, subscription)
+        if entry is None or not queue.has_expired(entry):
+            return entry
+        queue.take_off(entry)
 
 
 def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bool]:
@@ -198,7 +210,7 @@ def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bo
     with subscription.send_lock:
         # Also when it is suspended: a pointer that stays behind keeps all that went by from being
         # collected.
-        entry = subscription.pointer.next_available(queue.entries, subscription)
+        entry = next_for(queue, subscription)
         if entry is None or subscription.is_suspended():
             return False, True
         if not subscription.allocate_credit(entry):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from brokerproof.reference.atomics import AtomicReference
 
 if TYPE_CHECKING:
+    from brokerproof.reference.clock import Times
     from brokerproof.reference.entry_list import StandardEntryList
     from brokerproof.reference.subscriptions import Subscription
     from brokerproof.spec.messages import Message
@@ -25,6 +26,7 @@ class Phase(enum.Enum):
     """Where an entry is in its life."""
 
     AVAILABLE = "available"
+    HELD = "held"
     ACQUIRED = "acquired"
     DEQUEUED = "dequeued"
     DELETED = "deleted"
@@ -33,6 +35,8 @@ class Phase(enum.Enum):
 LEGAL_MOVES = frozenset(
     (
         (Phase.AVAILABLE, Phase.ACQUIRED),  # given to a subscription, or taken by the queue itself
+        (Phase.HELD, Phase.AVAILABLE),  # its time has come
+        (Phase.HELD, Phase.ACQUIRED),  # taken by the queue itself: it is over, or the queue goes
         (Phase.ACQUIRED, Phase.AVAILABLE),  # released
         (
             Phase.ACQUIRED,
@@ -57,6 +61,8 @@ class EntryState:
 
 AVAILABLE = EntryState(Phase.AVAILABLE)
 """On the queue, and may be taken."""
+HELD = EntryState(Phase.HELD)
+"""On the queue, and may not be taken before its time has come."""
 ACQUIRED_BY_QUEUE = EntryState(Phase.ACQUIRED)
 """Taken by no subscription: a purge or a deletion is under way."""
 DEQUEUED = EntryState(Phase.DEQUEUED)
@@ -69,22 +75,28 @@ HEAD_STATE: AtomicReference[EntryState] = AtomicReference(DELETED)
 
 
 class QueueEntry:
-    """A message in one queue.
+    """A message in one queue; with `times` it may be given at those only.
 
     `id` grows along a list; together with the list it gives the order (`compare_to`). An entry that
     has been unlinked keeps its own `next`, so that a pointer that is parked on it still reaches all
     that follow.
     """
 
-    __slots__ = ("id", "message", "next", "redelivered", "state", "sub_list")
+    __slots__ = ("id", "message", "next", "redelivered", "state", "sub_list", "times")
 
-    def __init__(self, sub_list: StandardEntryList, message: Message | None) -> None:
+    def __init__(
+        self, sub_list: StandardEntryList, message: Message | None, times: Times | None = None
+    ) -> None:
         self.id = 0
         self.sub_list = sub_list
         self.message = message
         self.redelivered = False
+        self.times = times
         self.next: AtomicReference[QueueEntry | None] = AtomicReference(None)
-        self.state = HEAD_STATE if message is None else AtomicReference(AVAILABLE)
+        is_held = times is not None and times.due is not None
+        self.state = (
+            HEAD_STATE if message is None else AtomicReference(HELD if is_held else AVAILABLE)
+        )
 
     def __repr__(self) -> str:
         name = "head" if self.message is None else self.message.id
@@ -96,7 +108,8 @@ class QueueEntry:
 
     def is_acquired(self) -> bool:
         """Whether somebody has it, or had it to the end."""
-        return self.state.get() is not AVAILABLE
+        state = self.state.get()
+        return state is not AVAILABLE and state is not HELD
 
     def is_dispensed(self) -> bool:
         """Whether it is out of the queue for good, unlinked or not."""
@@ -117,6 +130,15 @@ class QueueEntry:
         """Take it if it is available; of several who try, one succeeds."""
         assert owning_state.phase is Phase.ACQUIRED
         return self.state.compare_and_set(AVAILABLE, owning_state)
+
+    def acquire_held(self, owning_state: EntryState) -> bool:
+        """Take it although its time has not come, as only the queue itself may."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(HELD, owning_state)
+
+    def let_go(self) -> bool:
+        """Make it available if it was held until now; of several who try, one succeeds."""
+        return self.state.compare_and_set(HELD, AVAILABLE)
 
     def release(self, owning_state: EntryState) -> bool:
         """Make it available again, if it is still with the one who says so."""

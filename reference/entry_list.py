@@ -20,6 +20,7 @@ from brokerproof.reference.entries import QueueEntry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from brokerproof.reference.clock import Times
     from brokerproof.spec.messages import Message
 
 SCAVENGE_THRESHOLD = 50
@@ -29,8 +30,8 @@ SCAVENGE_THRESHOLD = 50
 class QueueEntryList(Protocol):
     """The Priority Queues document's extension point: whoever implements it decides the order."""
 
-    def add(self, message: Message) -> QueueEntry:
-        """Link a new entry at its place."""
+    def add(self, message: Message, times: Times | None = None) -> QueueEntry:
+        """Link a new entry at its place, held if it is not to be given at once."""
         ...
 
     def next(self, entry: QueueEntry) -> QueueEntry | None:
@@ -70,9 +71,9 @@ class StandardEntryList:
         self.unscavenged_high_water_mark: AtomicReference[QueueEntry | None] = AtomicReference(None)
         self.scavenges = AtomicInteger()
 
-    def add(self, message: Message) -> QueueEntry:
+    def add(self, message: Message, times: Times | None = None) -> QueueEntry:
         """Append an entry; the tail is a hint that any thread may have to move on first."""
-        entry = QueueEntry(self, message)
+        entry = QueueEntry(self, message, times)
         while True:
             tail = self.tail.get()
             following = tail.next.get()

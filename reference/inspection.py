@@ -6,14 +6,24 @@ runs between operations only, so cells are read directly. Refuses to say which v
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from brokerproof.reference.entries import AVAILABLE
+from brokerproof.reference.accounts import accounts_of
+from brokerproof.reference.entries import AVAILABLE, HELD
 from brokerproof.reference.pointers import ReleasedPointer
-from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
+from brokerproof.reference.pull.queue import PullQueue
+from brokerproof.spec.inspections import (
+    ConsumerListsView,
+    EntryView,
+    PointerQueueView,
+    SubscriptionView,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from brokerproof.reference.entries import QueueEntry
+    from brokerproof.reference.pull.node_list import ConsumerNodeList
     from brokerproof.reference.queue import Queue
     from brokerproof.reference.subscriptions import Subscription
 
@@ -40,6 +50,25 @@ def view_of(queue: Queue) -> PointerQueueView:
                 for each, both in zip(subscriptions, places, strict=True)
             ]
         ),
+        lists=_lists_view(queue, subscriptions),
+        accounts=accounts_of(queue, subscriptions),
+    )
+
+
+def _lists_view(queue: Queue, subscriptions: list[Subscription]) -> ConsumerListsView | None:
+    if not isinstance(queue, PullQueue):
+        return None
+    lists = queue.subscriptions
+    numbers = {each: number for number, each in enumerate(subscriptions)}
+
+    def shown(parts: Iterable[ConsumerNodeList]) -> tuple[int, ...]:
+        return tuple([numbers[node.consumer] for part in parts for node in part.iterator()])
+
+    return ConsumerListsView(
+        interested=shown([part for _, part in lists.interested.value]),
+        notified=shown([part for _, part in lists.notified.value]),
+        not_interested=shown([lists.not_interested]),
+        non_acquiring=shown([lists.non_acquiring]),
     )
 
 
@@ -57,12 +86,15 @@ def _is_no_more(entry: QueueEntry) -> bool:
 def _entry_view(entry: QueueEntry, subscriptions: list[Subscription]) -> EntryView:
     assert entry.message is not None, "a dummy head is no entry of the view"
     level, state = entry.sub_list.level, entry.state.value
-    if state is AVAILABLE:
-        return EntryView(entry.message.id, level, "available")
+    expires = entry.times is not None and entry.times.over is not None
+    if state is AVAILABLE or state is HELD:
+        where: Literal["available", "held"] = "held" if state is HELD else "available"
+        return EntryView(entry.message.id, level, where, expires=expires)
     if state.dispensed:
         return EntryView(entry.message.id, level, "dequeued")
     assert state.holder is not None, "the queue itself holds nothing between operations"
-    return EntryView(entry.message.id, level, "acquired", subscriptions.index(state.holder))
+    holder = subscriptions.index(state.holder)
+    return EntryView(entry.message.id, level, "acquired", holder, expires)
 
 
 def _subscription_view(
@@ -80,4 +112,7 @@ def _subscription_view(
         # The dummy heads are one: nothing is ever between them.
         last_seen=0 if last_seen is None else number.get(last_seen, 0),
         released=None if released is None else number[released],
+        unwanted=()
+        if subscription.selector is None
+        else tuple([at for each, at in number.items() if not subscription.has_interest(each)]),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from brokerproof.reference.atomics import atomic_steps
+from brokerproof.reference.clock import Clock
 from brokerproof.spec.answers import Delivered, Event
 
 if TYPE_CHECKING:
@@ -100,12 +101,13 @@ class Job(Protocol):
 class Executor:
     """The documents' executor: jobs are run in the order in which they were scheduled.
 
-    With a `start`, each is started as a thread of its own.
+    With a `start`, each is started as a thread of its own. `clock` is the time for all.
     """
 
-    __slots__ = ("jobs", "start")
+    __slots__ = ("clock", "jobs", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: int = 0) -> None:
+        self.clock = Clock(seconds)
         self.jobs: list[Job] = []
         self.start: Callable[[str, Callable[[], None]], None] | None = None
 

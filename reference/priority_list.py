@@ -16,6 +16,7 @@ from brokerproof.spec.messages import Message, Priority, level_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from brokerproof.reference.clock import Times
     from brokerproof.reference.entries import QueueEntry
 
 
@@ -30,10 +31,10 @@ class PriorityEntryList:
             StandardEntryList(level, scavenge_threshold) for level in reversed(range(order.levels))
         ]
 
-    def add(self, message: Message) -> QueueEntry:
+    def add(self, message: Message, times: Times | None = None) -> QueueEntry:
         """Append to the tail of the level that the message's priority falls into."""
         level = level_of(message.priority, self.order)
-        return self.best_first[self.order.levels - 1 - level].add(message)
+        return self.best_first[self.order.levels - 1 - level].add(message, times)
 
     def next(self, entry: QueueEntry) -> QueueEntry | None:
         """Return what follows in the entry's level, else the first of the next that has any."""

@@ -33,8 +33,10 @@ from brokerproof.spec.messages import Message, Order, Priority
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from brokerproof.reference.clock import Times
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pointers import Pointer
+    from brokerproof.spec.operations import Selector
 
 
 class Queue:
@@ -82,13 +84,50 @@ class Queue:
         self.state_change_count = AtomicInteger()
         self.asynchronous_runner: AtomicReference[Runner | None] = AtomicReference(None)
 
-    def enqueue(self, message: Message) -> None:
+    def enqueue(self, message: Message, times: Times | None = None) -> None:
         """Take a message in, and straight out to a subscription that is ready, or by the runner."""
-        entry = self.entries.add(message)
+        entry = self.entries.add(message, times)
+        if times is not None:
+            # Housekeeping may have gone round since they were counted.
+            self.check_status(entry)
         deliver_straight_through(self, entry)
         if entry.is_available():
             self._check_subscriptions_not_ahead_of_delivery(entry)
             self.deliver_async()
+
+    def housekeep(self) -> None:
+        """Look at each entry once: time has passed; what arrives meanwhile looks itself."""
+        for entry in self.entries.iterator():
+            self.check_status(entry)
+
+    def has_expired(self, entry: QueueEntry) -> bool:
+        """Whether an entry's time is over."""
+        times = entry.times
+        return (
+            times is not None and times.over is not None and self.executor.clock.now() >= times.over
+        )
+
+    def check_status(self, entry: QueueEntry) -> None:
+        """Take off an entry whose time is over; let go one that was held if its time has come.
+
+        What follows then is what follows a release.
+        """
+        times = entry.times
+        if self.has_expired(entry):
+            self.take_off(entry)
+        elif (
+            times is not None
+            and times.due is not None
+            and self.executor.clock.now() >= times.due
+            and entry.let_go()
+        ):
+            self._requeue(entry)
+
+    def take_off(self, entry: QueueEntry) -> None:
+        """Drop an entry that nobody has, and let those go on who wait at it."""
+        if entry.acquire(ACQUIRED_BY_QUEUE) or entry.acquire_held(ACQUIRED_BY_QUEUE):
+            entry.delete(ACQUIRED_BY_QUEUE)
+            entry_taken(self, entry)
 
     def deliver_async(self) -> None:
         """Note that something has changed; schedule the runner unless one is scheduled or runs."""
@@ -115,6 +154,7 @@ class Queue:
         auto_close: bool = False,
         exclusive: bool = False,
         priority: int = 0,
+        selector: Selector | None = None,
     ) -> Subscription:
         """Return a subscription with its pointer at the head; it is registered separately."""
         assert priority == 0, "here all consumers are offered messages in turn"
@@ -127,6 +167,7 @@ class Queue:
             pointer=self.make_pointer(self.entries.get_head()),
             auto_close=auto_close,
             exclusive=exclusive,
+            selector=selector,
         )
 
     def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
@@ -235,8 +276,8 @@ class Queue:
             holding: EntryState = entry.state.get()
             # Who holds it may be settling it just now; then it is gone, or has come back.
             held = holding.phase is Phase.ACQUIRED and entry.delete(holding)
-            if not held and entry.acquire(ACQUIRED_BY_QUEUE):
-                entry.delete(ACQUIRED_BY_QUEUE)
+            if not held:
+                self.take_off(entry)
         self.executor.withdraw(self)
         return leaving
 

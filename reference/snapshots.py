@@ -23,6 +23,7 @@ behind it.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.atomics import AtomicFlag, AtomicInteger, AtomicReference, Lock
@@ -31,6 +32,7 @@ from brokerproof.reference.delivery import Runner
 from brokerproof.reference.entries import (
     AVAILABLE,
     HEAD_STATE,
+    HELD,
     EntryState,
     QueueEntry,
 )
@@ -43,9 +45,10 @@ from brokerproof.reference.subscription_list import SubscriptionList, Subscripti
 from brokerproof.reference.subscriptions import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from brokerproof.reference.outbox import Executor, Outbox
+    from brokerproof.spec.messages import PropertyValue
 
 
 _new = object.__new__
@@ -163,6 +166,7 @@ def _copy_entry(
     copy.sub_list = sub_list
     copy.message = entry.message
     copy.redelivered = entry.redelivered
+    copy.times = entry.times
     copy.state = state
     following: AtomicReference[QueueEntry | None] = _new(AtomicReference)
     following.value = None
@@ -215,6 +219,7 @@ def _copy_subscription(subscription: Subscription, copies: Copies) -> Subscripti
     copy.mode = subscription.mode
     copy.auto_close = subscription.auto_close
     copy.exclusive = subscription.exclusive
+    copy.selector = subscription.selector
     own = subscription.credit
     copy.credit = credit = _new(Window)
     credit.limit = own.limit
@@ -257,7 +262,13 @@ def fingerprint_queue(queue: Queue) -> Hashable:
                 live.append(entry.message.id)
                 live.append(entry.message.size)
                 live.append(entry.redelivered)
-                if state is not AVAILABLE:
+                if entry.message.properties:
+                    live.append((_name_values(entry.message.properties),))
+                if entry.times is not None:
+                    live.append(entry.times.left(queue.executor.clock.seconds))
+                if state is HELD:
+                    live.append("held")
+                elif state is not AVAILABLE:
                     holder = state.holder
                     assert holder is not None, "the queue itself holds nothing between operations"
                     live.append((holder.channel, None if holder.is_closed() else holder.consumer))
@@ -309,4 +320,10 @@ def _name_subscription(
         credit.used_bytes,
         subscription.pointer.fingerprint(position),
         None if awaited is None else position(awaited),
+        subscription.selector and _name_values(subscription.selector),
     )
+
+
+def _name_values(values: Mapping[str, PropertyValue]) -> Hashable:
+    """Return a name of properties or of a selector in which true is not 1, nor 1 its text."""
+    return repr(sorted(values.items(), key=itemgetter(0)))

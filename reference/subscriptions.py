@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from brokerproof.reference.atomics import AtomicReference, Lock
 from brokerproof.reference.entries import EntryState, Phase, QueueEntry
+from brokerproof.reference.selectors import meets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from brokerproof.reference.credit import ChannelWindow, Served, Window
     from brokerproof.reference.pointers import Pointer
-    from brokerproof.spec.operations import ConsumeMode, GetMode
+    from brokerproof.spec.operations import ConsumeMode, GetMode, Selector
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +72,7 @@ class Subscription:
 
     `credit` is its own window, `shared` that of its channel, where one was set. `awaits` is the
     entry that it has no room for and waits at. One of `auto_close` leaves when nothing is left for
-    it, an `exclusive` one has its queue for itself.
+    it, an `exclusive` one has its queue for itself. With a `selector` it wants only what meets it.
 
     Once closed it never changes again, which copies of a broker rely on: they share the closed
     ones.
@@ -88,6 +89,7 @@ class Subscription:
         "owning_state",
         "pointer",
         "queue",
+        "selector",
         "send_lock",
         "shared",
         "state",
@@ -104,6 +106,7 @@ class Subscription:
         pointer: Pointer,
         auto_close: bool = False,
         exclusive: bool = False,
+        selector: Selector | None = None,
     ) -> None:
         self.consumer = consumer
         self.channel = channel
@@ -113,6 +116,7 @@ class Subscription:
         self.pointer = pointer
         self.auto_close = auto_close
         self.exclusive = exclusive
+        self.selector = selector
         self.shared: AtomicReference[ChannelWindow | None] = AtomicReference(None)
         self.awaits: AtomicReference[QueueEntry | None] = AtomicReference(None)
         self.state = AtomicReference(OPEN)
@@ -143,9 +147,9 @@ class Subscription:
         return not shared.has_credit() if self.mode.uses_credit else shared.is_paused()
 
     def has_interest(self, entry: QueueEntry) -> bool:
-        """Whether it wants that message at all; without selectors it wants every message."""
+        """Whether it wants that message at all; without a selector it wants every message."""
         assert entry.message is not None, "a dummy head is never offered"
-        return True
+        return self.selector is None or meets(entry.message, self.selector)
 
     def allocate_credit(self, entry: QueueEntry) -> bool:
         """Take room for a message if there is any (the document's `wouldSuspend`, negated)."""

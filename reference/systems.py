@@ -122,6 +122,7 @@ SYSTEMS: Mapping[SystemName, System] = {
     "qpid-pull": System(
         _pull_queue,
         {
+            "clock": False,
             "consumer_priority": True,
             "multi_queue": True,
         },

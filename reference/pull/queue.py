@@ -28,12 +28,14 @@ from brokerproof.spec.answers import ConsumerClosed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from brokerproof.reference.clock import Times
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pointers import Pointer
     from brokerproof.reference.pull.sessions import Clients, Session
     from brokerproof.reference.subscriptions import Mode, Subscription
     from brokerproof.spec.messages import Message, Order
+    from brokerproof.spec.operations import Selector
 
 
 class PullQueue(Queue):
@@ -59,8 +61,9 @@ class PullQueue(Queue):
 
     # What clients do.
 
-    def enqueue(self, message: Message) -> None:
+    def enqueue(self, message: Message, times: Times | None = None) -> None:
         """Take a message in and notify (steps 1 and 2)."""
+        assert times is None, "here a clock is not claimed"
         entry = self.entries.add(message)
         if entry.is_available():
             self._check_subscriptions_not_ahead_of_delivery(entry)
@@ -77,6 +80,7 @@ class PullQueue(Queue):
         auto_close: bool = False,
         exclusive: bool = False,
         priority: int = 0,
+        selector: Selector | None = None,
     ) -> QueueConsumer:
         """Return a consumer with its pointer at the head, and its target; both do nothing yet."""
         made = QueueConsumer(
@@ -88,6 +92,7 @@ class PullQueue(Queue):
             pointer=self.make_pointer(self.entries.get_head()),
             auto_close=auto_close,
             exclusive=exclusive,
+            selector=selector,
         )
         made.declines = AtomicFlag()
         made.node = AtomicReference(None)
@@ -126,6 +131,7 @@ class PullQueue(Queue):
             auto_close=first.auto_close,
             exclusive=first.exclusive,
             priority=first.priority,
+            selector=first.selector,
         )
         made.target = first.target
         made.shared = first.shared

@@ -75,6 +75,38 @@ def test_the_reference_keeps_to_its_model_in_each_stage(budget: tuple[int, int])
     assert f"{verdict.exercised} steps are paths of their model" in said(report)
 
 
+class Pulled(Shown):
+    """The same, where consumers pull."""
+
+    def __init__(self) -> None:
+        super().__init__("qpid-pull")
+
+
+def test_a_reference_that_is_pulled_from_rests_as_its_model_may() -> None:
+    report = report_on(Pulled)
+    assert verdict_on(report).outcome is Outcome.KEPT
+    assert "come_to_rest " in said(report)
+
+
+def notified(answer: Answer) -> Answer:
+    """Say of who is interested that it is notified."""
+    view = answer.inspection
+    if view is None or view.lists is None:
+        return answer
+    lists = replace(view.lists, interested=(), notified=view.lists.interested)
+    return Answer(inspection=replace(view, lists=lists))
+
+
+def test_a_rest_with_somebody_notified_is_a_finding() -> None:
+    class Restless(Pulled):
+        """Says that it is done, and that somebody is still to come."""
+
+    Restless.shows = staticmethod(notified)
+    verdict = verdict_on(report_on(Restless))
+    assert verdict.outcome is Outcome.BROKEN
+    assert "notified c0" in verdict.reason
+
+
 def test_what_was_never_taken_is_listed_with_the_reason() -> None:
     text = said(report_on(Shown))
     assert "never browse of pointer-queue: nobody browsed" in text

@@ -13,7 +13,12 @@ from brokerproof.checks.views import malformed
 from brokerproof.models.language.paths import TooFar
 from brokerproof.models.pointer_queue_steps import NotAQueue, explained, happening
 from brokerproof.reference import make
-from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
+from brokerproof.spec.inspections import (
+    ConsumerListsView,
+    EntryView,
+    PointerQueueView,
+    SubscriptionView,
+)
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.operations import (
     Consume,
@@ -39,6 +44,11 @@ def entry(**fields: Any) -> PointerQueueView:
 def taker(**fields: Any) -> PointerQueueView:
     """Return the view with its subscription changed."""
     return replace(VIEW, subscriptions=(replace(TAKER, **fields),))
+
+
+def listed(**lists: Any) -> PointerQueueView:
+    """Return the view with lists of consumers."""
+    return replace(VIEW, lists=replace(ConsumerListsView(), **lists))
 
 
 class Trap:
@@ -76,6 +86,13 @@ class Trap:
         (taker(last_seen=1.0), "c0 at entry an object of type float of 2"),
         (taker(released=0), "c0 sent back to entry 0 of 2"),
         (taker(consumer=None, released=3), "a get sent back to entry 3 of 2"),
+        (replace(VIEW, lists=()), "an object of type tuple as the lists of consumers"),
+        (listed(notified=[0]), "a list of consumers that is no tuple: notified"),
+        (listed(interested=(0, 1)), "subscription 1 of 1 in the list interested"),
+        (taker(unwanted=[1]), "c0 with an object of type list as what it does not want"),
+        (taker(unwanted=(0,)), "c0 that does not want entry 0 of 2"),
+        (taker(unwanted=(1, 1)), "c0 that does not want entry 1 of 2"),
+        (taker(unwanted=(1, 3)), "c0 that does not want entry 3 of 2"),
     ],
 )
 def test_what_is_wrong_with_a_view_is_said(view: object, what: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from brokerproof.reference import make
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
-from brokerproof.spec.messages import Credit, Fifo, Message, Order
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, PropertyValue
 from brokerproof.spec.operations import (
     Acknowledge,
     Cancel,
@@ -70,12 +70,17 @@ class Bench:
         ]
 
     def publish(
-        self, *messages: str, priority: int = 4, queue: str = "q", size: int = 1
+        self,
+        *messages: str,
+        priority: int = 4,
+        queue: str = "q",
+        size: int = 1,
+        **properties: PropertyValue,
     ) -> list[str]:
         """Publish messages one after the other."""
         told = []
         for message in messages:
-            made = Message(id=message, priority=priority, size=size)
+            made = Message(id=message, priority=priority, size=size, properties=properties)
             told += self.ok(Publish(queue=queue, message=made))
         return told
 
@@ -90,8 +95,12 @@ class Bench:
         size: int | None = None,
         auto_close: bool = False,
         exclusive: bool = False,
+        **selector: PropertyValue,
     ) -> list[str]:
-        """Subscribe, on a channel of its own unless one is named; `size` is a window of bytes."""
+        """Subscribe, on a channel of its own unless one is named; `size` is a window of bytes.
+
+        What else is named are the properties that it wants.
+        """
         return self.ok(
             Consume(
                 channel=channel or f"channel of {consumer}",
@@ -99,6 +108,7 @@ class Bench:
                 consumer=consumer,
                 mode=mode,
                 credit=Credit(credit, size),
+                selector=selector or None,
                 auto_close=auto_close,
                 exclusive=exclusive,
             )

@@ -15,9 +15,17 @@ import pytest
 from brokerproof.reference import Broker, make
 from brokerproof.reference import snapshots as snapshots_module
 from brokerproof.spec.answers import Answer, Delivered
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import (
+    Credit,
+    Fifo,
+    Message,
+    Order,
+    Priority,
+    PropertyValue,
+)
 from brokerproof.spec.operations import (
     Acknowledge,
+    Advance,
     Cancel,
     CloseChannel,
     Consume,
@@ -93,6 +101,30 @@ def special_operations(order: Order) -> list[Operation]:
         Get(channel="ch1", queue="q"),
         CloseChannel(channel="ch0"),
         Declare(queue="q", order=order, auto_delete=True),
+        Drain(),
+    ]
+
+
+def selecting_operations(order: Order) -> list[Operation]:
+    """Return operations that name no delivery: selectors, and messages that wait or expire."""
+    priority = 9 if isinstance(order, Priority) else 4
+    red: dict[str, PropertyValue] = {"n": 1}
+    blue: dict[str, PropertyValue] = {"n": True}
+    return [
+        Publish(queue="q", message=Message(id="m0", properties=red)),
+        Publish(queue="q", message=Message(id="m0", properties=blue)),
+        Publish(queue="q", message=Message(id="m1", priority=priority), not_before_s=1),
+        Publish(queue="q", message=Message(id="m1", properties=red), expires_s=1),
+        Publish(queue="q", message=Message(id="m2"), not_before_s=1, expires_s=2),
+        Consume(channel="ch0", queue="q", consumer="c0", credit=Credit(1), selector=red),
+        Consume(channel="ch0", queue="q", consumer="c0", credit=Credit(1), selector=blue),
+        Consume(channel="ch1", queue="q", consumer="b0", mode="browse", selector=red),
+        Consume(channel="ch1", queue="q", consumer="a0", auto_close=True, selector=red),
+        Advance(seconds=1),
+        Cancel(consumer="c0"),
+        Get(channel="ch1", queue="q"),
+        CloseChannel(channel="ch0"),
+        Purge(queue="q"),
         Drain(),
     ]
 
@@ -196,7 +228,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(2)], ids=str)
-@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations, selecting_operations])
 def test_states_of_one_name_behave_alike(address: str, order: Order, fixed: Operations) -> None:
     assert first_difference(address, order, fixed=fixed) is None
 
@@ -227,7 +259,7 @@ def test_a_name_that_forgets_what_is_in_the_queue_is_found_out(
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(3)], ids=str)
-@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations, selecting_operations])
 def test_a_copy_and_its_original_go_separate_ways(
     address: str, order: Order, fixed: Operations
 ) -> None:
@@ -248,7 +280,7 @@ def test_a_copy_and_its_original_go_separate_ways(
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(3)], ids=str)
-@pytest.mark.parametrize("fixed", [plain_operations, special_operations])
+@pytest.mark.parametrize("fixed", [plain_operations, special_operations, selecting_operations])
 def test_a_copy_answers_as_its_original_would(
     address: str, order: Order, fixed: Operations
 ) -> None:

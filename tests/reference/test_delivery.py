@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
@@ -136,6 +138,21 @@ def test_a_slice_ends_with_several_consumers_too(address: str) -> None:
         told += bench.credit(consumer, 9)
     told += bench.drain()
     assert [one.partition(":")[2] for one in told] == messages[:27]
+
+
+@pytest.mark.parametrize("pointer", ["released", "inclusive", "published"])
+def test_two_queues_on_one_executor_take_turns_by_slices(pointer: str) -> None:
+    bench = Bench(f"qpid-push?pointer={pointer}&runner=drain")
+    bench.ok(Declare(queue="other", order=Fifo()))
+    for consumer, queue in (("c0", "q"), ("c1", "other")):
+        bench.consume(consumer, 0, queue=queue)
+        bench.publish(*[f"{queue}{number:02}" for number in range(25)], queue=queue)
+    bench.drain()
+    told = bench.credit("c0", None) + bench.credit("c1", None) + bench.drain()
+    # Ten of the one, ten of the other, and so on: no queue waits for the other one's end.
+    turns = [consumer for consumer, _ in itertools.groupby(one.partition(":")[0] for one in told)]
+    assert turns == ["c0", "c1"] * 3
+    assert [told.count(one) for one in dict.fromkeys(told)] == [1] * 50
 
 
 @every_variant

@@ -9,7 +9,6 @@ from brokerproof.spec.candidate import Fingerprinted, Forkable
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.operations import (
     Acknowledge,
-    Advance,
     Cancel,
     Consume,
     Crash,
@@ -62,14 +61,11 @@ UNSUPPORTED: list[Operation] = [
     Declare(queue="new", order=Fifo(), durable=True),
     Declare(queue="new", order=Priority(0)),
     Declare(queue="new", order=Priority(11)),
-    Consume(channel="ch0", queue="q", consumer="new", selector={"colour": "red"}),
     Consume(channel="ch0", queue="q", consumer="new", priority=1),
     Crash(),
     Restart(),
-    Advance(seconds=1),
     Declare(queue="other", order=Sorted("key")),
     Consume(channel="ch0", queue="q", consumer="c9", queues=("q", "q1")),
-    Publish(queue="q", message=Message(id="z"), expires_s=1),
 ]
 
 

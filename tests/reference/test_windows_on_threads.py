@@ -13,19 +13,17 @@ from brokerproof.checks.concurrent.interleavings import explore
 from brokerproof.checks.concurrent.parallel import Parallel, Recorded, parallel_case
 from brokerproof.checks.concurrent.schedules import with_few_switches
 from brokerproof.checks.conversation import Copier, copier_of, reset
+from brokerproof.checks.moves import Move, Settle
 from brokerproof.checks.oracle import Oracle
 from brokerproof.reference import make
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.operations import (
-    Acknowledge,
     Cancel,
     Consume,
     Declare,
     Get,
-    Operation,
     Publish,
-    Release,
     SetCredit,
 )
 from tests.faults.overlay import Edit, plant
@@ -33,11 +31,11 @@ from tests.faults.overlay import Edit, plant
 RUNS = 80
 
 
-def declare(*, auto_delete: bool = False) -> Operation:
+def declare(*, auto_delete: bool = False) -> Move:
     return Declare(queue="q", order=Fifo(), auto_delete=auto_delete)
 
 
-def publish(message: str, size: int = 1) -> Operation:
+def publish(message: str, size: int = 1) -> Move:
     return Publish(queue="q", message=Message(id=message, size=size))
 
 
@@ -49,7 +47,7 @@ def consume(
     channel: str = "",
     auto_close: bool = False,
     exclusive: bool = False,
-) -> Operation:
+) -> Move:
     return Consume(
         queue="q",
         consumer=consumer,
@@ -89,12 +87,12 @@ CASES = (
     Parallel(
         "room of a channel comes back while an arrival is offered",
         SHARED,
-        ((Acknowledge(delivery="d0"),), (publish("p"),)),
+        ((Settle(how="acknowledge", message="a"),), (publish("p"),)),
     ),
     Parallel(
         "a message of a channel is returned while an arrival is offered",
         SHARED,
-        ((Release(delivery="d0"),), (publish("p"),)),
+        ((Settle(how="release", message="a"),), (publish("p"),)),
     ),
     Parallel(
         "one of a channel leaves while an arrival is offered",
@@ -104,7 +102,7 @@ CASES = (
     Parallel(
         "room that was taken in vain is missed by another of the channel",
         (*SHARED, publish("x")),
-        ((Acknowledge(delivery="d0"),), (GET,)),
+        ((Settle(how="acknowledge", message="a"),), (GET,)),
     ),
     Parallel(
         "a window is set for a channel while an arrival is offered",
@@ -138,7 +136,7 @@ IN_VAIN = Parallel(
         *(declare(), consume("c", channel="ch"), consume("d", channel="ch")),
         *(SetCredit(channel="ch", messages=1), publish("a"), publish("x")),
     ),
-    ((Acknowledge(delivery="d0"),), (GET,), (publish("p"),)),
+    ((Settle(how="acknowledge", message="a"),), (GET,), (publish("p"),)),
 )
 
 

@@ -12,24 +12,22 @@ from collections.abc import Sequence
 import pytest
 
 from brokerproof.checks.concurrent.case_catalogue import every_case, lost_wake_ups, pairs
-from brokerproof.checks.concurrent.interleave_command import classes_beside
 from brokerproof.checks.concurrent.interleavings import explore
+from brokerproof.checks.concurrent.on_threads import classes_beside
 from brokerproof.checks.concurrent.parallel import Parallel, parallel_case
 from brokerproof.checks.conversation import Copier, copier_of, reset
+from brokerproof.checks.moves import Move, Settle
 from brokerproof.checks.oracle import Oracle
 from brokerproof.reference import make
 from brokerproof.reference.pull.consumer_lists import ConsumerNode
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.operations import (
-    Acknowledge,
     Cancel,
     Consume,
     Declare,
     Get,
-    Operation,
     Publish,
-    Release,
     SetCredit,
 )
 from tests.faults.overlay import Edit, plant
@@ -53,7 +51,7 @@ def consume(consumer: str, window: int | None, priority: int = 0) -> Consume:
 
 
 DECLARED = Declare(queue="q", order=Fifo())
-BOTH: tuple[Operation, ...] = (DECLARED, consume("low", None), consume("high", 1, priority=1))
+BOTH: tuple[Move, ...] = (DECLARED, consume("low", None), consume("high", 1, priority=1))
 OF_PRIORITIES = [
     Parallel(
         "enqueue, the better one pauses",
@@ -69,12 +67,12 @@ OF_PRIORITIES = [
     Parallel(
         "enqueue, the better one has room again",
         (*BOTH, publish("a")),
-        ((publish("m"),), (Acknowledge(delivery="d0"),)),
+        ((publish("m"),), (Settle(how="acknowledge", message="a"),)),
     ),
     Parallel(
         "release, the better one pauses",
         (DECLARED, publish("a"), Get(queue="q", channel="g"), *BOTH[1:]),
-        ((Release(delivery="d0"),), _pause),
+        ((Settle(how="release", message="a"),), _pause),
     ),
 ]
 
