@@ -23,6 +23,7 @@ from brokerproof.checks.configuration import Settings, asked
 from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate_run import INTERLEAVINGS
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
@@ -67,6 +68,13 @@ from brokerproof.spec.requirements import CatalogueError, Requirement
     help="Operations at most for each scope of the exhaustive stage.",
 )
 @click.option(
+    "--interleavings",
+    type=click.IntRange(min=0),
+    default=INTERLEAVINGS,
+    show_default=True,
+    help="Classes of interleavings at most of each case of the concurrent stage.",
+)
+@click.option(
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
@@ -109,6 +117,7 @@ def check(
     seed: int,
     examples: int,
     operations: int,
+    interleavings: int,
     budget: float | None,
     jobs: int | None,
     requirements: str,
@@ -138,7 +147,7 @@ def check(
     run = _Check(
         chosen=chosen_requirements(requirements, only),
         asked=requirements,
-        budget=Budget(operations, examples, budget),
+        budget=Budget(operations, examples, budget, interleavings),
         seed=seed,
         known=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
         strict=strict,

@@ -22,12 +22,15 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.explore_command import explore
+from brokerproof.checks.invariant_text import explained
+from brokerproof.checks.invariant_text import listed as listed_invariants
 from brokerproof.checks.plugged_commands import PluggedGroup
 from brokerproof.checks.prove_command import prove
 from brokerproof.checks.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.reporting import verdict_file
 from brokerproof.checks.reporting.folders import VERDICT
 from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.spec.invariants import invariants, invariants_of
 from brokerproof.spec.requirements import CatalogueError
 from brokerproof.spec.requirements.frozen import frozen, published_sets
 from brokerproof.version import __version__
@@ -166,8 +169,21 @@ _REPLAYED = {
     metavar="NAME",
     help="Print the catalogue as a set with this name, for a file; its digest goes to stderr.",
 )
-def requirements(requirement: str | None, name: str, sets: bool, freeze: str | None) -> None:
-    """List the requirements, or explain one."""
+@click.option(
+    "--invariants",
+    "system",
+    is_flag=False,
+    flag_value="",
+    metavar="[SYSTEM]",
+    help="List what documented systems keep inside, and what holds it; SYSTEM is qpid-pull, say.",
+)
+def requirements(
+    requirement: str | None, name: str, sets: bool, freeze: str | None, system: str | None
+) -> None:
+    """List the requirements, or explain one; an id of an invariant is explained too."""
+    if system is not None:
+        _list_invariants(system)
+        return
     if sets:
         click.echo("\n".join(published_sets()))
         return
@@ -185,6 +201,9 @@ def requirements(requirement: str | None, name: str, sets: bool, freeze: str | N
         for each in listed.values():
             click.echo(f"{each.id:<{width}}  {each.level.value:<6}  {each.statement}")
         return
+    if requirement not in listed and requirement in invariants():
+        click.echo("\n".join(explained(invariants()[requirement])))
+        return
     if requirement not in listed:
         raise CannotRun(
             f"there is no requirement {requirement!r}; `brokerproof requirements` lists all"
@@ -197,6 +216,14 @@ def requirements(requirement: str | None, name: str, sets: bool, freeze: str | N
         click.echo(f"  source: {source}")
     if one.needs:
         click.echo(f"  asked of candidates that claim: {', '.join(one.needs)}")
+
+
+def _list_invariants(system: str) -> None:
+    try:
+        found = invariants_of(system) if system else invariants()
+    except CatalogueError as error:
+        raise CannotRun(str(error)) from error
+    click.echo("\n".join(listed_invariants(found.values())))
 
 
 @main.command()

@@ -31,6 +31,7 @@ class Settings(
     seed: Natural | None = None
     examples: Natural | None = None
     operations: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    interleavings: Natural | None = None
     budget: Annotated[float, msgspec.Meta(gt=0)] | None = None
     jobs: Annotated[int, msgspec.Meta(ge=1)] | None = None
     requirements: str | None = None

@@ -16,6 +16,7 @@ import msgspec
 
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, Told
+from brokerproof.checks.interleaved import Interleaved, lines_of
 from brokerproof.checks.moves import Move, text_of, visible
 from brokerproof.spec.answers import (
     Accepted,
@@ -29,7 +30,7 @@ from brokerproof.spec.answers import (
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.requirements import catalogue
 
-Grade: TypeAlias = Literal["product", "sequences", "not certified"]
+Grade: TypeAlias = Literal["product", "sequences", "switches", "not certified"]
 
 
 _GRADES: dict[Grade, str] = {
@@ -39,7 +40,10 @@ _GRADES: dict[Grade, str] = {
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
-    """How sure it is that no trace is shorter: the grade of the search, or why there was none."""
+    """How sure it is that no trace is shorter: the grade of the search, or why there was none.
+
+    Of a run on threads the grade is `switches`, and `operations` are switches between threads.
+    """
 
     grade: Grade
     scope: str = ""
@@ -49,6 +53,13 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         if self.grade == "not certified":
             return f"not certified as shortest: {self.reason}"
+        if self.grade == "switches":
+            if not self.operations:
+                return f'no thread gives way that could go on, in the case "{self.scope}"'
+            return (
+                f"no schedule with fewer than {self.operations} switches away from a thread that "
+                f'could go on breaks this requirement in the case "{self.scope}" (all were run)'
+            )
         return (
             f"no trace of fewer than {self.operations} operations breaks this requirement by "
             f'itself in the scope "{self.scope}" ({_GRADES[self.grade]})'
@@ -104,7 +115,8 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     differently to the same operations. With `claims`, what the candidate said that it promises, the
     recorded answers can be judged again without it; files from before they were kept have none.
     Of what was found in a recording, `recorded` are its events, and `records` is the file below the
-    report that has all of them.
+    report that has all of them. Of what was found on threads, `steps` come before these begin, and
+    `interleaved` is what they did.
     """
 
     format: Literal["brokerproof-counterexample/1"]
@@ -121,6 +133,7 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     claims: Capabilities | None = None
     recorded: tuple[RecordedEvent, ...] = ()
     records: str = ""
+    interleaved: Interleaved | None = None
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -202,6 +215,8 @@ def text_of_counterexample(found: Counterexample) -> str:
         f"  {number:>2}  {move:<{width}}  {visible(line.answered)}"
         for number, (move, line) in enumerate(zip(moves, found.steps, strict=True), 1)
     ]
+    if found.interleaved is not None:
+        lines += lines_of(found.interleaved)
     lines += [
         f"      expected  {visible(found.expected)}",
         f"      seen      {visible(found.seen)}",

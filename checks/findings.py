@@ -10,12 +10,13 @@ from brokerproof.checks.breaches import Breach
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.contracts import TOLERATED
 from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.glances import INSIDE, expected_of, glance
 from brokerproof.checks.moves import Move, Settle, operation_of
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.operations import Operation
+from brokerproof.spec.operations import Operation, name_of
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     breaches = oracle.observe(operation, answer)
     told = Told(move, operation, answer)
     if oracle.watch is not None and all(map(goes_on, breaches)):
-        seen, moved = looked_inside(candidate, oracle.watch, told, oracle.book)
-        oracle.exercised[REQUIREMENT] += moved
+        seen, exercised = looked_inside(candidate, oracle.watch, told, oracle.book)
+        oracle.exercised.update(exercised)
         breaches += seen
     return told, breaches
 
@@ -70,16 +71,31 @@ def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[
 
 def looked_inside(
     candidate: Candidate, watch: Watch, told: Told, book: Book
-) -> tuple[list[Breach], bool]:
-    """Look at the candidate's queues; return the breach, if any, and whether anything has moved."""
+) -> tuple[list[Breach], list[str]]:
+    """Look at the candidate's queues; return the breaches, and what was exercised by it."""
     settles = isinstance(told.move, Settle) and not told.move.again
     settled = told.move.message if isinstance(told.move, Settle) and settles else ""
     try:
         moved = watch.look(candidate, told.operation, told.answer, settled, book)
     except Departure as departure:
         seen, hangs = str(departure), departure.hangs
-        return [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)], False
-    return [], moved
+        own = [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)]
+        return own + ([] if hangs else _at_one_glance(watch, told, [])), []
+    exercised = [REQUIREMENT] if moved else []
+    return _at_one_glance(watch, told, exercised), exercised
+
+
+def _at_one_glance(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
+    """Return what the views of the last look break, each by itself; adds to what is exercised."""
+    breaches = []
+    for queue, view in watch.views.items():
+        if view is not None:
+            found = glance(view, watch.accounts[queue])
+            exercised += found.exercised
+            for requirement, complaint in found.broken:
+                seen = f"{queue} after {name_of(told.operation)}: {complaint}"
+                breaches.append(Breach(requirement, seen, expected=expected_of(requirement)))
+    return breaches
 
 
 def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
@@ -102,5 +118,5 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
 
 def goes_on(breach: Breach) -> bool:
     """Whether the oracle can follow the broker beyond the breach."""
-    tolerated = breach.requirement in TOLERATED or breach.requirement == REQUIREMENT
+    tolerated = breach.requirement in TOLERATED or breach.requirement in INSIDE
     return tolerated and not breach.hangs

@@ -10,11 +10,15 @@ from __future__ import annotations
 from brokerproof.checks import watchdog
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.charges import charged
+from brokerproof.checks.concurrent.on_threads import offers_threads
+from brokerproof.checks.concurrent.stage import REQUIREMENTS as CONCURRENT
+from brokerproof.checks.concurrent.stage import run_concurrent
 from brokerproof.checks.counterexamples import Certificate, counterexample_of
 from brokerproof.checks.durability import run_durability
 from brokerproof.checks.exhaustive import run_exhaustive
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
+from brokerproof.checks.glances import OF_ACCOUNTS, OF_PULL, OF_VIEWS, parts_in
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.stateful import Heard, Sampling, sample
 from brokerproof.checks.step_conformance import REQUIREMENT, never_taken
@@ -41,16 +45,21 @@ def run_gate(
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
     run = GateRun(subject, budget, Clock(budget.seconds), report, progress, jobs=jobs)
+    if offers_threads(subject):
+        run.evidence.offered = frozenset(("on_threads",))
     try:
         with watchdog.watching():
             run_exhaustive(run)
             run_stateful(run)
             run_durability(run)
+            if CONCURRENT & requirements.keys():
+                run_concurrent(run)
             if hello.capabilities.inspect:
                 report.stages.append(snapshot_stage(run.evidence))
             end_in_order(run)
     except KeyboardInterrupt:
         run.clock.interrupted = report.interrupted = True
+    run.evidence.offered |= parts_in(run.evidence.exercised)
     run.evidence.cut_short = run.clock.reason()
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
     return report
@@ -126,6 +135,10 @@ def snapshot_stage(evidence: Evidence) -> Stage:
     did += "".join(f"; never {name}: {reason}" for name, reason in untaken.items())
     if evidence.given_up:
         did += f"; {evidence.given_up} steps not judged (too many paths)"
+    glanced = {name: evidence.exercised[name] for name in (*OF_VIEWS, *OF_ACCOUNTS, *OF_PULL)}
+    if any(glanced.values()):
+        asked = ", ".join(f"{name} {times}" for name, times in glanced.items() if times)
+        did += f"; at one glance: {asked}"
     return Stage("snapshot", did, not evidence.given_up, evidence.exercised[REQUIREMENT])
 
 

@@ -16,14 +16,21 @@ from brokerproof.checks.searches import Grade
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, Verdict
 
+INTERLEAVINGS = 200
+"""Classes of interleavings of each parallel case, unless another number is asked for."""
+
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is tried: operations for each scope, examples, and a cap in seconds."""
+    """How much is tried: operations for each scope, examples, and a cap in seconds.
+
+    `interleavings` are the classes that are run of each parallel case.
+    """
 
     operations: int = 25_000
     examples: int = 200
     seconds: float | None = None
+    interleavings: int = 0
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,14 @@ def operation_of(move: Move, book: Book) -> Operation | None:
     if not isinstance(move, Settle):
         return move
     if move.message == NOBODYS:
-        return _SETTLEMENTS[move.how](delivery=NOBODYS)
+        return settling(move, NOBODYS)
     delivery = book.settled.get(move.message) if move.again else book.delivery_of(move.message)
-    return None if delivery is None else _SETTLEMENTS[move.how](delivery=delivery)
+    return None if delivery is None else settling(move, delivery)
+
+
+def settling(move: Settle, delivery: str) -> Operation:
+    """Return the operation that a settlement is of this delivery."""
+    return _SETTLEMENTS[move.how](delivery=delivery)
 
 
 def text_of(move: Move) -> str:

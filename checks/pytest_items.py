@@ -18,6 +18,7 @@ from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.configuration import Settings, WrongConfiguration, asked, read_settings
 from brokerproof.checks.counterexamples import text_of_counterexample
 from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate_run import INTERLEAVINGS
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.terminal import reason_of
@@ -110,6 +111,7 @@ def _asked_for(config: pytest.Config) -> _Session:
                 int(_number(config, settings, "operations", Budget.operations)),
                 int(_number(config, settings, "examples", Budget.examples)),
                 _number(config, settings, "budget", 0) or None,
+                int(_number(config, settings, "interleavings", INTERLEAVINGS)),
             ),
             seed=int(_number(config, settings, "seed", 0)),
             known=KnownFailures() if known is None else read_known(Path(known), today),

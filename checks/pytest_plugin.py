@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("seed", int, "seed of the stateful stage"),
         ("examples", int, "examples of the stateful stage"),
         ("operations", int, "operations at most for each scope of the exhaustive stage"),
+        ("interleavings", int, "classes of interleavings at most of each concurrent case"),
         ("budget", float, "cap on the time in seconds; what it cuts short is inconclusive"),
         ("requirements", str, "the set of requirements to judge by"),
         ("known", str, "list of failures that are accepted for a time"),

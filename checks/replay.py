@@ -11,13 +11,18 @@ from enum import Enum
 
 from brokerproof.checks.attribution import LATE_OR_GONE
 from brokerproof.checks.breaches import Breach, Unfollowable
-from brokerproof.checks.counterexamples import Counterexample, answer_text
+from brokerproof.checks.concurrent.on_threads import on_threads
+from brokerproof.checks.concurrent.parallel import CannotBegin
+from brokerproof.checks.concurrent.records import recorded, run_recorded
+from brokerproof.checks.conversation import CannotCopy
+from brokerproof.checks.counterexamples import Certificate, Counterexample, answer_text
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, goes_on, play
+from brokerproof.checks.glances import INSIDE
+from brokerproof.checks.interleaved import lines_of
 from brokerproof.checks.moves import text_of, visible
 from brokerproof.checks.recorded import NotRecorded, follow
 from brokerproof.checks.reporting.verdict_file import without_password
-from brokerproof.checks.step_conformance import REQUIREMENT as SEEN_INSIDE
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.operations import Drain
 
@@ -41,6 +46,8 @@ class Replayed:
 
 def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     """Run a counterexample on a subject; raises `CannotStart`."""
+    if found.interleaved is not None:
+        return _replay_on_threads(found, subject)
     candidate, oracle = subject.fresh()
     try:
         run = play(candidate, oracle, [*found.moves, Drain()], stop_at=found.requirement)
@@ -58,6 +65,34 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
         lines.append(line if now == then else f"{line}    (in the report: {visible(then)})")
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
+
+
+def _replay_on_threads(found: Counterexample, subject: Subject) -> Replayed:
+    """Let threads make the steps of a schedule again, as far as it fits."""
+    head = f"{found.requirement} on {without_password(subject.address)}"
+    threaded = on_threads(subject)
+    if isinstance(threaded, str):
+        return _undecided(head, threaded)
+    try:
+        now = run_recorded(threaded, found)
+    except (CannotBegin, CannotCopy) as error:
+        return _undecided(head, str(error))
+    if now is None:
+        return Replayed(Replay.KEPT, (head, f"  kept: {found.requirement} holds on this schedule"))
+    outcome = Replay.SAME if now.requirement == found.requirement else Replay.OTHER
+    certificate = Certificate(grade="not certified", reason="it was run again")
+    again = recorded(threaded, now, certificate)
+    assert again.interleaved is not None, "it was recorded on threads"
+    return Replayed(
+        outcome,
+        (
+            head,
+            *lines_of(again.interleaved),
+            f"      expected  {visible(again.expected)}",
+            f"      seen      {visible(again.seen)}",
+            f"  {outcome.value}: {now.requirement}",
+        ),
+    )
 
 
 def _outcome(found: Counterexample, run: Run) -> Replay:
@@ -80,7 +115,9 @@ def rejudge(found: Counterexample, asked: frozenset[str]) -> Replayed:
     Where a census had named the promise, what it found stands: it cannot be made again.
     """
     head = f"{found.requirement} on {found.candidate}, as recorded"
-    if found.requirement == SEEN_INSIDE:
+    if found.interleaved is not None:
+        return _undecided(head, "what threads did is judged by running it again, without --rejudge")
+    if found.requirement in INSIDE:
         return _undecided(head, "what was seen inside of the candidate is not recorded")
     moves = [visible(text_of(line.move)) for line in found.steps]
     width = max(map(len, moves), default=0)

@@ -17,7 +17,7 @@ from brokerproof.checks.census import named_by_census
 from brokerproof.checks.findings import Run, Told, goes_on
 from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scopes import Scope
-from brokerproof.checks.step_conformance import REQUIREMENT, Watch
+from brokerproof.checks.step_conformance import Watch
 from brokerproof.spec.candidate import Candidate
 
 Grade: TypeAlias = Literal["product", "sequences", "adaptive"]
@@ -58,9 +58,11 @@ class Search:
         self.stopped_by = self.stopped_by or interrupted() or ended
         return bool(self.stopped_by)
 
-    def count_look(self, watch: Watch, *, moved: bool) -> None:
+    def count_look(self, watch: Watch, exercised: Iterable[str]) -> None:
         """Add what a look inside has counted."""
-        self.exercised[REQUIREMENT] += moved
+        counts = self.exercised
+        for requirement in exercised:
+            counts[requirement] += 1
         if watch.taken:
             self.taken.update(watch.taken)
         self.given_up += watch.given_up

@@ -191,8 +191,8 @@ class Standings:
         if place.watch is None:
             return told, judged.breaches, after
         after.watch = watch = place.watch.fork()
-        seen, moved = looked_inside(candidate, watch, told, judged.after.page.book)
-        self._found.count_look(watch, moved=moved)
+        seen, exercised = looked_inside(candidate, watch, told, judged.after.page.book)
+        self._found.count_look(watch, exercised)
         return told, (*judged.breaches, *seen), after
 
     def add_up(self) -> None:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.possibilities import Fate
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.requirements import Level, Requirement
+from brokerproof.spec.requirements import OFFERED, Level, Requirement
 
 
 class Outcome(Enum):
@@ -53,7 +53,9 @@ class Seen(Protocol):
 class Evidence:
     """What the stages have seen, before anything is said of it.
 
-    `actions` are those of the contract, `taken` those of the models that views are held against.
+    `actions` are those of the contract, `taken` those of the models that views are held against,
+    `offered` is what the candidate has beside its claims (`OFFERED` of the requirements), `doubted`
+    says why what was tried of a requirement does not tell enough.
     """
 
     exercised: Counter[str] = field(default_factory=Counter)
@@ -64,6 +66,8 @@ class Evidence:
     cut_short: str = ""
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
+    offered: frozenset[str] = frozenset()
+    doubted: dict[str, str] = field(default_factory=dict)
 
     def add(self, seen: Seen) -> None:
         """Take over what a stage has counted."""
@@ -79,9 +83,9 @@ class Evidence:
         return sorted(name for name in asked if not self.outcomes[name, True])
 
 
-def is_claimed(requirement: Requirement, claims: Capabilities) -> bool:
-    """Whether a candidate's claims make the requirement apply to it."""
-    return meet(claims, requirement.needs)
+def is_claimed(requirement: Requirement, claims: Capabilities, offered: frozenset[str]) -> bool:
+    """Whether what a candidate claims and offers makes the requirement apply to it."""
+    return meet(claims, [need for need in requirement.needs if need not in offered])
 
 
 def meet(claims: Capabilities, needs: Iterable[str]) -> bool:
@@ -94,6 +98,8 @@ def meet(claims: Capabilities, needs: Iterable[str]) -> bool:
 
 def _claims(claims: Capabilities, need: str) -> bool:
     name, _, value = need.partition(":")
+    if name in OFFERED:
+        return False
     claimed = getattr(claims, name)
     if not value:
         return bool(claimed)
@@ -112,12 +118,14 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
     if requirement.id in evidence.broken:
         found = evidence.broken[requirement.id]
         return Verdict(requirement, Outcome.BROKEN, max(times, 1), found.summary, found)
-    if not is_claimed(requirement, claims):
+    if not is_claimed(requirement, claims, evidence.offered):
         return Verdict(requirement, Outcome.NOT_CLAIMED, times)
     if requirement.id in evidence.masked:
         by = evidence.masked[requirement.id]
         reason = f"seen broken, but behind each trace of it is {by}"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
+    if requirement.id in evidence.doubted:
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.doubted[requirement.id])
     if evidence.cut_short:
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.cut_short)
     never = evidence.never_carried_out()

@@ -3,8 +3,8 @@
 It is built on the cells of `brokerproof.reference.atomics`, a lock being one, so it can be run
 under every interleaving of a few operations at once:
 
-    brokerproof interleave examples/locked_queue.py:make_broker
-    brokerproof interleave examples/locked_queue.py:make_hasty_broker
+    brokerproof check examples/locked_queue.py:make_broker
+    brokerproof check examples/locked_queue.py:make_hasty_broker
 
 The second gives back its lock too early.
 """

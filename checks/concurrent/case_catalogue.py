@@ -1,19 +1,22 @@
 """The parallel cases of a broker with the core profile: every two operations that may meet.
 
 Each begins as small as its operations allow: who settles holds one message, who delivers finds one.
-Operations on one channel are never at once: a client's channel is one thread.
+Operations on one channel are never at once: a client's channel is one thread. What a broker does
+not claim is in no case that it is given; one that has no consumers holds by a get.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 from brokerproof.checks.concurrent.parallel import Parallel
-from brokerproof.spec.messages import Credit, Message, Order, Priority
+from brokerproof.checks.moves import Move, Settle
+from brokerproof.checks.verdicts import meet
+from brokerproof.spec.capabilities import Capabilities, OrderKind
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.operations import (
-    Acknowledge,
     Cancel,
     CloseChannel,
     Consume,
@@ -21,18 +24,58 @@ from brokerproof.spec.operations import (
     Declare,
     Drain,
     Get,
-    Operation,
     Publish,
-    Release,
     SetCredit,
 )
 
 QUEUE: Final = "q"
 HOLDER: Final = "c"
-"""The consumer that holds `a` at the beginning, as delivery `d0`; its window is full."""
+"""The consumer that holds `a` at the beginning; its window is full."""
+
+RELEASE: Final = Settle(how="release", message="a")
+
+LEVELS: Final = 3
+"""So many levels has a priority queue here, where the broker has so many."""
 
 RUNNER: Final = "runner"
 """A job that is scheduled when the threads begin, because the holder's window has grown."""
+
+
+def cases_for(claims: Capabilities) -> Iterator[tuple[Order, Parallel]]:
+    """Yield the cases of every order that a broker claims, without what it does not claim."""
+    orders: dict[OrderKind, Order] = {
+        "fifo": Fifo(),
+        "priority": Priority(levels=min(LEVELS, claims.priority_levels)),
+    }
+    for kind, order in orders.items():
+        if kind in claims.orders:
+            of_consumers = _has_consumers(claims)
+            for parallel in every_case(order) if of_consumers else of_gets(order):
+                if meet(claims, _needs(parallel)):
+                    yield order, parallel
+
+
+def case_name(order: Order, parallel: Parallel) -> str:
+    """Return what reports call a case, in the order of whose queue it is."""
+    return f"{order.__struct_config__.tag}: {parallel.name}"
+
+
+def _has_consumers(claims: Capabilities) -> bool:
+    return meet(claims, ("modes:acknowledge", "credit:messages"))
+
+
+def _needs(parallel: Parallel) -> Iterator[str]:
+    """Yield the claims without which a case cannot be run."""
+    for move in chain(parallel.before, parallel.stirring, *parallel.at_once):
+        match move:
+            case Consume(mode=mode, credit=credit):
+                yield f"modes:{mode}"
+                if credit.messages is not None:
+                    yield "credit:messages"
+            case SetCredit():
+                yield "credit:change"
+            case Get():
+                yield "get"
 
 
 def every_case(order: Order) -> Iterator[Parallel]:
@@ -48,8 +91,9 @@ def pairs(order: Order) -> Iterator[Parallel]:
     for first, second in combinations(ways, 2):
         if not {first, second} <= _ON_THE_HOLDERS_CHANNEL:
             yield _of(order, {first: ways[first], second: ways[second]})
-    for name in _TWICE:
-        yield _twice(order, name)
+    yield _twice(order, "enqueue", _consume(HOLDER, 1))
+    yield _twice(order, "get", _publish("x"))
+    yield _twice(order, "consume", _publish("x"))
 
 
 def triples(order: Order) -> Iterator[Parallel]:
@@ -58,6 +102,54 @@ def triples(order: Order) -> Iterator[Parallel]:
     yield _held_twice(order, "release", "release", "get")
     yield _of(order, {name: ways[name] for name in ("enqueue", "cancel", "get")})
     yield _of(order, {name: ways[name] for name in ("enqueue", "release", "get")})
+
+
+def small_cases(order: Order) -> Iterator[Parallel]:
+    """Yield the pairs and triples with as little in the queue as leaves them anything to do.
+
+    Under the same names: they are for whoever wants to see the end of a case that is too large.
+    """
+    ways = [*_ways(order), RUNNER]
+    for first, second in combinations(ways, 2):
+        if (first, second) == ("close", "get"):
+            closing = (CloseChannel(channel="first"),)
+            held = (_declare(order), _publish("a"), Get(queue=QUEUE, channel="first"))
+            yield Parallel("close, get", held, (closing, _ways(order)["get"]))
+        elif not {first, second} <= _ON_THE_HOLDERS_CHANNEL:
+            yield _small(order, first, second)
+    yield _twice(order, "enqueue")
+    yield _twice(order, "get", _publish("x"))
+    yield _twice(order, "consume")
+    gets = [Get(queue=QUEUE, channel=channel) for channel in ("first", "second")]
+    yield Parallel(
+        "release, get, release",
+        (_declare(order), _publish("a"), _publish("b"), *gets),
+        ((RELEASE,), _ways(order)["get"], (Settle(how="release", message="b"),)),
+    )
+    yield _small(order, "enqueue", "cancel", "get")
+    yield _small(order, "enqueue", "release", "get")
+
+
+def _small(order: Order, *names: str) -> Parallel:
+    """Nothing is held that nobody settles, and little is there that somebody could be given."""
+    asked = {*names}
+    holds = bool(asked & {"acknowledge", "release", "close"})
+    leaves = bool(asked & {"cancel", "credit", RUNNER})
+    window = int(holds)
+    before: list[Move] = [_declare(order)]
+    if holds or leaves:
+        before.append(_consume(HOLDER, window))
+    if holds:
+        before.append(_publish("a"))
+    if not asked & {"enqueue", "release", "close"} and asked != {"get", RUNNER}:
+        before.append(_publish("x"))
+    ways = {**_ways(order), "credit": (SetCredit(consumer=HOLDER, messages=window + 1),)}
+    return Parallel(
+        ", ".join(names),
+        tuple(before),
+        tuple(ways[name] for name in names if name != RUNNER),
+        stirring=(SetCredit(consumer=HOLDER, messages=window + 1),) if RUNNER in asked else (),
+    )
 
 
 def lost_wake_ups(order: Order) -> Iterator[Parallel]:
@@ -85,9 +177,9 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
         "what came back goes and comes back again, beside a runner",
         (
             *(_declare(order), _consume(HOLDER, 0), _publish("a")),
-            *(*ways["get"], Release(delivery="d0")),
+            *(*ways["get"], RELEASE),
         ),
-        ((*ways["get"], Release(delivery="d1")),),
+        ((*ways["get"], RELEASE),),
         stirring=(SetCredit(consumer=HOLDER, messages=1),),
     )
     yield Parallel(
@@ -99,16 +191,28 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
 
 
 _ON_THE_HOLDERS_CHANNEL: Final = frozenset(("acknowledge", "release", "cancel", "close", "credit"))
-_TWICE: Final = ("enqueue", "get", "consume")
 
 
-def _ways(order: Order) -> Mapping[str, tuple[Operation, ...]]:
+def of_gets(order: Order) -> Iterator[Parallel]:
+    """Yield the cases of brokers without consumers: a get holds what is settled."""
+    ways = {**_ways(order), "close": (CloseChannel(channel="first"),)}
+    before = (_declare(order), _publish("a"), Get(queue=QUEUE, channel="first"), _publish("x"))
+    for first in ("acknowledge", "release", "close"):
+        for second in ("enqueue", "get"):
+            yield Parallel(f"{first}, {second}", before, (ways[first], ways[second]))
+    yield Parallel("enqueue, get", before, (ways["enqueue"], ways["get"]))
+    for name in ("enqueue", "get"):
+        yield _twice(order, name, _publish("x"))
+    yield Parallel("enqueue, release, get", before, (ways["enqueue"], ways["release"], ways["get"]))
+
+
+def _ways(order: Order) -> Mapping[str, tuple[Move, ...]]:
     # Ahead of all that is there, where an order has such a place.
     urgent = 9 if isinstance(order, Priority) else 4
     return {
         "enqueue": (_publish("m", urgent),),
-        "acknowledge": (Acknowledge(delivery="d0"),),
-        "release": (Release(delivery="d0"),),
+        "acknowledge": (Settle(how="acknowledge", message="a"),),
+        "release": (RELEASE,),
         "cancel": (Cancel(consumer=HOLDER),),
         "close": (CloseChannel(channel=_channel(HOLDER)),),
         "credit": (SetCredit(consumer=HOLDER, messages=2),),
@@ -118,7 +222,7 @@ def _ways(order: Order) -> Mapping[str, tuple[Operation, ...]]:
     }
 
 
-def _of(order: Order, ways: Mapping[str, tuple[Operation, ...]]) -> Parallel:
+def _of(order: Order, ways: Mapping[str, tuple[Move, ...]]) -> Parallel:
     return Parallel(
         ", ".join(ways),
         (_declare(order), _consume(HOLDER, 1), _publish("a"), _publish("x")),
@@ -127,15 +231,12 @@ def _of(order: Order, ways: Mapping[str, tuple[Operation, ...]]) -> Parallel:
     )
 
 
-def _twice(order: Order, name: str) -> Parallel:
-    before: tuple[Operation, ...] = (_publish("x"),)
-    another: Mapping[str, Operation] = {
+def _twice(order: Order, name: str, *before: Move) -> Parallel:
+    another: Mapping[str, Move] = {
         "enqueue": _publish("n"),
         "get": Get(queue=QUEUE, channel="another"),
         "consume": _consume("e", 1),
     }
-    if name == "enqueue":
-        before = (_consume(HOLDER, 1),)
     both = _ways(order)[name], (another[name],)
     return Parallel(f"{name}, {name}", (_declare(order), *before), both)
 
@@ -146,7 +247,7 @@ def _held_twice(order: Order, first: str, second: str, third: str) -> Parallel:
     return Parallel(
         f"{first}, {third}, {second}",
         (_declare(order), _consume(HOLDER, 1), _consume("d", 1), _publish("a"), _publish("b")),
-        (ways[first], ways[third], (Release(delivery="d1"),)),
+        (ways[first], ways[third], (Settle(how="release", message="b"),)),
     )
 
 

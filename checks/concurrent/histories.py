@@ -49,12 +49,13 @@ class Asked:
 class Happened:
     """An operation or an event, and the steps of the run between which it took effect.
 
-    That is after step `after`, and at step `until` at the latest.
+    That is after step `after`, and at step `until` at the latest. `by` is the thread's name.
     """
 
     what: Asked | Event
     after: int
     until: int
+    by: str = ""
 
 
 @dataclass

@@ -1,38 +1,25 @@
 """`brokerproof interleave`: a broker on our atomics, handed operations by several threads at once.
 
-Owns which cases are run of a candidate, what is watched of it, and the words for what came out.
+Owns the words for what came out, case by case; `check` runs the same cases as one of its stages.
 """
 
 from __future__ import annotations
 
-import enum
-import inspect
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from types import ModuleType
 
 import click
 import rich
 
-from brokerproof.checks.concurrent.case_catalogue import every_case
+from brokerproof.checks.concurrent.case_catalogue import case_name, cases_for
 from brokerproof.checks.concurrent.cases import Case
-from brokerproof.checks.concurrent.interleavings import Explored, explore
-from brokerproof.checks.concurrent.parallel import (
-    CannotBegin,
-    Parallel,
-    Recorded,
-    parallel_case,
-)
+from brokerproof.checks.concurrent.interleavings import Differs, Explored, explore
+from brokerproof.checks.concurrent.on_threads import on_threads
+from brokerproof.checks.concurrent.parallel import CannotBegin, Recorded
 from brokerproof.checks.concurrent.schedules import with_few_switches
 from brokerproof.checks.concurrent.tables import table
-from brokerproof.checks.conversation import CannotStart, copier_of
+from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.errors import CannotRun, opened
-from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import ExitStatus
-from brokerproof.spec.candidate import Candidate, OnThreads
-from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Fifo, Order, Priority
 
 SWITCHES_MAX = 3
 RUNS_FOR_FEWER_SWITCHES = 3_000
@@ -59,17 +46,18 @@ def interleave(candidate: str, runs: int, words: str) -> None:
     subject = opened(candidate)
     broken = left = many = 0
     try:
-        cases = [
-            (f"{type(order).__name__.lower()}: {parallel.name}", parallel)
-            for order in _orders(subject.hello.capabilities)
-            for parallel in every_case(order)
-            if words in parallel.name
-        ]
-        for name, parallel in cases:
+        threaded = on_threads(subject)
+        if isinstance(threaded, str):
+            raise CannotRun(f"{subject.address}: {threaded}")
+        for order, parallel in cases_for(subject.hello.capabilities):
+            if words not in parallel.name:
+                continue
             many += 1
-            case = _case(subject, parallel)
-            if isinstance(case, str):
-                click.echo(f"{name}: not begun: {case}")
+            name = case_name(order, parallel)
+            try:
+                case = threaded.case(parallel, watched=True)
+            except CannotBegin as error:
+                click.echo(f"{name}: not begun: {error}")
                 continue
             found = explore(case, runs_max=runs)
             click.echo(f"{name}: {_line(found)}")
@@ -82,59 +70,12 @@ def interleave(candidate: str, runs: int, words: str) -> None:
         sys.exit(ExitStatus.INCONCLUSIVE.value)
     except CannotStart as error:
         raise CannotRun(f"{candidate} does not start: {error}") from error
+    except Differs as error:
+        raise CannotRun(f"{candidate}: {error}") from error
     if not many:
         raise CannotRun(f"no case has {words!r} in its name")
     click.echo(f"{many} cases, {broken} broken" + (f", {left} with more to run" if left else ""))
     sys.exit(ExitStatus.BROKEN.value if broken else ExitStatus.KEPT.value)
-
-
-def _orders(claims: Capabilities) -> Iterator[Order]:
-    yield Fifo()
-    if "priority" in claims.orders:
-        yield Priority(levels=3)
-
-
-def _case(subject: Subject, parallel: Parallel) -> Case[Recorded] | str:
-    """Return a case, or why it cannot begin; raises `CannotRun` where none can."""
-    candidate, oracle = subject.fresh()
-    if not isinstance(candidate, OnThreads):
-        raise CannotRun(
-            f"{subject.address} cannot be used on threads: it has no `on_threads`"
-            " (see brokerproof.spec.candidate.OnThreads)"
-        )
-    copier = copier_of(candidate)
-    if isinstance(copier, str):
-        raise CannotRun(f"{subject.address}: {copier}")
-    try:
-        return parallel_case(parallel, candidate, copier, oracle, watches=classes_beside(candidate))
-    except CannotBegin as error:
-        return str(error)
-
-
-def classes_beside(candidate: Candidate) -> Sequence[type]:
-    """Return the classes of a candidate's module, and of those beside it or further in."""
-    home = type(candidate).__module__
-    folder, package = _folder(sys.modules[home]), home.rpartition(".")[0]
-    found = {
-        each: None
-        for name, module in list(sys.modules.items())
-        if (folder is not None and _folder(module) == folder)
-        or (package and name.startswith(f"{package}."))
-        for each in vars(module).values()
-        if inspect.isclass(each) and each.__module__ == name and _has_attributes(each)
-    }
-    return [*found]
-
-
-def _folder(module: ModuleType) -> Path | None:
-    file = getattr(module, "__file__", None)
-    return None if file is None else Path(file).resolve().parent
-
-
-def _has_attributes(kind: type) -> bool:
-    """Whether objects of a class have attributes of their own that can be watched."""
-    is_cell = kind.__module__ == "brokerproof.reference.atomics"
-    return not (is_cell or issubclass(kind, (enum.Enum, BaseException, tuple, dict, list)))
 
 
 def _line(found: Explored) -> str:

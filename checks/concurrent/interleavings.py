@@ -13,12 +13,20 @@ two takings of a lock, and a thread that waits for ever is looked at like one th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from brokerproof.checks.concurrent.cases import Case, Shared
 from brokerproof.checks.concurrent.orders import Orders
 from brokerproof.checks.concurrent.runs import STEPS_MAX, Failed, Run
 from brokerproof.checks.concurrent.threads import READ, Cell, Effect, Thread
+
+
+class Differs(Exception):
+    """The same choices do not make the same run."""
+
+    def __str__(self) -> str:
+        return "the same steps of its threads do not make the same run"
 
 
 @dataclass
@@ -32,6 +40,9 @@ class Explored:
         longest: the steps of the longest run.
         failed: the runs that went wrong.
         complete: whether nothing is left.
+        overlapping: runs in which a thread went on after another had been let in.
+        contended: runs in which two threads took one lock, or a comparison was refused.
+        meeting: runs in which two threads touched a watched attribute, one to change it.
 
     """
 
@@ -39,6 +50,9 @@ class Explored:
     asleep: int = 0
     steps: int = 0
     longest: int = 0
+    overlapping: int = 0
+    contended: int = 0
+    meeting: int = 0
     failed: list[Failed] = field(default_factory=list)
     complete: bool = False
 
@@ -68,26 +82,42 @@ class _Place:
         return bool(left)
 
 
-def explore(case: Case[Shared], *, runs_max: int = 1_000_000, failures_max: int = 1) -> Explored:
+def explore(
+    case: Case[Shared],
+    *,
+    runs_max: int = 1_000_000,
+    failures_max: int = 1,
+    wanted: Callable[[Failed], bool] = lambda _: True,
+    stopped: Callable[[], object] = lambda: False,
+    found: Explored | None = None,
+) -> Explored:
     """Run a case under every interleaving, up to equivalence.
 
-    Ends early after so many failures or runs; what it returns says so.
+    Ends early after so many failures that are `wanted`, so many runs, or when it is asked and
+    `stopped`; what it returns says so. That is `found` where it is given, which has what was seen
+    whatever ends this. Raises `Differs` where the same choices do not make the same run.
     """
-    found = Explored()
+    found = Explored() if found is None else found
     places: list[_Place] = []
     with case.scheduled():
         while True:
-            _run_once(case, places, found)
+            _run_once(case, places, found, wanted)
             while places and not places[-1].turn_to_next():
                 places.pop()
             if not places:
                 found.complete = True
                 return found
-            if found.runs + found.asleep >= runs_max or len(found.failed) >= failures_max:
+            enough = found.runs + found.asleep >= runs_max or len(found.failed) >= failures_max
+            if enough or stopped():
                 return found
 
 
-def _run_once(case: Case[Shared], places: list[_Place], found: Explored) -> None:
+def _run_once(
+    case: Case[Shared],
+    places: list[_Place],
+    found: Explored,
+    wanted: Callable[[Failed], bool],
+) -> None:
     """Run, note where else to go, and file what is wrong."""
     with Run(case) as run:
         search = _Search(run, places)
@@ -98,9 +128,26 @@ def _run_once(case: Case[Shared], places: list[_Place], found: Explored) -> None
             return
         found.runs += 1
         found.longest = max(found.longest, len(places))
-        complaints = run.complaints()
-        if complaints:
-            found.failed.append(Failed(tuple([place.choice for place in places]), complaints))
+        choices = [place.choice for place in places]
+        found.overlapping += overlap(choices)
+        found.contended += search.orders.contended
+        failed = run.failed(choices)
+        found.meeting += bool(case.watches) and run.meets_itself()
+        if failed is not None and wanted(failed):
+            found.failed.append(failed)
+
+
+def overlap(choices: Sequence[int]) -> bool:
+    """Whether a thread goes on after another was let in."""
+    seen = set()
+    last = -1
+    for each in choices:
+        if each != last:
+            if each in seen:
+                return True
+            seen.add(each)
+            last = each
+    return False
 
 
 class _Search:
@@ -128,11 +175,16 @@ class _Search:
                 chosen = last if last is not None and last in awake else awake[0]
                 places.append(_Place(chosen.number, sleeping))
             place = places[depth]
+            many = len(threads)
+            if place.choice >= many or threads[place.choice].is_over:
+                raise Differs
             last = threads[place.choice]
-            cell, many = last.cell, len(threads)
+            cell, effect = last.cell, last.effect
             run.step(last)
-            place.made = last.made
-            races = orders.add(last.number, cell, last.made)
+            place.made = made = last.made
+            races = orders.add(last.number, cell, made)
+            if made is not effect:
+                orders.contended = True
             for thread in threads[many:]:
                 orders.begin_after_last(thread.number)
             if depth >= new:

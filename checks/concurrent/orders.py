@@ -25,12 +25,16 @@ class _Touched:
 
 
 class Orders:
-    """The accesses of one run so far: by whom each was made, and what happened before it."""
+    """The accesses of one run so far: by whom each was made, and what happened before it.
 
-    __slots__ = ("_by", "_of_cell", "_of_thread", "before")
+    `contended` is whether two threads have taken one lock; others may note other such things there.
+    """
+
+    __slots__ = ("_by", "_of_cell", "_of_thread", "before", "contended")
 
     def __init__(self) -> None:
         self.before: list[int] = []
+        self.contended = False
         self._by: list[int] = []
         self._of_thread: dict[int, int] = {}
         self._of_cell: dict[int, _Touched] = {}
@@ -56,7 +60,11 @@ class Orders:
                 for other in candidates:
                     mask |= before[other]
                 if made is TAKE:
-                    candidates = () if touched.taken < 0 else (touched.taken,)
+                    if touched.taken >= 0:
+                        candidates = (touched.taken,)
+                        self.contended = self.contended or self._by[touched.taken] != thread
+                    else:
+                        candidates = ()
                     touched.taken = index
                 races = [
                     n for n in candidates if not known >> n & 1 and self._is_next_to(n, candidates)

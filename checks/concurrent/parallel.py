@@ -13,20 +13,24 @@ their end; in the latter every job meets every other, and the interleavings are 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Final, cast
 
+from brokerproof.checks.breaches import Breach
 from brokerproof.checks.concurrent.cases import Case
 from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
 from brokerproof.checks.concurrent.threads import Body, Threads, running
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
+from brokerproof.checks.findings import Told
+from brokerproof.checks.moves import Move, Settle, operation_of, settling, text_of
 from brokerproof.checks.oracle import Oracle
+from brokerproof.reference.atomics import AtomicInteger
 from brokerproof.spec.answers import Answer, Delivered, Event
 from brokerproof.spec.candidate import Candidate, OnThreads
-from brokerproof.spec.operations import Consume, Drain, Get, Operation, Settlement
+from brokerproof.spec.operations import Consume, Drain, Get, Operation
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,15 @@ class Parallel:
     Attributes:
         before: done first; then the broker comes to rest.
         stirring: done then; jobs that this schedules are not run, but are threads later.
-        at_once: a list of operations for each thread; a drain runs the jobs scheduled until then.
+        at_once: a list of moves for each thread; a drain runs the jobs scheduled until then.
         jobs_at_once: whether jobs that are scheduled by threads begin at once, as threads.
 
     """
 
     name: str
-    before: tuple[Operation, ...]
-    at_once: tuple[tuple[Operation, ...], ...]
-    stirring: tuple[Operation, ...] = ()
+    before: tuple[Move, ...]
+    at_once: tuple[tuple[Move, ...], ...]
+    stirring: tuple[Move, ...] = ()
     jobs_at_once: bool = False
 
 
@@ -55,33 +59,43 @@ class CannotBegin(Exception):
 class Recorded:
     """A broker that threads use, and what has happened to it since they began.
 
-    `jobs` are those that are scheduled and not yet run.
+    `jobs` are those that are scheduled and not yet run, `breach` is what was found broken when all
+    had ended. `held` are the deliveries held at the beginning, by their messages.
     """
 
     def __init__(
-        self, candidate: Candidate, threads: Threads, held: Iterable[str], *, jobs_at_once: bool
+        self,
+        candidate: Candidate,
+        threads: Threads,
+        held: Mapping[str, str],
+        *,
+        jobs_at_once: bool,
+        clients_run_jobs: bool,
     ) -> None:
         self.candidate = candidate
-        self._held = frozenset(held)
-        self._got: set[tuple[int, str]] = set()
+        self.breach: Breach | None = None
+        self._held = held
+        self._got: dict[tuple[int, str], str] = {}
         self.history = History()
         self.jobs: deque[tuple[str, Body]] = deque()
+        # An executor's line orders who puts something in and who takes it out.
+        self._line = AtomicInteger()
         self._threads, self._jobs_at_once = threads, jobs_at_once
+        self._clients_run_jobs = clients_run_jobs
         self._since: dict[int, int] = {}
         self._gets: dict[int, tuple[Get, list[Event]]] = {}
         # Only what is `OnThreads` is made a case of.
         cast("OnThreads", candidate).on_threads(self._start, self._tell)
 
-    def ask(self, operation: Operation) -> None:
-        """Hand over an operation, in a thread or before they begin, and record it.
+    def ask(self, move: Move) -> None:
+        """Hand over the operation that a move is, in a thread or before they begin, and record it.
 
-        A settlement is left out if its delivery was not held at the beginning, and no get of the
+        A settlement is left out if its message was not held at the beginning, and no get of the
         same thread was answered with it: the client could not ask for it.
         """
         number = _number()
-        if isinstance(operation, Settlement) and not (
-            operation.delivery in self._held or (number, operation.delivery) in self._got
-        ):
+        operation = self._operation(move, number)
+        if operation is None:
             return
         begun = self._threads.steps
         self._since[number] = begun
@@ -93,9 +107,15 @@ class Recorded:
             raise Misbehaved(answer.what)
         _, got = self._gets.pop(number, (None, []))
         events = (*answer.events, *got)
-        self._got.update((number, e.delivery) for e in events if isinstance(e, Delivered))
+        self._got |= {(number, e.message): e.delivery for e in events if isinstance(e, Delivered)}
         asked = Asked(operation, Answer(events, answer.error, parked=answer.parked))
-        self.history.happened.append(Happened(asked, begun, self._threads.steps))
+        self.history.happened.append(Happened(asked, begun, self._threads.steps, _name()))
+
+    def _operation(self, move: Move, number: int) -> Operation | None:
+        if not isinstance(move, Settle):
+            return move
+        delivery = self._got.get((number, move.message)) or self._held.get(move.message)
+        return None if delivery is None else settling(move, delivery)
 
     def come_to_rest(self) -> Answer | Misbehaviour:
         """Run the jobs that are left; then ask whether that is all."""
@@ -104,15 +124,20 @@ class Recorded:
 
     def run_jobs(self) -> None:
         """Run the jobs that are scheduled, and whatever they schedule."""
-        while self.jobs:
+        while self._is_scheduled():
             _, job = self.jobs.popleft()
             self._since[_number()] = self._threads.steps
             job()
+
+    def _is_scheduled(self) -> bool:
+        return (running() is None or self._line.get() > 0) and bool(self.jobs)
 
     def _start(self, name: str, job: Body) -> None:
         if self._jobs_at_once and running() is not None:
             self._threads.start(name, job)
         else:
+            if self._clients_run_jobs:
+                self._line.increment_and_get()
             self.jobs.append((name, job))
 
     def _tell(self, event: Event) -> None:
@@ -125,7 +150,7 @@ class Recorded:
         # Whoever tells has looked for it since it told the last one.
         self._step_without_threads()
         now = self._threads.steps
-        self.history.happened.append(Happened(event, self._since.get(number, 0), now))
+        self.history.happened.append(Happened(event, self._since.get(number, 0), now, _name()))
         self._since[number] = now
 
     def _get_of(self, event: Delivered, number: int) -> list[Event] | None:
@@ -153,8 +178,34 @@ def _number() -> int:
     return _NO_THREAD if thread is None else thread.number
 
 
+def _name() -> str:
+    thread = running()
+    return "" if thread is None else thread.name
+
+
 class Misbehaved(Exception):
     """An operation was answered in the wrong form, or not at all; the message is one line."""
+
+
+def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Told, ...]:
+    """Do what is done first, bring the broker to rest, and return the steps of that.
+
+    Raises `CannotBegin`.
+    """
+    oracle.watch = None
+    steps = []
+    for move in (*parallel.before, Drain()):
+        operation = operation_of(move, oracle.book)
+        if operation is None:
+            raise CannotBegin(f"nobody holds what this settles: {text_of(move)}")
+        answer = ask(candidate, operation)
+        if isinstance(answer, Misbehaviour):
+            raise CannotBegin(answer.what)
+        broken = oracle.observe(operation, answer)
+        if broken:
+            raise CannotBegin(f"{broken[0].requirement}: {broken[0].reason}")
+        steps.append(Told(move, operation, answer))
+    return tuple(steps)
 
 
 def parallel_case(
@@ -168,21 +219,20 @@ def parallel_case(
 
     Raises `CannotBegin`; the candidate and the oracle are used up.
     """
-    oracle.watch = None
-    for operation in (*parallel.before, Drain()):
-        answer = ask(candidate, operation)
-        if isinstance(answer, Misbehaviour):
-            raise CannotBegin(answer.what)
-        broken = oracle.observe(operation, answer)
-        if broken:
-            raise CannotBegin(f"{broken[0].requirement}: {broken[0].reason}")
+    begin(parallel, candidate, oracle)
     asked = (*parallel.before, *parallel.stirring, *chain.from_iterable(parallel.at_once))
     channels = {each.consumer: each.channel for each in asked if isinstance(each, Consume)}
     judge = Judge(oracle, channels)
+    clients_run_jobs = any(isinstance(m, Drain) for m in chain.from_iterable(parallel.at_once))
+    held = {oracle.book.name_of_entry(held.entry): name for name, held in oracle.book.held.items()}
 
     def make(threads: Threads) -> Recorded:
         recorded = Recorded(
-            copier.fork(candidate), threads, oracle.book.held, jobs_at_once=parallel.jobs_at_once
+            copier.fork(candidate),
+            threads,
+            held,
+            jobs_at_once=parallel.jobs_at_once,
+            clients_run_jobs=clients_run_jobs,
         )
         for operation in parallel.stirring:
             recorded.ask(operation)
@@ -190,8 +240,8 @@ def parallel_case(
 
     def bodies(recorded: Recorded) -> Mapping[str, Body]:
         clients = {
-            f"client {number}": partial(_ask_all, recorded, operations)
-            for number, operations in enumerate(parallel.at_once, start=1)
+            f"client {number}": partial(_ask_all, recorded, moves)
+            for number, moves in enumerate(parallel.at_once, start=1)
         }
         jobs = dict(recorded.jobs)
         assert len(jobs) == len(recorded.jobs), "jobs can be told apart"
@@ -202,15 +252,15 @@ def parallel_case(
         answer = recorded.come_to_rest()
         if isinstance(answer, Misbehaviour):
             return [answer.what]
-        breach = judge.breach(recorded.history, answer)
+        breach = recorded.breach = judge.breach(recorded.history, answer)
         return [] if breach is None else [f"{breach.requirement}: {breach.reason}"]
 
     return Case(parallel.name, make, bodies, judged, watches=watches)
 
 
-def _ask_all(recorded: Recorded, operations: Sequence[Operation]) -> None:
-    for operation in operations:
-        if isinstance(operation, Drain):
+def _ask_all(recorded: Recorded, moves: Sequence[Move]) -> None:
+    for move in moves:
+        if isinstance(move, Drain):
             recorded.run_jobs()
         else:
-            recorded.ask(operation)
+            recorded.ask(move)

@@ -106,6 +106,13 @@ class Touches:
                 self._touch(number, Touch(owner, key[1], writes=True, within=key in within))
         self._steps += 1
 
+    def any_shared(self) -> bool:
+        """Whether two threads have touched one attribute, one of them to change it."""
+        return any(
+            each.written and len(each.read.keys() | each.written.keys()) > 1
+            for each in self._attributes.values()
+        )
+
     def _touch(self, number: int, touch: Touch) -> None:
         owner, name, writes = touch.owner, touch.name, touch.writes
         key = id(owner), name

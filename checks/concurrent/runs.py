@@ -6,8 +6,10 @@ does not end. Which thread comes next is for others to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import enum
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from types import FrameType, TracebackType
 from typing import Final, Self
 
@@ -20,12 +22,27 @@ STEPS_MAX: Final = 2_000
 """After so many steps a run is looked at for whether it comes back to where it was."""
 
 
+class Wrong(enum.Enum):
+    """What kind of thing is wrong with a run; of several, the first of these."""
+
+    RAISED = "a thread raised something"
+    STUCK = "a thread does not come to its end"
+    RACE = "two threads touch something that nothing orders"
+    JUDGED = "the case says so"
+
+
 @dataclass(frozen=True)
 class Failed:
     """A run that went wrong: its choices, by which it can be run again, and what was wrong."""
 
     choices: tuple[int, ...]
     complaints: tuple[str, ...]
+    wrong: Wrong
+
+    @property
+    def switches(self) -> int:
+        """How often the thread changes along the way."""
+        return sum(a != b for a, b in pairwise(self.choices))
 
 
 class Run:
@@ -64,25 +81,38 @@ class Run:
         """Return the threads that can make a step."""
         return [each for each in self.all if not each.is_over and not each.is_blocked()]
 
-    def complaints(self) -> tuple[str, ...]:
+    def failed(self, choices: Sequence[int]) -> Failed | None:
         """Return what is wrong with a run that has come to its end, or that was led so far.
 
         Where a thread still could go on, each gets its turns for so long again: a run that comes
         back to where it was, with every thread having had a turn, may go round for ever.
         """
+        found: dict[Wrong, list[str]] = {each: [] for each in Wrong}
         if self.ready() and _goes_round(self):
             names = ", ".join(each.name for each in self.ready())
-            return (f"{names}: goes round for ever, and nothing changes",)
-        found = []
+            what = f"{names}: goes round for ever, and nothing changes"
+            return Failed(tuple(choices), (what,), Wrong.STUCK)
         for thread in self.all:
             if thread.failure is not None:
                 raised = thread.failure
-                found.append(f"{thread.name} raised {type(raised).__name__}: {raised}".rstrip(": "))
+                what = f"{thread.name} raised {type(raised).__name__}: {raised}".rstrip(": ")
+                found[Wrong.RAISED].append(what)
             elif not thread.is_over and thread.is_blocked():
-                found.append(f"{thread.name} waits for ever for a lock")
+                found[Wrong.STUCK].append(f"{thread.name} waits for ever for a lock")
             elif not thread.is_over:
-                found.append(f"{thread.name} has not ended after {2 * STEPS_MAX} steps")
-        return (*found, *self._touches.races) or (*self._judge(),)
+                what = f"{thread.name} has not ended after {2 * STEPS_MAX} steps"
+                found[Wrong.STUCK].append(what)
+        found[Wrong.RACE] += self._touches.races
+        if not any(found.values()):
+            found[Wrong.JUDGED] += self._judge()
+        wrong = next((each for each in Wrong if found[each]), None)
+        if wrong is None:
+            return None
+        return Failed(tuple(choices), tuple(chain.from_iterable(found.values())), wrong)
+
+    def meets_itself(self) -> bool:
+        """Whether two of its threads have touched a watched attribute, one of them to change it."""
+        return self._touches.any_shared()
 
     def _watched_step(self, thread: Thread) -> None:
         cell, many = thread.cell, len(self.all)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from brokerproof.checks.concurrent.cases import Case, Shared
+from brokerproof.checks.concurrent.interleavings import Differs, overlap
 from brokerproof.checks.concurrent.runs import STEPS_MAX, Failed, Run
 from brokerproof.checks.concurrent.threads import Thread, Watcher
 
@@ -29,19 +30,33 @@ Chooser = Callable[[list[Thread], Thread | None], Thread]
 class Tried:
     """What a search over schedules has found: how many were run, and the first that failed.
 
-    `complete` is whether there are no others within what was asked for.
+    `switches` is how many were allowed at last; all schedules with fewer were run. `overlapping`
+    counts the runs in which a thread went on after another was let in, `meeting` those in which two
+    touched a watched attribute, one to change it. `complete` is whether there are no others within
+    what was asked for.
     """
 
     runs: int
     steps: int
     failed: Failed | None
     complete: bool = False
+    switches: int = 0
+    overlapping: int = 0
+    meeting: int = 0
 
 
 def led(
     case: Case[Shared], choices: Sequence[int], watcher: Watcher | None = None
 ) -> tuple[str, ...]:
-    """Run a case by choices that were kept, on to its end, and return what is wrong.
+    """Run a case by choices that were kept, on to its end, and return what is wrong."""
+    failed = run_again(case, choices, watcher)
+    return () if failed is None else failed.complaints
+
+
+def run_again(
+    case: Case[Shared], choices: Sequence[int], watcher: Watcher | None = None
+) -> Failed | None:
+    """Run a case by choices that were kept, on to its end; return how it failed, if it did.
 
     Where the choices end or do not fit, the thread that made the last step goes on while it can.
     `watcher` is told of each access.
@@ -53,17 +68,25 @@ def led(
         return next((each for each in ready if each.number == wanted), _goes_on(ready, last))
 
     with case.scheduled(watcher), Run(case) as run:
-        _lead(run, choose)
-        return run.complaints()
+        return run.failed(_lead(run, choose))
 
 
-def at_random(case: Case[Shared], *, seed: int, runs: int, changes: int = 2) -> Tried:
-    """Run a case so many times by priorities drawn at random; end with the first failure.
+def at_random(
+    case: Case[Shared],
+    *,
+    seed: int,
+    runs: int,
+    changes: int = 2,
+    wanted: Callable[[Failed], bool] = lambda _: True,
+    stopped: Callable[[], object] = lambda: False,
+) -> Tried:
+    """Run a case so many times by priorities drawn at random.
 
-    `changes` is how often in a run the thread of the highest priority becomes the lowest.
+    `changes` is how often in a run the thread of the highest priority becomes the lowest. Ends with
+    the first failure that is `wanted`, or when it is asked and `stopped`.
     """
     draw = random.Random(seed)  # noqa: S311 (no secret)
-    longest, steps = 1, 0
+    longest, steps, overlapping, meeting = 1, 0, 0, 0
     with case.scheduled():
         for number in range(1, runs + 1):
             priorities: dict[int, float] = {}
@@ -73,31 +96,46 @@ def at_random(case: Case[Shared], *, seed: int, runs: int, changes: int = 2) -> 
                 choices = _lead(run, choose)
                 steps += len(choices)
                 longest = max(longest, len(choices))
-                complaints = run.complaints()
-            if complaints:
-                return Tried(number, steps, Failed(tuple(choices), complaints))
-    return Tried(runs, steps, None)
+                failed = run.failed(choices)
+                overlapping += overlap(choices)
+                meeting += bool(case.watches) and run.meets_itself()
+            failed = failed if failed is not None and wanted(failed) else None
+            if failed is not None or stopped():
+                return Tried(number, steps, failed, overlapping=overlapping, meeting=meeting)
+    return Tried(runs, steps, None, overlapping=overlapping, meeting=meeting)
 
 
-def with_few_switches(case: Case[Shared], *, switches_max: int, runs_max: int) -> Tried:
-    """Run a case by every schedule with at most so many switches away from a ready thread."""
-    runs = steps = 0
+def with_few_switches(
+    case: Case[Shared],
+    *,
+    switches_max: int,
+    runs_max: int,
+    wanted: Callable[[Failed], bool] = lambda _: True,
+    stopped: Callable[[], object] = lambda: False,
+) -> Tried:
+    """Run a case by every schedule with at most so many switches away from a ready thread.
+
+    Ends with the first failure that is `wanted`, or when it is asked and `stopped`. Raises
+    `Differs` where the same choices do not make the same run.
+    """
+    runs = steps = overlapping = bound = 0
     with case.scheduled():
         for bound in range(switches_max + 1):
             to_try: list[tuple[int, ...]] = [()]
             while to_try:
-                if runs == runs_max:
-                    return Tried(runs, steps, None)
+                if runs == runs_max or stopped():
+                    return Tried(runs, steps, None, False, bound, overlapping)
                 prefix = to_try.pop()
                 with Run(case) as run:
                     choices, others = _branching(run, prefix, bound)
-                    complaints = run.complaints()
+                    failed = run.failed(choices)
                 runs += 1
                 steps += len(choices)
+                overlapping += overlap(choices)
                 to_try += others
-                if complaints:
-                    return Tried(runs, steps, Failed(tuple(choices), complaints))
-    return Tried(runs, steps, None, complete=True)
+                if failed is not None and wanted(failed):
+                    return Tried(runs, steps, failed, False, bound, overlapping)
+    return Tried(runs, steps, None, True, bound, overlapping)
 
 
 def _lead(run: Run, choose: Chooser) -> list[int]:
@@ -146,8 +184,9 @@ def _branching(
         goes_on = last is not None and last in ready
         default = _goes_on(ready, last)
         if len(choices) < len(prefix):
-            chosen = run.all[prefix[len(choices)]]
-            assert chosen in ready, "the same choices make the same run"
+            chosen = next((each for each in ready if each.number == prefix[len(choices)]), None)
+            if chosen is None:
+                raise Differs
         else:
             chosen = default
             if not goes_on or spent < bound:

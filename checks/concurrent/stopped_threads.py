@@ -95,11 +95,11 @@ def _stop(case: Case[Shared], number: int, others_after: int, stops: Stops) -> b
 
 def _run_others(run: Run, stopped: Thread, steps_max: int) -> int:
     """Let all but one make so many accesses, one after the other; return how many they made."""
-    last = None
+    last: Thread | None = None
     for made in range(steps_max):
         ready = [each for each in run.ready() if each is not stopped]
         if not ready:
             return made
-        last = last if last in ready else ready[0]
+        last = last if last is not None and last in ready else ready[0]
         run.step(last)
     return steps_max

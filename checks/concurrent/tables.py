@@ -11,36 +11,37 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.table import Table
 
 from brokerproof.checks.concurrent.attributes import attributes
 from brokerproof.checks.concurrent.cases import Case, Shared
+from brokerproof.checks.concurrent.interleavings import Differs
 from brokerproof.checks.concurrent.runs import Failed
 from brokerproof.checks.concurrent.schedules import led
 from brokerproof.checks.concurrent.threads import Cell, Thread, Threads
+from brokerproof.checks.interleaved import Access
 from brokerproof.reference.atomics import AtomicReference
 
 _PLAIN = (str, bytes, int, float, bool, type(None), enum.Enum)
 
 
-@dataclass(frozen=True)
-class Access:
-    """One access as it is told: by which thread, of what, and what it came to."""
-
-    thread: str
-    cell: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.cell}.{self.what}" if self.cell else self.what
-
-
 def accesses(case: Case[Shared], failed: Failed) -> tuple[Access, ...]:
-    """Run a schedule again and return what each thread did to what they share."""
+    """Run a schedule again and return what each thread did to what they share.
+
+    Raises `Differs` where it does not come to the same.
+    """
+    return seen_again(case, failed)[0]
+
+
+def seen_again(case: Case[Shared], failed: Failed) -> tuple[tuple[Access, ...], Shared]:
+    """Run a schedule again; return what each thread did, and what they shared at the end.
+
+    Raises `Differs` where it does not come to the same.
+    """
     told: list[Access] = []
-    shared: list[object] = []
+    shared: list[Shared] = []
 
     def make(threads: Threads) -> Shared:
         made = case.make(threads)
@@ -53,9 +54,9 @@ def accesses(case: Case[Shared], failed: Failed) -> tuple[Access, ...]:
         names = _Names(shared[0])
         told.append(Access(thread.name, names.of(cell), _what(method, arguments, result, names)))
 
-    complaints = led(replace(case, make=make), failed.choices, watch)
-    assert complaints == failed.complaints, "the same choices make the same run"
-    return tuple(told)
+    if led(replace(case, make=make), failed.choices, watch) != failed.complaints:
+        raise Differs
+    return tuple(told), shared[0]
 
 
 def table(case: Case[Shared], failed: Failed) -> Table:

@@ -64,7 +64,7 @@ class Thread:
         self.name = name
         self.cell: Cell | None = None
         self.effect = self.made = READ
-        self.failure: Exception | None = None
+        self.failure: Exception | SystemExit | None = None
         self.is_over = False
         self.greenlet = greenlet.greenlet(lambda: self._live(body))
 
@@ -79,7 +79,7 @@ class Thread:
         try:
             body()
         # Whatever the code under the checks raises is a finding of this run.
-        except Exception as failure:  # noqa: BLE001
+        except (Exception, SystemExit) as failure:  # noqa: BLE001
             self.failure = failure
         self.is_over = True
 
@@ -152,8 +152,8 @@ class Threads:
         _turn.thread = None
 
     def close(self) -> None:
-        """End the threads that are not over."""
-        _turn.hand_back = _nobody
+        """End the threads that are not over, and the turn of one that Ctrl-C has met."""
+        _turn.hand_back, _turn.thread, _turn.within = _nobody, None, None
         for thread in self.all:
             if not thread.greenlet.dead:
                 thread.greenlet.throw()

@@ -91,19 +91,19 @@ def diagram_of(found: Counterexample) -> Diagram:
     rows = []
     before: tuple[QueueShown, ...] = ()
     subscribed: frozenset[str] = frozenset()
+    # Where threads begin after them, no step is the one that broke anything.
+    last = len(found.steps) if found.interleaved is None else 0
     for number, line in enumerate(found.steps, 1):
         step = shown.steps[number - 1] if number <= len(shown.steps) else None
         present = subscribed | (step.consumers if step else frozenset(lanes))
         rows.append(
             Row(
                 number=number,
-                arrows=tuple(
-                    _arrows(line, lanes, before, witnesses, last=number == len(found.steps))
-                ),
+                arrows=tuple(_arrows(line, lanes, before, witnesses, last=number == last)),
                 alive=(True, True, *(name in present for name in consumers)),
                 queues=() if step is None else tuple(_queues(step, witnesses)),
                 known=step is not None,
-                last=number == len(found.steps),
+                last=number == last,
             )
         )
         if step is not None:

@@ -106,7 +106,9 @@ def _result(
         },
     }
     if found is not None and found.steps:
-        result["codeFlows"] = [{"threadFlows": [{"locations": list(_flow(found, uri))}]}]
+        flows: list[Json] = [{"locations": list(_flow(found, uri))}]
+        flows += _flows_of_threads(found, uri)
+        result["codeFlows"] = [{"threadFlows": flows}]
     if verdict.known is not None:
         until = f"{verdict.known.reason} (until {verdict.known.expires})"
         result["suppressions"] = [{"kind": "external", "justification": visible(until)}]
@@ -136,6 +138,22 @@ def _flow(found: Counterexample, uri: str) -> Iterator[Json]:
         yield {"location": {**_location(uri), "message": {"text": text}}}
     ending = f"expected {visible(found.expected)}; seen {visible(found.seen)}"
     yield {"location": {**_location(uri), "message": {"text": ending}}}
+
+
+def _flows_of_threads(found: Counterexample, uri: str) -> Iterator[Json]:
+    """Yield what each thread did, with its place in the order of all."""
+    run = found.interleaved
+    for name in () if run is None else run.threads:
+        assert run is not None, "there are no threads without a run"
+        locations = [
+            {
+                "executionOrder": number,
+                "location": {**_location(uri), "message": {"text": visible(str(access))}},
+            }
+            for number, access in enumerate(run.accesses, 1)
+            if access.thread == name
+        ]
+        yield {"id": visible(name), "locations": locations}
 
 
 def _notifications(record: VerdictFile) -> Iterator[Json]:

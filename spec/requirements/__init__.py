@@ -14,6 +14,10 @@ from importlib import resources
 
 import msgspec
 
+OFFERED = frozenset(("on_threads", "places", "accounts", "consumer-lists"))
+"""What a candidate may be asked for beside its claims: optional protocols of its Python form, and
+parts of the view that it shows of a queue."""
+
 
 class Level(Enum):
     """How binding a requirement is: what a document states plainly, or what it only recommends."""
@@ -37,8 +41,8 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `situation` is when a fault against it would show, in words; only such situations count as
     exercise. `needs` are the claims without which it is not asked: ``get``, ``browse``,
-    ``credit:messages``, ``orders:priority``, ``modes:acknowledge`` and the like; alternatives are
-    separated by ``|``.
+    ``credit:messages``, ``orders:priority``, ``modes:acknowledge`` and the like, or one of what is
+    `OFFERED` besides; alternatives are separated by ``|``.
     """
 
     id: str

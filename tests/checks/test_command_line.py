@@ -21,8 +21,8 @@ from tests.checks.broken_candidates import Impatient
 CANDIDATES = "tests.checks.broken_candidates"
 BOX, STACK, SIEVE = f"{CANDIDATES}:Box", f"{CANDIDATES}:Stack", f"{CANDIDATES}:Sieve"
 REFERENCE = "reference:qpid-push"
-SMALL = ("--operations", "100", "--examples", "2")
-LITTLE = ("--operations", "100", "--examples", "0")
+SMALL = ("--operations", "100", "--examples", "2", "--interleavings", "2")
+LITTLE = ("--operations", "100", "--examples", "0", "--interleavings", "0")
 
 
 @pytest.fixture
@@ -212,9 +212,10 @@ def test_what_a_candidate_raises_is_a_finding(folder: Path) -> None:
     assert "publish raised RuntimeError: one is enough" in result.output
 
 
-@pytest.mark.parametrize(
-    "budget", [("--budget", "0.000001"), ("--operations", "1", "--examples", "0")]
-)
+NOTHING = ("--operations", "1", "--examples", "0", "--interleavings", "0")
+
+
+@pytest.mark.parametrize("budget", [("--budget", "0.000001"), NOTHING])
 def test_what_could_not_be_tried_is_inconclusive_and_ends_with_3(
     folder: Path, budget: tuple[str, ...]
 ) -> None:
@@ -229,7 +230,7 @@ def test_what_could_not_be_tried_is_inconclusive_and_ends_with_3(
 def test_the_reason_of_what_is_inconclusive_is_told(folder: Path) -> None:
     result = check(folder, REFERENCE, "--budget", "0.000001")
     assert "the cap of 1e-06 s was reached" in result.output
-    result = check(folder, REFERENCE, "--operations", "1", "--examples", "0")
+    result = check(folder, REFERENCE, *NOTHING)
     assert "not exercised: " in result.output
 
 

@@ -109,7 +109,8 @@ def form_of(case: Case[Shared], choices: tuple[int, ...]) -> Form:
             counts[thread.name] = counts.get(thread.name, 0) + 1
             names.append((thread.name, counts[thread.name]))
             seen.append((names[-1], thread.made))
-        complaints = run.complaints()
+        failed = run.failed(choices)
+        complaints = () if failed is None else failed.complaints
     before = [
         frozenset(names[n] for n in range(len(names)) if mask >> n & 1) for mask in orders.before
     ]

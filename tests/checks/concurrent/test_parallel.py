@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 
 import pytest
 
-from brokerproof.checks.concurrent.case_catalogue import every_case, lost_wake_ups, pairs
+from brokerproof.checks.concurrent.case_catalogue import every_case, lost_wake_ups
 from brokerproof.checks.concurrent.histories import Asked, Happened, History, Judge
-from brokerproof.checks.concurrent.interleave_command import classes_beside
 from brokerproof.checks.concurrent.interleavings import explore
+from brokerproof.checks.concurrent.on_threads import classes_beside
 from brokerproof.checks.concurrent.parallel import CannotBegin, Parallel, parallel_case
 from brokerproof.checks.concurrent.schedules import Tried, with_few_switches
 from brokerproof.checks.concurrent.tables import accesses, table
@@ -22,10 +21,9 @@ from brokerproof.spec.candidate import Candidate, OnThreads
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.operations import Consume, Declare, Operation, Publish
-from tests.faults.overlay import plant
-from tests.faults.threads.catalogue import ThreadFault, thread_faults
+from tests.faults.threads.catalogue import thread_faults
 
-SUBSCRIBED: Sequence[Operation] = (
+SUBSCRIBED: tuple[Declare | Consume, ...] = (
     Declare(queue="q", order=Fifo()),
     Consume(queue="q", consumer="c", channel="ch", mode="acknowledge", credit=Credit(1)),
 )
@@ -78,23 +76,6 @@ def test_no_two_threads_of_the_reference_touch_an_attribute_without_order(
     kinds = classes_beside(broker)
     assert len(kinds) > 10
     assert explored(broker, parallel, runs_max=15, watches=kinds) == []
-
-
-@pytest.mark.parametrize("fault", thread_faults(), ids=lambda fault: fault.id)
-def test_a_fault_that_needs_threads_is_found(fault: ThreadFault) -> None:
-    broker = plant(fault.edits)
-    cases = [
-        parallel
-        for order in ORDERS
-        for parallel in (*lost_wake_ups(order), *pairs(order))
-        # What only a get can show, and the rest in less time.
-        if ("get" in parallel.name) == (fault.requirement in {"get-finds", "protocol"})
-    ]
-    ends = (tried.failed for each in cases[:8] for tried in [few_switches(broker(), each, 200)])
-    deep = (each for case in cases for each in explored(broker(), case, runs_max=800))
-    complaints = chain((end.complaints for end in ends if end is not None), deep)
-    found = (each[0].partition(":")[0] for each in complaints)
-    assert fault.requirement in found
 
 
 def test_a_place_in_two_references_loses_what_comes_back_twice() -> None:
