@@ -63,8 +63,8 @@ def by_name() -> dict[str, Mutant]:
         ),
         ("delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
         ("inspection.py view_of: 1 -> 0", "documented-steps"),
-        ("subscriptions.py BROWSE: False -> True", "browser-takes-nothing"),
-        ("credit.py Window.restore: self.used -= 1 -> dropped", "credit-used"),
+        ("subscriptions.py BROWSE: False -> True", "CR-1"),
+        ("credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
         (
             (
                 "claims.py _beyond_of_queues: 1 <= order.levels <= claims.priority_levels"
