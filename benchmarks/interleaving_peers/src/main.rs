@@ -102,13 +102,38 @@ macro_rules! protocols {
             const NOTHING: usize = 0;
             const ENTRY: usize = 1;
 
+            trait Returning: Send + Sync + 'static {
+                /// The entry, if it is there and ahead of the place; moves the place over it if not.
+                fn next_available(&self) -> usize;
+                /// Make the entry available and move the place back to it.
+                fn give_back(&self);
+            }
+
+            fn seek_and_give_back(place: impl Returning, seekers: usize) {
+                let shared = Arc::new(place);
+                let mut all: Vec<_> = (0..seekers)
+                    .map(|_| {
+                        let shared = shared.clone();
+                        thread::spawn(move || {
+                            shared.next_available();
+                        })
+                    })
+                    .collect();
+                let giver = shared.clone();
+                all.push(thread::spawn(move || giver.give_back()));
+                for each in all {
+                    each.join().unwrap();
+                }
+                assert_eq!(shared.next_available(), ENTRY, "what came back is passed for ever");
+            }
+
             struct Place {
                 available: Cell,
                 last_seen: Cell,
                 released: Cell,
             }
 
-            impl Place {
+            impl Returning for Place {
                 fn next_available(&self) -> usize {
                     loop {
                         let last_seen = self.last_seen.get();
@@ -141,25 +166,12 @@ macro_rules! protocols {
             }
 
             pub fn place(seekers: usize) {
-                let shared = Arc::new(Place {
+                let place = Place {
                     available: Cell::new(0),
                     last_seen: Cell::new(ENTRY),
                     released: Cell::new(ENTRY),
-                });
-                let mut all: Vec<_> = (0..seekers)
-                    .map(|_| {
-                        let shared = shared.clone();
-                        thread::spawn(move || {
-                            shared.next_available();
-                        })
-                    })
-                    .collect();
-                let giver = shared.clone();
-                all.push(thread::spawn(move || giver.give_back()));
-                for each in all {
-                    each.join().unwrap();
-                }
-                assert_eq!(shared.next_available(), ENTRY, "what came back is passed for ever");
+                };
+                seek_and_give_back(place, seekers);
             }
 
             struct OnePlace {
@@ -172,7 +184,7 @@ macro_rules! protocols {
                 change << 8 | last_seen << 4 | released
             }
 
-            impl OnePlace {
+            impl Returning for OnePlace {
                 fn next_available(&self) -> usize {
                     loop {
                         let place = self.place.get();
@@ -205,24 +217,11 @@ macro_rules! protocols {
             }
 
             pub fn one_place(seekers: usize) {
-                let shared = Arc::new(OnePlace {
+                let place = OnePlace {
                     available: Cell::new(0),
                     place: Cell::new(packed(0, ENTRY, ENTRY)),
-                });
-                let mut all: Vec<_> = (0..seekers)
-                    .map(|_| {
-                        let shared = shared.clone();
-                        thread::spawn(move || {
-                            shared.next_available();
-                        })
-                    })
-                    .collect();
-                let giver = shared.clone();
-                all.push(thread::spawn(move || giver.give_back()));
-                for each in all {
-                    each.join().unwrap();
-                }
-                assert_eq!(shared.next_available(), ENTRY, "what came back is passed for ever");
+                };
+                seek_and_give_back(place, seekers);
             }
         }
     };
