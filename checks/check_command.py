@@ -41,7 +41,8 @@ from brokerproof.checks.reporting.verdict_file import (
 from brokerproof.checks.side_by_side import ProcessEnded, cores
 from brokerproof.checks.subjects import WIRE, Subject, default_addresses
 from brokerproof.checks.verdicts import ExitStatus, status_of
-from brokerproof.spec.requirements import CatalogueError, Requirement
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import Requirement
 
 
 @click.command()

@@ -30,8 +30,8 @@ from brokerproof.checks.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.reporting import verdict_file
 from brokerproof.checks.reporting.folders import VERDICT
 from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import invariants, invariants_of
-from brokerproof.spec.requirements import CatalogueError
 from brokerproof.spec.requirements.frozen import frozen, published_sets
 from brokerproof.version import __version__
 

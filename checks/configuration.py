@@ -13,7 +13,8 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from brokerproof.spec.requirements import CatalogueError, Requirement
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import Requirement
 from brokerproof.spec.requirements.frozen import read_set, requirements_of
 
 OWN_FILE = "brokerproof.toml"

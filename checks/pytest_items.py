@@ -29,7 +29,8 @@ from brokerproof.checks.reporting.verdict_file import (
     without_password,
 )
 from brokerproof.checks.subjects import open_subject
-from brokerproof.spec.requirements import CatalogueError, Requirement
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import Requirement
 
 
 @dataclass

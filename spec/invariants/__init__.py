@@ -13,13 +13,11 @@ resolves every binding and looks for the twin that breaks it.
 from __future__ import annotations
 
 import functools
-import tomllib
-from importlib import resources
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.spec.requirements import CatalogueError
+from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
 
 System: TypeAlias = Literal[
     "qpid-push", "qpid-priority", "qpid-pull", "rabbitmq-paging", "activemq-cursor"
@@ -143,10 +141,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_invariants(name: str, text: str) -> tuple[Invariant, ...]:
     """Return the invariants of one file; raises `CatalogueError`."""
-    try:
-        found = msgspec.convert(tomllib.loads(text), _File).invariant
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise CatalogueError(f"{name}: {error}") from error
+    found = decoded(name, text, _File).invariant
     for each in found:
         if not each.sources or not each.systems:
             raise CatalogueError(f"{name}: {each.id} has no source, or is of no system")
@@ -160,15 +155,7 @@ def read_invariants(name: str, text: str) -> tuple[Invariant, ...]:
 @functools.cache
 def invariants() -> dict[str, Invariant]:
     """Return all invariants by id, in the order of the files and of their lines."""
-    found: dict[str, Invariant] = {}
-    folder = resources.files(__package__ or __name__)
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        if file.name.endswith(".toml"):
-            for each in read_invariants(file.name, file.read_text(encoding="utf-8")):
-                if each.id in found:
-                    raise CatalogueError(f"{file.name}: {each.id} is stated twice")
-                found[each.id] = each
-    return found
+    return all_of(__package__ or __name__, read_invariants)
 
 
 def invariants_of(system: str) -> dict[str, Invariant]:

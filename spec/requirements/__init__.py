@@ -8,11 +8,11 @@ invariant, in `models`, and a test holds the two lists together.
 from __future__ import annotations
 
 import functools
-import tomllib
 from enum import Enum
-from importlib import resources
 
 import msgspec
+
+from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
 
 OFFERED = frozenset(("on_threads", "places", "accounts", "consumer-lists"))
 """What a candidate may be asked for beside its claims: optional protocols of its Python form, and
@@ -58,16 +58,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requirement: tuple[Requirement, ...]
 
 
-class CatalogueError(ValueError):
-    """A catalogue file is malformed; the message names file and field."""
-
-
 def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
     """Return the requirements of one catalogue file; raises `CatalogueError`."""
-    try:
-        found = msgspec.convert(tomllib.loads(text), _File).requirement
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise CatalogueError(f"{name}: {error}") from error
+    found = decoded(name, text, _File).requirement
     for requirement in found:
         if not requirement.sources:
             raise CatalogueError(f"{name}: {requirement.id} has no source")
@@ -77,12 +70,4 @@ def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
 @functools.cache
 def catalogue() -> dict[str, Requirement]:
     """Return all requirements by id, in the order of the files and of their lines."""
-    requirements: dict[str, Requirement] = {}
-    folder = resources.files(__package__ or __name__)
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        if file.name.endswith(".toml"):
-            for requirement in read_catalogue(file.name, file.read_text(encoding="utf-8")):
-                if requirement.id in requirements:
-                    raise CatalogueError(f"{file.name}: {requirement.id} is stated twice")
-                requirements[requirement.id] = requirement
-    return requirements
+    return all_of(__package__ or __name__, read_catalogue)

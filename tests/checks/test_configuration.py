@@ -9,7 +9,8 @@ import pytest
 
 from brokerproof.checks.check_command import check
 from brokerproof.checks.configuration import Settings, WrongConfiguration, asked, read_settings
-from brokerproof.spec.requirements import CatalogueError, catalogue
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import catalogue
 
 
 def settings(text: str, tmp_path: Path, name: str = "brokerproof.toml") -> Settings:

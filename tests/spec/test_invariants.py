@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from brokerproof.checks.command_line import main
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.model import Model, trace
+from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import (
     Binding,
     ByModel,
@@ -27,7 +28,7 @@ from brokerproof.spec.invariants import (
     invariants_of,
     read_invariants,
 )
-from brokerproof.spec.requirements import CatalogueError, catalogue
+from brokerproof.spec.requirements import catalogue
 from tests.faults.catalogue import faults
 from tests.faults.threads.catalogue import thread_faults
 from tests.spec.invariants_page import PAGES, page_of

@@ -8,7 +8,8 @@ from importlib import resources
 
 import pytest
 
-from brokerproof.spec.requirements import CatalogueError, catalogue
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import catalogue
 from brokerproof.spec.requirements.frozen import (
     LATEST,
     frozen,

@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import invariants
 from brokerproof.spec.requirements import (
     OFFERED,
-    CatalogueError,
     Level,
     Requirement,
     catalogue,

@@ -10,12 +10,12 @@ that a requirement says.
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 
 import msgspec
 
-from brokerproof.spec.requirements import CatalogueError, Level, Requirement, catalogue
+from brokerproof.spec.catalogues import CatalogueError, decoded
+from brokerproof.spec.requirements import Level, Requirement, catalogue
 
 LATEST = "latest"
 
@@ -54,10 +54,7 @@ def read_set(name: str, text: str) -> dict[str, Requirement]:
 
     Raises `CatalogueError`.
     """
-    try:
-        found = msgspec.convert(tomllib.loads(text), RequirementSet)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise CatalogueError(f"{name}: {error}") from error
+    found = decoded(name, text, RequirementSet)
     unknown = found.levels.keys() - catalogue().keys()
     if unknown:
         raise CatalogueError(f"{name}: there is no requirement {min(unknown)!r}")
