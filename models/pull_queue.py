@@ -73,7 +73,11 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
 
     @action
     def come_to_rest(self) -> None:
-        """Nobody is notified, and nothing is left for whoever wants messages (PULL-1, PULL-2)."""
+        """Nobody is notified, and nothing is left for whoever wants messages (PULL-1, PULL-2).
+
+        A browser that goes back, for an arrival that it does not want, is told of nothing, and may
+        rest before what it was shown once.
+        """
         require(self.nothing_arrives())
         require(forall(Subscription, lambda who: ~self.is_listed(who, Listed.NOTIFIED)))
         require(
@@ -81,7 +85,12 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
                 Subscription,
                 Entry,
                 lambda who, e: (
-                    ~(self.is_wanting(who) & self.can_have(who, e) & self.comes_to(who, e))
+                    ~(
+                        self.is_wanting(who)
+                        & self.can_have(who, e)
+                        & self.comes_to(who, e)
+                        & ~(self.browser[who] & self.shown[who, e])
+                    )
                 ),
             )
         )

@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 
 from brokerproof.models.consumer_lists import Listed
-from brokerproof.models.language import Bool, forall, implies
+from brokerproof.models.language import Bool, forall, implies, invariant
 from brokerproof.models.language.refinement import Assumption, Witness, stutters
-from brokerproof.models.pointer_queue import Subscription
+from brokerproof.models.pointer_queue import Entry, Subscription
 from brokerproof.models.pointer_queue_refines_contract import (
     POINTER_QUEUE_REFINES_CONTRACT,
     RememberingQueue,
@@ -22,6 +22,17 @@ from brokerproof.models.pull_queue import PullQueue
 
 class RememberingPullQueue(PullQueue, RememberingQueue):
     """The queue that consumers pull from, with all that the contract remembers of it."""
+
+    @invariant("what-was-shown-is-excused")
+    def shown_is_excused(self) -> Bool:
+        """What a browser was shown it need not be shown again."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who) & self.shown[who, e], self.excused[who, e]
+            ),
+        )
 
 
 def moves_in_the_lists(_queue: RememberingPullQueue, _who: Subscription) -> Witness:

@@ -3,8 +3,8 @@
 Owns the reading of a view with lists as a state of `PullQueue`. Entries and places move as those of
 the queue of pointers, which watches them (`pointer_queue_steps`). Between two views any consumer
 may have lost its interest and found it again, and been told of what has gone since, so whatever
-lists are in form can have come about; what is asked is that the model may come to rest where the
-broker says that it has.
+lists are in form can have come about; a browser may have been shown all that its place is past.
+What is asked is that the model may come to rest where the broker says that it has.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ def _read(view: PointerQueueView, lists: ConsumerListsView) -> tuple[PlainReadin
             first, second = (listed.get(who, nowhere) for who in cell.indices)
             there = first[0] == second[0] != nowhere[0]
             state[position] = int(there and first[1] < second[1])
+        elif cell.symbol.name == "shown":
+            subscription, entry = cell.indices
+            browser = asked.subscriptions[subscription]
+            state[position] = int(browser.browses and entry <= browser.after.last_seen)
     return reading, tuple(state)
 
 

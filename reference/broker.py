@@ -56,7 +56,7 @@ from brokerproof.spec.operations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
     from brokerproof.reference.queue import Queue
 
@@ -403,10 +403,7 @@ class Broker:
         if subscription is None:
             return _refused(f"no consumer {operation.consumer!r}")
         self.queues[subscription.queue].unsubscribe(subscription)
-        for name in subscription.queues():
-            queue = self.queues.get(name)
-            if queue is not None:
-                queue.delete_if_unused()
+        self._delete_if_unused(subscription.queues())
         return None
 
     def _flush(self, operation: Flush) -> Error | None:
@@ -461,10 +458,7 @@ class Broker:
             if queue is not None and deliveries:
                 taken = [(self.outbox.settle(delivery), by) for delivery, by in deliveries]
                 queue.release([(entry, by) for entry, by in taken if entry is not None])
-        for name in dict.fromkeys(left):
-            queue = self.queues.get(name)
-            if queue is not None:
-                queue.delete_if_unused()
+        self._delete_if_unused(left)
 
     def _purge(self, operation: Purge) -> Error | None:
         queue = self.queues.get(operation.queue)
@@ -477,12 +471,22 @@ class Broker:
         queue = self.queues.pop(operation.queue, None)
         if queue is None:
             return _refused(f"no queue {operation.queue!r}")
+        left: list[str] = []
         for subscription in queue.delete():
             assert subscription.consumer is not None, "a get is over before anything else happens"
             del self.consumers[subscription.consumer]
             self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+            left += subscription.queues()
+        self._delete_if_unused(left)
         self._settle_what_has_gone()
         return None
+
+    def _delete_if_unused(self, names: Iterable[str]) -> None:
+        """Let those of the queues go that delete themselves and have no consumer any more."""
+        for name in dict.fromkeys(names):
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.delete_if_unused()
 
 
 def _is_no_window(limit: int | None) -> bool:

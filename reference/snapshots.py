@@ -83,8 +83,7 @@ class Copies:
         following = entry.next.value
         while following is not None and following not in self.entries:
             following = following.next.value
-        assert following is not None, "the last entry of a list is never left out"
-        copy.next.value = self.entries[following]
+        copy.next.value = following and self.entries[following]
         return copy
 
 

@@ -85,14 +85,14 @@ ONLY_WITH_ROOM = (
     Edit(
         "delivery.py",
         """
-        entry = subscription.pointer.next_available(queue.entries, subscription)
+        entry = next_for(queue, subscription)
         if entry is None or subscription.is_suspended():
             return False, True
 """,
         """
         if subscription.is_suspended():
             return False, True
-        entry = subscription.pointer.next_available(queue.entries, subscription)
+        entry = next_for(queue, subscription)
         if entry is None:
             return False, True
 """,

@@ -8,6 +8,7 @@ import pytest
 
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
+from brokerproof.spec.answers import ConsumerClosed, QueueDeleted
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.operations import (
     Cancel,
@@ -393,6 +394,20 @@ def test_who_loses_one_of_its_queues_leaves_them_all() -> None:
     assert bench.closed == ["c0"]
     assert bench.publish("a") == []
     assert not bench.do(Cancel(consumer="c0")).ok
+
+
+def test_a_queue_that_deletes_itself_goes_when_its_last_consumer_loses_another() -> None:
+    bench = Bench(PULL)
+    bench.ok(Declare(queue="q1", order=Fifo(), auto_delete=True))
+    of_both(bench, "c0")
+    of_both(bench, "c1")
+    told = bench.do(Delete(queue="q")).events
+    assert told == (
+        ConsumerClosed(consumer="c0"),
+        ConsumerClosed(consumer="c1"),
+        QueueDeleted(queue="q1"),
+    )
+    assert not bench.do(Publish(queue="q1", message=Message(id="a"))).ok
 
 
 def test_exclusive_on_several_queues_is_all_or_nothing() -> None:
