@@ -9,13 +9,16 @@ TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html'
 LINKED := $(VENV)/.linked-$(TREE)
 
 .DEFAULT_GOAL := check
-.PHONY: check test pipeline java lint types bench lock clean
+.PHONY: check test thorough pipeline java lint types bench lock clean
 
 check: $(LINKED)  ## Hold the embedded reference broker against the documented promises.
 	$(BIN)/brokerproof check
 
 test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable --durations=25
+
+thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same checks on many more seeds, scopes and cases.
+	$(BIN)/python -m pytest -m thorough --numprocesses=auto --dist=worksteal --benchmark-disable
 
 pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `campaign` need.
 

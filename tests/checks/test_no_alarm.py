@@ -31,6 +31,8 @@ MAY_BE_BROKEN: dict[str, frozenset[str]] = {
 }
 
 SEEDS = 20
+SEEDS_OF_EACH_RUN = 4
+"""The others are asked by `make thorough`."""
 EXAMPLES = 10
 
 each_sound_broker = pytest.mark.parametrize(
@@ -45,7 +47,13 @@ def subject_of(address: str) -> Subject:
     return open_subject(address)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(SEEDS_OF_EACH_RUN),
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in range(SEEDS_OF_EACH_RUN, SEEDS)),
+    ],
+)
 @each_sound_broker
 def test_no_seed_raises_an_alarm(address: str, seed: int) -> None:
     found = Sampling()

@@ -62,12 +62,14 @@ def few_switches(candidate: Candidate, parallel: Parallel, runs_max: int) -> Tri
     return with_few_switches(case, switches_max=2, runs_max=runs_max)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parallel", CASES)
 def test_the_reference_keeps_its_promises_on_threads(parallel: Parallel) -> None:
-    """The first runs of each case; `benchmarks/interleavings.py` goes on to the end."""
+    """The first runs of each case, more of which `make check` runs, too."""
     assert explored(make("qpid-push"), parallel, runs_max=60) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parallel", CASES[::4])
 def test_no_two_threads_of_the_reference_touch_an_attribute_without_order(
     parallel: Parallel,

@@ -89,6 +89,7 @@ def explored(
     return [failed.complaints for failed in explore(case, runs_max=runs_max).failed]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "parallel",
     [
@@ -98,7 +99,7 @@ def explored(
     ],
 )
 def test_pulling_keeps_its_promises_on_threads(parallel: Parallel) -> None:
-    """The first runs of each case; `brokerproof interleave reference:qpid-pull` goes on."""
+    """The first runs of each case, more of which `make check` runs, too."""
     assert explored(make(PULL), parallel, runs_max=15) == []
 
 
