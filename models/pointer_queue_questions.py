@@ -4,9 +4,10 @@ Owns the form of that question, in numbers instead of names, and its answer. How
 follow each other is stated in the model and nowhere here; where questions come from is
 `pointer_queue_steps`.
 
-A long queue is read as a shorter one: of neighbours that nothing has happened to, and that no
+A long queue is read as a shorter one: of neighbours to which the same has happened, and that no
 pointer stands on, one stands for all. Whatever the model can do to one it can do to all of them,
-one after the other, so a path in the short queue is one in the long queue, and the other way round.
+one after the other, so a path in the short queue is one in the long queue; what it has done to all
+of them, in any order, it has done to the first.
 """
 
 from __future__ import annotations
@@ -82,24 +83,28 @@ class Question:
 
 
 def shortened(question: Question) -> Question:
-    """Let one stand for neighbours that nothing has happened to and no pointer stands on."""
+    """Let one stand for neighbours that look alike, that no pointer stands on, with like steps."""
     stood_on = {
         number
         for each in question.subscriptions
         for place in (each.before, each.after)
         for number in (place.last_seen, place.released)
     }
-    all_steps = (*question.steps, *([question.first] if question.first else ()))
-    stood_on |= {taken.arguments[-1] for taken in all_steps if taken.action in _CHANGING}
+    if question.first is not None:
+        stood_on.add(question.first.arguments[-1])
+    done_to: dict[int, set[tuple[str, tuple[int, ...]]]] = {}
+    for name, arguments in question.steps:
+        if name not in _OF_SUBSCRIPTIONS:
+            done_to.setdefault(arguments[-1], set()).add((name, arguments[:-1]))
     shorter: list[SeenEntry] = []
     number = {HEAD: HEAD, NOBODY: NOBODY}
-    last_was_idle = False
+    last: object = None
     for at, entry in enumerate(question.entries, start=1):
-        idle = at not in stood_on and entry.before == entry.after
-        if not (idle and last_was_idle and shorter[-1] == entry):
+        alike = None if at in stood_on else (entry, done_to.get(at))
+        if alike is None or alike != last:
             shorter.append(entry)
         number[at] = len(shorter)
-        last_was_idle = idle
+        last = alike
 
     def renumbered(place: Place) -> Place:
         return Place(place.active, number[place.last_seen], number[place.released])
@@ -122,10 +127,6 @@ def shortened(question: Question) -> Question:
 
 
 _OF_SUBSCRIPTIONS = ("subscribe", "unsubscribe")
-_CHANGING = (
-    *("append", "insert", "look_back", "deliver", "acknowledge", "release"),
-    *("hold", "come_due", "expire"),
-)
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -32,15 +32,6 @@ from tests.faults.overlay import CannotPlant, Edit, plant
 from tests.faults.threads.catalogue import thread_faults
 
 SLOW_OPERATIONS = 300
-LONG_TO_CERTIFY = frozenset(
-    (
-        "close-drops",
-        "moves-on-before-it-asks-for-room",
-        "pointer-set-to-the-returned",
-        "release-does-not-rewind",
-    )
-)
-"""Half a minute to two minutes each; `make thorough` asks them."""
 RECORDED_OPERATIONS_MAX = 125
 """Faults that take more are of the same kinds as those that show at once."""
 
@@ -119,8 +110,6 @@ def questions() -> Iterator[object]:
             asked += [is_the_same_when_judged_again, is_drawn_with_the_queues_at_every_step]
         slow = fault.operations > SLOW_OPERATIONS or fault.examples
         marks = [pytest.mark.slow] if slow else []
-        if fault.id in LONG_TO_CERTIFY:
-            marks.append(pytest.mark.thorough)
         for question in asked:
             yield pytest.param(
                 fault,

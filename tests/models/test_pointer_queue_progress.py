@@ -17,7 +17,7 @@ from brokerproof.models.pointer_queue_progress import Channel, ProgressingQueue
 SCOPE = Scope(
     {Entry: 4, Subscription: 2, Channel: 2},
     range(1),
-    {"head": 0, "browser": 0, "channel": (0, 1)},
+    {"head": 0, "browser": 0, "wants": 1, "channel": (0, 1)},
 )
 
 STATES = 4_000

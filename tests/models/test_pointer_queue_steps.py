@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,6 +235,20 @@ def test_a_long_queue_is_judged_as_the_short_one_that_stands_for_it(seed: int) -
                 continue
             shorter = questions.shortened(question)
             assert (questions.answer(question) is None) == (questions.answer(shorter) is None)
+
+
+@pytest.mark.parametrize("goes_back_to", [1, None])
+def test_a_channel_that_closes_with_much_in_its_hands_is_followed(goes_back_to: int | None) -> None:
+    names = [f"m{number}" for number in range(12)]
+    stays = msgspec.structs.replace(consumer("d", 12, goes_back_to), channel="other")
+    before = view(
+        [held(name) for name in names],
+        consumer("c", 12),
+        msgspec.structs.replace(stays, released=None),
+    )
+    after = view([free(name) for name in names], stays)
+    closing = Happening(CloseChannel(channel="ch"))
+    assert (explained(before, after, closing) is not None) == (goes_back_to == 1)
 
 
 def test_a_step_with_too_many_paths_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
