@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from brokerproof.candidates.uninterrupted import uninterrupted
 from brokerproof.spec.driver import LINE_BYTES_MAX
 
 CHUNK_BYTES = 2**16
@@ -80,18 +81,19 @@ class DriverProcess:
     """A running driver, the leader of a process group of its own; raises `OSError`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        _Guard.start()
-        self._process = subprocess.Popen(  # noqa: S603 (what to run is the user's to say)
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-        # A session's first process is its group's leader, so the group has the process's number.
-        self.group = self._process.pid
-        _Guard.tell("watch", self.group)
+        with uninterrupted():
+            _Guard.start()
+            self._process = subprocess.Popen(  # noqa: S603 (what to run is the user's to say)
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+            # A session's first process is its group's leader: the group has the process's number.
+            self.group = self._process.pid
+            _Guard.tell("watch", self.group)
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
         self._in, self._out, self._err = (pipe.fileno() for pipe in pipes if pipe is not None)
         for pipe in (self._in, self._out, self._err):

@@ -29,6 +29,7 @@ import click
 from brokerproof.candidates.amqp091_connection import Address, Connection, Deadline, connect
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,8 +187,9 @@ class PrivateRabbitMQ:
 
     def _spawn(self, command: list[str], output: IO[bytes]) -> None:
         assert self._folder is not None
-        process = _spawn(command, self._environment, self._folder, output, self._owner)
-        self._processes.append(process)
+        with uninterrupted():
+            process = _spawn(command, self._environment, self._folder, output, self._owner)
+            self._processes.append(process)
 
     def _wait_until_ready(self, log: Path) -> None:
         address = Address.parse(self.url)
