@@ -1,8 +1,10 @@
 """The watchdog: a candidate that does not come back is a finding, not a hang of ours.
 
-A timer ticks once a second while the gate runs. Where an operation has been under way for longer
-than its limit (driver protocol 1, rule 45) the tick raises `Hangs` in the midst of the candidate's
-own code. Each finding costs its limit, so a stage ends with the first and nothing shrinks it.
+A timer ticks once a second while the gate runs. Where an operation has been under way for as many
+ticks as its limit has seconds (driver protocol 1, rule 45) the tick raises `Hangs` in the midst of
+the candidate's own code. Each finding costs its limit, so a stage ends with the first and nothing
+shrinks it. Ticks are counted and no clock is read, since ticks come only while Python code runs:
+what a stopped process or a long garbage collection costs is not the candidate's.
 It is a timer of the whole process: it works in the main thread of systems that have one, and
 elsewhere operations have no limit. What swallows every exception, or hangs outside of Python, is
 beyond it. Drivers are not its business: they are given their time by `candidates/driver.py`.
@@ -12,7 +14,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -30,7 +31,7 @@ class Hangs(BaseException):
 
 class _UnderWay:
     operation: Operation | None = None
-    since = 0.0
+    ticks = 0
 
 
 class asking:  # noqa: N801 (used as a with statement reads; a class because it is entered so often)
@@ -42,7 +43,7 @@ class asking:  # noqa: N801 (used as a with statement reads; a class because it 
         self.operation = operation
 
     def __enter__(self) -> None:
-        _UnderWay.since = time.monotonic()
+        _UnderWay.ticks = 0
         _UnderWay.operation = self.operation
 
     def __exit__(self, *_: object) -> None:
@@ -71,6 +72,7 @@ def _tick(_signal: int, _frame: FrameType | None) -> None:
     if operation is None:
         return
     limit = DRAIN_S_MAX if isinstance(operation, Drain) else OPERATION_S_MAX
-    if time.monotonic() - _UnderWay.since > limit:
-        _UnderWay.operation = None
+    _UnderWay.ticks += 1
+    if _UnderWay.ticks * _TICK_S > limit:
+        # It comes again with the next tick where this one falls into a callback that drops it.
         raise Hangs(f"{name_of(operation)} did not come back within {limit:g} s")

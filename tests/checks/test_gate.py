@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,7 +19,7 @@ from brokerproof.reference import make
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import Acknowledge, Cancel, Operation, Publish
+from brokerproof.spec.operations import Acknowledge, Cancel, Inspect, Operation, Publish
 from brokerproof.spec.requirements import catalogue
 
 SMALL = Budget(operations=150, examples=6)
@@ -88,6 +91,40 @@ def test_a_candidate_that_does_not_come_back_is_a_finding_and_ends_the_stages(
     assert "did not come back" in verdict(report, "protocol").reason
     assert verdict(report, "fifo-order").outcome is Outcome.INCONCLUSIVE
     assert "hangs" in verdict(report, "fifo-order").reason
+
+
+def test_a_pause_of_the_whole_process_is_not_held_against_the_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
+    monkeypatch.setattr(watchdog, "_TICK_S", 0.04)
+
+    def takes_long(*, paused: bool) -> None:
+        with watchdog.watching(), watchdog.asking(Inspect(queue="q")):
+            if paused:  # no Python code runs meanwhile, which is when a signal has to wait
+                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            time.sleep(0.5)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+
+    takes_long(paused=True)
+    with pytest.raises(watchdog.Hangs):
+        takes_long(paused=False)
+
+
+def test_what_a_callback_of_the_garbage_collector_drops_is_raised_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
+    monkeypatch.setattr(watchdog, "_TICK_S", 0.04)
+
+    def hangs(*, dropped: int) -> None:
+        for _ in range(dropped):
+            with contextlib.suppress(watchdog.Hangs):
+                time.sleep(60)
+        time.sleep(60)
+
+    with pytest.raises(watchdog.Hangs), watchdog.watching(), watchdog.asking(Inspect(queue="q")):
+        hangs(dropped=3)
 
 
 @pytest.mark.slow
