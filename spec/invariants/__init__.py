@@ -35,14 +35,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"{self.document}, {self.section or self.versions}"
 
 
-class ByModel(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="by",
-    tag="model",
-):
+class _Binding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="by"):
+    """What holds an invariant."""
+
+
+class ByModel(_Binding, frozen=True, kw_only=True, tag="model"):
     """A statement of a model: proved for any number, or explored where it is about the end.
 
     `model` is a name of the models' catalogue, or a file and a class (``models/x.py:X``).
@@ -57,14 +54,7 @@ class ByModel(
         return f"model {self.model}: {self.statement}"
 
 
-class ByRequirement(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="by",
-    tag="requirement",
-):
+class ByRequirement(_Binding, frozen=True, kw_only=True, tag="requirement"):
     """A requirement that the gate asks of every candidate that claims what it needs.
 
     `broken_by` is the id of a planted fault that breaks it.
@@ -77,14 +67,7 @@ class ByRequirement(
         return f"requirement {self.requirement}"
 
 
-class ByThreads(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="by",
-    tag="threads",
-):
+class ByThreads(_Binding, frozen=True, kw_only=True, tag="threads"):
     """The running code under every interleaving of small cases.
 
     `broken_by` is the id of a planted fault that only threads show.
@@ -96,14 +79,7 @@ class ByThreads(
         return "interleavings of the reference"
 
 
-class ByTest(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="by",
-    tag="test",
-):
+class ByTest(_Binding, frozen=True, kw_only=True, tag="test"):
     """A test of the reference, as ``tests/x.py:test_y``.
 
     `broken_by` is its twin on a broken thing, in the same form; none where the test compares with
