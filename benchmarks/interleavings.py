@@ -15,9 +15,15 @@ against the end of a runner.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.returns_and_deliveries import case_of_returns
 from brokerproof.checks.concurrent.case_catalogue import (
     case_name,
     cases_for,
@@ -25,6 +31,7 @@ from brokerproof.checks.concurrent.case_catalogue import (
     small_cases,
     triples,
 )
+from brokerproof.checks.concurrent.cases import Case
 from brokerproof.checks.concurrent.interleavings import Explored, explore
 from brokerproof.checks.concurrent.on_threads import Threaded, on_threads
 from brokerproof.checks.concurrent.parallel import Parallel
@@ -63,7 +70,7 @@ def _rates(threaded: Threaded, orders: dict[str, Order], words: str, runs_max: i
     for order, parallel in cases_for(threaded.subject.hello.capabilities):
         if words not in parallel.name or order not in orders.values():
             continue
-        found, seconds = _timed(threaded, parallel, runs_max)
+        found, seconds = _timed(threaded.case(parallel), runs_max)
         steps += found.steps
         told = "" if found.complete else "  not all"
         told += "".join(f"  {'; '.join(failed.complaints)}" for failed in found.failed)
@@ -75,8 +82,7 @@ def _rates(threaded: Threaded, orders: dict[str, Order], words: str, runs_max: i
     print(f"{steps:,} accesses, {steps / (time.perf_counter() - began):,.0f} a second")
 
 
-def _timed(threaded: Threaded, parallel: Parallel, runs_max: int) -> tuple[Explored, float]:
-    case = threaded.case(parallel)
+def _timed(case: Case[Any], runs_max: int) -> tuple[Explored, float]:
     start = time.perf_counter()
     found = explore(case, runs_max=runs_max)
     return found, time.perf_counter() - start
@@ -112,12 +118,13 @@ def _sizes(
 
 def _goals(threaded: Threaded, runs_max: int) -> None:
     """Print the speed of the search, and how long the cases take that are named as goals."""
-    for parallel in GOALS:
-        found, seconds = _timed(threaded, parallel, runs_max)
+    cases: list[Case[Any]] = [threaded.case(parallel) for parallel in GOALS]
+    for case in (*cases, *(case_of_returns(Fifo(), threads) for threads in (2, 3, 4))):
+        found, seconds = _timed(case, runs_max)
         assert not found.failed, found.failed
         ended = "all" if found.complete else "the first"
         print(
-            f"{parallel.name}: {ended} {found.runs:,} classes, {found.steps:,} accesses in"
+            f"{case.name}: {ended} {found.runs:,} classes, {found.steps:,} accesses in"
             f" {seconds:.1f} s, {found.steps / seconds:,.0f} a second",
             flush=True,
         )
