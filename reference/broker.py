@@ -321,7 +321,7 @@ class Broker:
             return _refused(f"size {message.size} is not one of 0 to {NUMBER_MAX}")
         if min(operation.not_before_s or 0, operation.expires_s or 0) < 0:
             return _refused("time does not go back")
-        queue.enqueue(message, times_of(operation, self.executor.clock.now()))
+        queue.enqueue(message, times_of(operation, self.executor.clock))
         return None
 
     def _advance(self, operation: Advance) -> Error | None:

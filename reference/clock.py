@@ -56,9 +56,13 @@ def _left(time: int | None, now: int) -> int | None:
     return None if time is None else max(0, time - now)
 
 
-def times_of(publish: Publish, now: int) -> Times | None:
-    """Return the times of a message that is published now; None of one that may always be given."""
+def times_of(publish: Publish, clock: Clock) -> Times | None:
+    """Return the times of a message that is published now; None of one that may always be given.
+
+    Such a one does not look at the clock, which would be an access more to whoever counts them.
+    """
     waits, lives = publish.not_before_s or 0, publish.expires_s
     if waits == 0 and lives is None:
         return None
+    now = clock.now()
     return Times(now + waits if waits else None, None if lives is None else now + lives)
