@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.pull.consumer_lists import (
-    INTERESTED,
-    NON_ACQUIRING,
-    NOT_INTERESTED,
-    NOTIFIED,
-    REMOVED,
-)
+from brokerproof.reference.looks import placed, subscriptions_of
+from brokerproof.reference.pull.consumer_lists import REMOVED
 from brokerproof.reference.pull.consumers import QueueConsumer
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.spec.accounts import (
@@ -87,22 +82,16 @@ def _waits(subscription: Subscription) -> bool:
 def _pull_account(queue: PullQueue, subscriptions: Sequence[Subscription]) -> PullAccount:
     lists = queue.subscriptions
     listed: dict[Subscription, list[tuple[str, int]]] = {each: [] for each in subscriptions}
-    for state, parts in ((INTERESTED, lists.interested), (NOTIFIED, lists.notified)):
-        for priority, part in parts.value:
-            for node in part.iterator():
-                listed.setdefault(node.consumer, []).append((state.value, priority))
-    for state, whole in (
-        (NOT_INTERESTED, lists.not_interested),
-        (NON_ACQUIRING, lists.non_acquiring),
-    ):
-        for node in whole.iterator():
-            listed.setdefault(node.consumer, []).append((state.value, 0))
+    for state, priority, consumer in placed(lists):
+        listed.setdefault(consumer, []).append((state.value, priority))
     parted = (lists.all, lists.interested, lists.notified)
     return PullAccount(
         wanting=queue.active_count.value,
         priorities=tuple([tuple([priority for priority, _ in each.value]) for each in parted]),
         listed=tuple([tuple(each) for each in listed.values()]),
-        marks=tuple(_marks(lists.iterator())),
+        marks=tuple(
+            _marks(each for each in subscriptions_of(queue) if isinstance(each, QueueConsumer))
+        ),
     )
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from brokerproof.reference.accounts import accounts_of
 from brokerproof.reference.entries import AVAILABLE, HELD
+from brokerproof.reference.looks import entries_in, placed, subscriptions_of
 from brokerproof.reference.pointers import ReleasedPointer
+from brokerproof.reference.pull.consumer_lists import (
+    INTERESTED,
+    NON_ACQUIRING,
+    NOT_INTERESTED,
+    NOTIFIED,
+    NodeState,
+)
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.spec.inspections import (
     ConsumerListsView,
@@ -20,18 +28,15 @@ from brokerproof.spec.inspections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from brokerproof.reference.entries import QueueEntry
-    from brokerproof.reference.pull.node_list import ConsumerNodeList
     from brokerproof.reference.queue import Queue
     from brokerproof.reference.subscriptions import Subscription
 
 
 def view_of(queue: Queue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
-    subscriptions = list(queue.subscriptions.iterator())
-    entries = list(queue.entries.iterator())
+    subscriptions = subscriptions_of(queue)
+    entries = entries_in(queue)
     for entry in entries:
         holder = entry.state.value.holder
         if holder is not None and holder not in subscriptions:
@@ -58,17 +63,19 @@ def view_of(queue: Queue) -> PointerQueueView:
 def _lists_view(queue: Queue, subscriptions: list[Subscription]) -> ConsumerListsView | None:
     if not isinstance(queue, PullQueue):
         return None
-    lists = queue.subscriptions
     numbers = {each: number for number, each in enumerate(subscriptions)}
+    listed: dict[NodeState, list[int]] = {}
+    for state, _, consumer in placed(queue.subscriptions):
+        listed.setdefault(state, []).append(numbers[consumer])
 
-    def shown(parts: Iterable[ConsumerNodeList]) -> tuple[int, ...]:
-        return tuple([numbers[node.consumer] for part in parts for node in part.iterator()])
+    def shown(state: NodeState) -> tuple[int, ...]:
+        return tuple(listed.get(state, ()))
 
     return ConsumerListsView(
-        interested=shown([part for _, part in lists.interested.value]),
-        notified=shown([part for _, part in lists.notified.value]),
-        not_interested=shown([lists.not_interested]),
-        non_acquiring=shown([lists.non_acquiring]),
+        interested=shown(INTERESTED),
+        notified=shown(NOTIFIED),
+        not_interested=shown(NOT_INTERESTED),
+        non_acquiring=shown(NON_ACQUIRING),
     )
 
 

@@ -37,6 +37,7 @@ from brokerproof.reference.entries import (
     QueueEntry,
 )
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
+from brokerproof.reference.looks import subscriptions_of
 from brokerproof.reference.priority_list import PriorityEntryList
 from brokerproof.reference.pull.copies import ClientCopies, copy_consumers, name_consumers
 from brokerproof.reference.pull.queue import PullQueue
@@ -286,7 +287,7 @@ def fingerprint_queue(queue: Queue) -> Hashable:
                 other = other.next.value
         return known
 
-    live += [_name_subscription(each, position) for each in queue.subscriptions.iterator()]
+    live += [_name_subscription(each, position) for each in subscriptions_of(queue)]
     if isinstance(queue, PullQueue):
         named = name_consumers(queue.subscriptions)
         return queue.name, queue.order, tuple(live), named, queue.auto_delete
