@@ -4,7 +4,8 @@ What the counterexamples of those that show at once have recorded is judged agai
 and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
-gate once, within the smallest budget that shows it.
+gate once, within the smallest budget that shows it: in every run of the tests the one of each
+requirement that is found soonest, by `make thorough` all of them.
 """
 
 from __future__ import annotations
@@ -98,8 +99,15 @@ def is_drawn_with_the_queues_at_every_step(fault: Fault) -> None:
         assert all(row.known for row in drawn.rows)
 
 
+def found_soonest() -> frozenset[str]:
+    """Return the ids of one fault for each requirement."""
+    soonest = sorted(faults().values(), key=lambda fault: (fault.operations, fault.examples))
+    return frozenset({fault.requirement: fault.id for fault in reversed(soonest)}.values())
+
+
 def questions() -> Iterator[object]:
     """Yield each fault with each question; what the gate found is shared by those of one fault."""
+    each_time = found_soonest()
     for fault in faults().values():
         asked = [
             is_named_with_a_shortest_trace,
@@ -110,6 +118,8 @@ def questions() -> Iterator[object]:
             asked += [is_the_same_when_judged_again, is_drawn_with_the_queues_at_every_step]
         slow = fault.operations > SLOW_OPERATIONS or fault.examples
         marks = [pytest.mark.slow] if slow else []
+        if fault.id not in each_time:
+            marks.append(pytest.mark.thorough)
         for question in asked:
             yield pytest.param(
                 fault,

@@ -85,6 +85,7 @@ def test_the_queue_keeps_all_but_the_flag_and_what_was_settled() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_with_a_look_at_the_table_the_flag_is_kept() -> None:
     report = judged("make_broker_that_looks", WHOLE_SCOPE)
     assert ids(report, Outcome.BROKEN) == {"settled-once"}

@@ -131,6 +131,7 @@ def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_axiom_that_the_refinement_needs_is_refuted_by_it() -> None:
     bound = Bound(POINTER_QUEUE_REFINES_CONTRACT)
     without = dataclasses.replace(bound.concrete, axioms=())
