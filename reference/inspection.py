@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from brokerproof.reference.accounts import accounts_of
 from brokerproof.reference.entries import AVAILABLE, HELD
-from brokerproof.reference.looks import entries_in, placed, subscriptions_of
+from brokerproof.reference.looks import placed, subscriptions_of
 from brokerproof.reference.pointers import ReleasedPointer
 from brokerproof.reference.pull.consumer_lists import (
     INTERESTED,
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 def view_of(queue: Queue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
     subscriptions = subscriptions_of(queue)
-    entries = entries_in(queue)
+    # A walk of the broker's own: what it returns is what is shown.
+    entries = list(queue.entries.iterator())
     for entry in entries:
         holder = entry.state.value.holder
         if holder is not None and holder not in subscriptions:

@@ -1,8 +1,9 @@
-"""Looks into the lists of a queue that take no step of the documents' algorithms.
+"""Looks into the lists of consumers that take no step of the documents' algorithms.
 
 The documents' own walks unlink what was deleted. Whoever only shows or counts must not: a broker
 that is looked at would be another one than a broker that is not. Owns those walks, for what runs
-between operations only, so cells are read directly. Refuses to know what is shown.
+between operations only, so cells are read directly. Refuses to know what is shown, and entries:
+that a walk returns none that is gone is itself a promise (EL-3), so they are shown by a real walk.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from brokerproof.reference.atomics import AtomicReference
-    from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.pull.consumer_lists import ConsumerLists, NodeState
     from brokerproof.reference.pull.consumers import QueueConsumer
     from brokerproof.reference.pull.node_list import ConsumerNodeList
@@ -35,16 +35,6 @@ class _Linked(Protocol):
 
 
 _Node = TypeVar("_Node", bound=_Linked)
-
-
-def entries_in(queue: Queue) -> list[QueueEntry]:
-    """Return all entries that are not dispensed, in the queue's order."""
-    return [
-        entry
-        for one in queue.entries.sub_lists()
-        for entry in _behind(one.head)
-        if not entry.state.value.dispensed
-    ]
 
 
 def subscriptions_of(queue: Queue) -> list[Subscription]:
