@@ -30,7 +30,8 @@ def show(record: CandidateRecord, console: Console) -> None:
         table.add_column(heading, no_wrap=True)
     table.add_column("exercised", justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")
-    for verdict in record.verdicts:
+    claimed = [each for each in record.verdicts if each.verdict is not Outcome.NOT_CLAIMED]
+    for verdict in claimed:
         style = _STYLES[verdict.verdict]
         if verdict.verdict is Outcome.BROKEN and verdict.counts_as != "failure":
             style = "yellow"
@@ -38,10 +39,13 @@ def show(record: CandidateRecord, console: Console) -> None:
             verdict.requirement,
             verdict.level.value,
             Text(verdict.verdict.value, style),
-            "" if verdict.verdict is Outcome.NOT_CLAIMED else str(verdict.exercised or ""),
+            str(verdict.exercised or ""),
             Text(visible(reason_of(verdict))),
         )
     console.print(table)
+    unclaimed = [each.requirement for each in record.verdicts if each not in claimed]
+    if unclaimed:
+        console.print(Text(f"not claimed: {', '.join(unclaimed)}", _STYLES[Outcome.NOT_CLAIMED]))
     for found in record.found:
         console.print()
         text = text_of_counterexample(found)

@@ -286,7 +286,7 @@ def test_a_report_shows_stages_verdicts_and_counterexamples() -> None:
         "nothing-lost  MUST   kept                  7",
         "fifo-order    MUST   broken                3  expected m0; seen m1 to the get",
         "get-finds     MUST   inconclusive             not exercised",
-        "browser-once  MUST   not claimed",
+        "not claimed: browser-once",
     ]
     counterexample = OVERTAKEN.format(certificate=SEARCHED).splitlines()
     assert lines[7:] == [
