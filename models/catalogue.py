@@ -15,6 +15,7 @@ from brokerproof.models import (
     node_list,
     paired_pointer,
     pointer_queue,
+    pointer_queue_clock,
     pointer_queue_progress,
     pull_queue,
     queue_runner,
@@ -81,6 +82,10 @@ CATALOGUE: dict[str, Listed] = {
     "pointer-queue": Listed(
         pointer_queue.PointerQueue,
         Scope({pointer_queue.Entry: 4, pointer_queue.Subscription: 2}, range(1)),
+    ),
+    "pointer-queue-clock": Listed(
+        pointer_queue_clock.TimedQueue,
+        Scope({pointer_queue.Entry: 3, pointer_queue.Subscription: 2}, range(1), {"wants": 1}),
     ),
     "consumer-notification": Listed(
         consumer_notification.ConsumerNotification,
