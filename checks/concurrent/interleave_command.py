@@ -6,6 +6,7 @@ Owns the words for what came out, case by case; `check` runs the same cases as o
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 import rich
@@ -35,7 +36,9 @@ RUNS_FOR_FEWER_SWITCHES = 3_000
     show_default=True,
     help="How many classes of interleavings of each case are run at most.",
 )
-@click.option("--case", "words", default="", help="Only the cases whose names have these words.")
+@click.option(
+    "--case", "words", default="", help="Only the cases in whose printed names these words stand."
+)
 def interleave(candidate: str, runs: int, words: str) -> None:
     """Run the broker CANDIDATE under every interleaving of a few operations at once.
 
@@ -50,10 +53,10 @@ def interleave(candidate: str, runs: int, words: str) -> None:
         if isinstance(threaded, str):
             raise CannotRun(f"{subject.address}: {threaded}")
         for order, parallel in cases_for(subject.hello.capabilities):
-            if words not in parallel.name:
+            name = case_name(order, parallel)
+            if words not in name:
                 continue
             many += 1
-            name = case_name(order, parallel)
             try:
                 case = threaded.case(parallel, watched=True)
             except CannotBegin as error:
@@ -64,10 +67,10 @@ def interleave(candidate: str, runs: int, words: str) -> None:
             broken += bool(found.failed)
             left += not (found.complete or found.failed)
             if found.failed:
-                _show(case, found)
+                _show(replace(case, name=name), found)
     except KeyboardInterrupt:
-        click.echo(f"stopped after {many - 1} cases")
-        sys.exit(ExitStatus.INCONCLUSIVE.value)
+        click.echo(f"interrupted after {max(0, many - 1)} cases, {broken} broken")
+        sys.exit((ExitStatus.BROKEN if broken else ExitStatus.INCONCLUSIVE).value)
     except CannotStart as error:
         raise CannotRun(f"{candidate} does not start: {error}") from error
     except Differs as error:

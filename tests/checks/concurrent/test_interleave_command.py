@@ -8,6 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from brokerproof.checks.command_line import main
+from brokerproof.checks.concurrent import interleave_command
+from brokerproof.checks.concurrent.cases import Case
+from brokerproof.checks.concurrent.interleavings import Explored, explore
+from brokerproof.checks.concurrent.parallel import Recorded
 
 LOCKED = Path(__file__).parents[3] / "examples" / "locked_queue.py"
 
@@ -22,6 +26,31 @@ def test_a_sound_broker_keeps_what_it_promises(candidate: str) -> None:
     assert result.exit_code == 0, result.output
     assert "fifo: enqueue, consume: all " in result.output
     assert "2 cases, 0 broken\n" in result.output
+
+
+def test_a_case_is_found_by_the_name_that_was_printed() -> None:
+    result = interleaved("--case", "fifo: enqueue, consume")
+    assert result.exit_code == 0
+    assert "fifo: enqueue, consume: all " in result.output
+    assert "1 cases, 0 broken\n" in result.output
+
+
+@pytest.mark.parametrize(("factory", "status"), [("make_hasty_broker", 1), ("make_broker", 3)])
+def test_ctrl_c_forgets_nothing_that_was_found(
+    factory: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = []
+
+    def explored(case: Case[Recorded], runs_max: int) -> Explored:
+        cases.append(case.name)
+        if len(cases) == 2:
+            raise KeyboardInterrupt
+        return explore(case, runs_max=runs_max)
+
+    monkeypatch.setattr(interleave_command, "explore", explored)
+    result = interleaved(f"{LOCKED}:{factory}", "--case", "enqueue, consume")
+    assert result.exit_code == status
+    assert f"interrupted after 1 cases, {int(status == 1)} broken\n" in result.output
 
 
 def test_what_is_not_all_is_told() -> None:
