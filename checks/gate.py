@@ -49,9 +49,10 @@ def run_gate(
         run.evidence.offered = frozenset(("on_threads",))
     try:
         with watchdog.watching():
-            run_exhaustive(run)
-            run_stateful(run)
-            run_durability(run)
+            if not requirements.keys() <= CONCURRENT:
+                run_exhaustive(run)
+                run_stateful(run)
+                run_durability(run)
             if CONCURRENT & requirements.keys():
                 run_concurrent(run)
             if hello.capabilities.inspect:

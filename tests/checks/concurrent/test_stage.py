@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -280,3 +281,18 @@ def test_every_form_of_the_report_shows_what_the_threads_did(
     flows = msgspec.convert(result["codeFlows"], list[dict[str, list[dict[str, object]]]])
     assert [each.get("id") for each in flows[0]["threadFlows"]] == [None, "client 1", "client 2"]
     assert "lock.given back" in (tmp_path / "junit.xml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("asked", "searched"), [(("no-data-race",), False), (("no-data-race", "fifo-order"), True)]
+)
+def test_what_only_threads_can_break_is_asked_of_threads_only(
+    asked: tuple[str, ...], searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(ONE_CASE, monkeypatch)
+    with closing(open_subject(f"{LOCKED}:make_hasty_broker")) as subject:
+        requirements = {name: catalogue()[name] for name in asked}
+        report = run_gate(subject, requirements, Budget(20, 1, None, INTERLEAVINGS), seed=0)
+    assert ("product" in {each.name for each in report.stages}) == searched
+    verdicts = {verdict.requirement.id: verdict.outcome for verdict in report.verdicts}
+    assert verdicts["no-data-race"] is Outcome.BROKEN
