@@ -65,4 +65,4 @@ $(LINKED): $(VENV)/.core pyproject.toml
 	touch $@
 
 clean:  ## Remove everything that was made here.
-	rm -rf $(VENV) build *.egg-info .brokerproof .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) build *.egg-info .brokerproof .brokerproof-trace .brokerproof-watch .hypothesis .mypy_cache .ruff_cache
