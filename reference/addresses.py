@@ -36,4 +36,5 @@ def make(address: str) -> Broker:
         pointer=settings.pointer,
         runner=settings.runner,
         connections=settings.connections,
+        acquisition=settings.acquisition,
     )

@@ -20,6 +20,7 @@ from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queu
 from brokerproof.reference.subscriptions import CONSUME_MODES, GET_MODES, Subscription
 from brokerproof.reference.systems import (
     SYSTEMS,
+    AcquisitionForm,
     PointerForm,
     RunnerPolicy,
     Settings,
@@ -119,8 +120,9 @@ class Broker:
         pointer: PointerForm = "released",
         runner: RunnerPolicy = "eager",
         connections: ConnectionForm = "channel",
+        acquisition: AcquisitionForm = "firm",
     ) -> None:
-        self.settings = Settings(system, pointer, runner, connections)
+        self.settings = Settings(system, pointer, runner, connections, acquisition)
         self.claimed = claims_of(self.settings, CLAIMS)
         self._reset()
 

@@ -145,6 +145,7 @@ def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry)
         assert deleted, "an entry was taken from the one that had just acquired it"
     queue.outbox.send(subscription, entry)
     if subscription.mode.acquires:
+        queue.sent(entry, subscription)
         entry_taken(queue, entry, subscription)
 
 

@@ -6,6 +6,10 @@ its list when it has gone) and what a move means to subscriptions (that is the q
 Source: Qpid, Message Delivery, where entries are acquired, released and deleted by
 compare-and-swap; the separate steps *dequeued* and *deleted* are those of the later releases:
 between the two the message is already out of all accounts, though its entry is still linked.
+
+Where acquisition is stealable (Qpid since 0.30), a subscription has an entry in one of two states.
+It is unstealable, the subscription's `owning_state`, while it is sent or settled, and stealable in
+between: then the queue itself may take it away. The steps are those of `models.entry_states`.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ LEGAL_MOVES = frozenset(
             Phase.ACQUIRED,
             Phase.DEQUEUED,
         ),  # acknowledged, rejected, purged: only what is acquired goes
+        (Phase.ACQUIRED, Phase.ACQUIRED),  # stealable or no more, by its holder; or stolen
         (Phase.DEQUEUED, Phase.DELETED),  # for good
     )
 )
@@ -49,13 +54,19 @@ LEGAL_MOVES = frozenset(
 
 
 class EntryState:
-    """A state of an entry; who acquired it is part of it, so that one swap settles both."""
+    """A state of an entry; who acquired it is part of it, so that one swap settles both.
 
-    __slots__ = ("dispensed", "holder", "phase")
+    What is `stealable` its holder may lose to the queue.
+    """
 
-    def __init__(self, phase: Phase, holder: Subscription | None = None) -> None:
+    __slots__ = ("dispensed", "holder", "phase", "stealable")
+
+    def __init__(
+        self, phase: Phase, holder: Subscription | None = None, *, stealable: bool = False
+    ) -> None:
         self.phase = phase
         self.holder = holder
+        self.stealable = stealable
         self.dispensed = phase in (Phase.DEQUEUED, Phase.DELETED)
 
 
@@ -154,6 +165,55 @@ class QueueEntry:
         assert deleted, "nobody else touches a dequeued entry"
         self.sub_list.entry_deleted(self)
         return True
+
+    def make_stealable(self, holder: Subscription) -> bool:
+        """Let the queue take it away from now on; False if its holder has settled it already."""
+        assert holder.stealable_state is not None, "this acquisition is firm"
+        return self.state.compare_and_set(holder.owning_state, holder.stealable_state)
+
+    def make_unstealable(self, holder: Subscription) -> bool:
+        """Let nobody take it away from now on; False if its holder has lost it.
+
+        It is none of the holder's to settle then. It looks first: who has sent it may be making it
+        stealable just now, and by a look after a swap that failed it would seem lost.
+        """
+        state = self.state.get()
+        if state is holder.owning_state:
+            return True
+        return state is holder.stealable_state and self.state.compare_and_set(
+            state, holder.owning_state
+        )
+
+    def steal(self) -> bool:
+        """Take it for the queue from a subscription that neither sends nor settles it just now."""
+        state = self.state.get()
+        return state.stealable and self.state.compare_and_set(state, ACQUIRED_BY_QUEUE)
+
+    def release_stealable(self, holder: Subscription) -> bool:
+        """Make it available again, if it is still its holder's, stealable or not.
+
+        It looks again as long as that is so. Qpid swaps once, which is enough where one thread
+        sends and settles; here who has sent it may be making it stealable just now.
+        """
+        state = self.state.get()
+        while state.holder is holder:
+            if self.state.compare_and_set(state, AVAILABLE):
+                return True
+            state = self.state.get()
+        return False
+
+    def delete_stealable(self) -> bool:
+        """Take it out of the queue for good, whoever has acquired it; False if nobody has.
+
+        It looks again as long as somebody has. Qpid once did not, and an entry that was settled
+        while it became stealable stayed acquired for ever (QPID-6419).
+        """
+        state = self.state.get()
+        while state.phase is Phase.ACQUIRED:
+            if self.delete(state):
+                return True
+            state = self.state.get()
+        return False
 
     def next_valid(self) -> QueueEntry | None:
         """Return the next entry of its own list that is not dispensed, and unlink those between.

@@ -238,6 +238,9 @@ class Queue:
         if subscription.set_limits(limit, byte_limit):
             self.deliver_async()
 
+    def sent(self, entry: QueueEntry, subscription: Subscription) -> None:
+        """Do nothing: what a subscription was sent stays its own until that is settled."""
+
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
         """Settle a delivery whose message is done with: acknowledged, or rejected."""
         deleted = entry.delete(subscription.owning_state)
@@ -273,13 +276,17 @@ class Queue:
         self.registrations.shut()
         leaving = [each for each in self.subscriptions.iterator() if self.unsubscribe(each)]
         for entry in self.entries.iterator():
-            holding: EntryState = entry.state.get()
-            # Who holds it may be settling it just now; then it is gone, or has come back.
-            held = holding.phase is Phase.ACQUIRED and entry.delete(holding)
-            if not held:
-                self.take_off(entry)
+            self._drop(entry)
         self.executor.withdraw(self)
         return leaving
+
+    def _drop(self, entry: QueueEntry) -> None:
+        """Drop an entry of a queue that goes, whoever has it."""
+        holding: EntryState = entry.state.get()
+        # Who holds it may be settling it just now; then it is gone, or has come back.
+        held = holding.phase is Phase.ACQUIRED and entry.delete(holding)
+        if not held:
+            self.take_off(entry)
 
     def _requeue(self, entry: QueueEntry) -> None:
         """Move every pointer back that is beyond a released entry, but no browser's.

@@ -17,7 +17,7 @@ from typing import Self
 from brokerproof.reference.atomics import atomic_steps
 
 
-@atomic_steps(writes=("enter", "leave", "shut", "shut_if_empty"))
+@atomic_steps(writes=("enter", "leave", "shut", "shut_if_empty"), reads=("going",))
 class Registrations:
     """How many consumers a queue has; `alone` says that the one there is exclusive."""
 
@@ -52,6 +52,10 @@ class Registrations:
             return False
         self.is_shut = True
         return True
+
+    def going(self) -> bool:
+        """Whether the queue goes, or has gone."""
+        return self.is_shut
 
     def fork(self) -> Self:
         """Return an independent copy."""

@@ -34,6 +34,7 @@ from brokerproof.reference.entries import (
     HEAD_STATE,
     HELD,
     EntryState,
+    Phase,
     QueueEntry,
 )
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
@@ -238,8 +239,13 @@ def _copy_subscription(subscription: Subscription, copies: Copies) -> Subscripti
     copy.owning_state = owning = _new(EntryState)
     owning.phase = subscription.owning_state.phase
     owning.dispensed = False
+    owning.stealable = False
     owning.holder = copy
     copies.states[subscription.owning_state] = owning
+    copy.stealable_state = None
+    if subscription.stealable_state is not None:
+        copy.stealable_state = EntryState(Phase.ACQUIRED, copy, stealable=True)
+        copies.states[subscription.stealable_state] = copy.stealable_state
     copies.subscriptions[subscription] = copy
     return copy
 
@@ -272,6 +278,8 @@ def fingerprint_queue(queue: Queue) -> Hashable:
                     holder = state.holder
                     assert holder is not None, "the queue itself holds nothing between operations"
                     live.append((holder.channel, None if holder.is_closed() else holder.consumer))
+                    if state.stealable:
+                        live.append("stealable")
             entry = entry.next.value
         live.append(None)
         number += 2

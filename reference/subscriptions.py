@@ -71,8 +71,10 @@ class Subscription:
     """One consumer of one queue, or (with `consumer` None) one `get`.
 
     `credit` is its own window, `shared` that of its channel, where one was set. `awaits` is the
-    entry that it has no room for and waits at. One of `auto_close` leaves when nothing is left for
-    it, an `exclusive` one has its queue for itself. With a `selector` it wants only what meets it.
+    entry that it has no room for and waits at. What it has is in its `owning_state`; with a
+    `stealable_state`, only while it is sent or settled, and in that one in between. One of
+    `auto_close` leaves when nothing is left for it, an `exclusive` one has its queue for itself.
+    With a `selector` it wants only what meets it.
 
     Once closed it never changes again, which copies of a broker rely on: they share the closed
     ones.
@@ -93,6 +95,7 @@ class Subscription:
         "send_lock",
         "shared",
         "state",
+        "stealable_state",
     )
 
     def __init__(
@@ -122,6 +125,7 @@ class Subscription:
         self.state = AtomicReference(OPEN)
         self.send_lock = Lock()
         self.owning_state = EntryState(Phase.ACQUIRED, self)
+        self.stealable_state: EntryState | None = None
 
     def __repr__(self) -> str:
         return f"<{self.consumer or 'get'} of {self.queue}, {self.state.value.value}>"

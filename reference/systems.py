@@ -16,6 +16,7 @@ from brokerproof.reference.published_pointer import PublishedPointer
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.pull.sessions import Clients, ConnectionForm
 from brokerproof.reference.queue import Queue
+from brokerproof.reference.stealing import StealingQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SystemName: TypeAlias = Literal["qpid-push", "qpid-pull"]
 PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
 RunnerPolicy: TypeAlias = Literal["eager", "drain"]
+AcquisitionForm: TypeAlias = Literal["firm", "stealable"]
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
     "released": ReleasedPointer,
@@ -42,13 +44,15 @@ class Settings:
 
     `pointer`: the form of a subscription's place, see `pointers`. `runner`: when a scheduled job
     runs, `eager` at the end of the operation that scheduled it, `drain` not before the next drain.
-    `connections`: whether each channel has one of its own, where consumers pull.
+    `connections`: whether each channel has one of its own, where consumers pull. `acquisition`:
+    whether the queue itself may take away what a consumer was sent, see `stealing`.
     """
 
     system: SystemName = "qpid-push"
     pointer: PointerForm = "released"
     runner: RunnerPolicy = "eager"
     connections: ConnectionForm = "channel"
+    acquisition: AcquisitionForm = "firm"
 
     def __post_init__(self) -> None:
         """Refuse values that are not among the allowed ones, or do not go together."""
@@ -61,6 +65,8 @@ class Settings:
             raise ValueError("qpid-pull has no inclusive pointers")
         if self.system == "qpid-push" and self.connections != "channel":
             raise ValueError("qpid-push knows no connections; that is a parameter of qpid-pull")
+        if self.system == "qpid-pull" and self.acquisition != "firm":
+            raise ValueError("qpid-pull acquires firmly; acquisition is a parameter of qpid-push")
 
     def address(self) -> str:
         """Return the address of such a broker: parameters only where one is not the default."""
@@ -68,6 +74,8 @@ class Settings:
         parameters = [f"pointer={self.pointer}", f"runner={self.runner}"] if named else []
         if self.connections != "channel":
             parameters.append(f"connections={self.connections}")
+        if self.acquisition != "firm":
+            parameters.append(f"acquisition={self.acquisition}")
         return self.system + ("?" if parameters else "") + "&".join(parameters)
 
 
@@ -76,6 +84,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
     "pointer": get_args(PointerForm),
     "runner": get_args(RunnerPolicy),
     "connections": get_args(ConnectionForm),
+    "acquisition": get_args(AcquisitionForm),
 }
 """The parameters and their allowed values, the default first."""
 
@@ -86,7 +95,8 @@ def settings_from(parameters: Mapping[str, str]) -> Settings:
     pointer = cast("PointerForm", parameters.get("pointer", "released"))
     runner = cast("RunnerPolicy", parameters.get("runner", "eager"))
     connections = cast("ConnectionForm", parameters.get("connections", "channel"))
-    return Settings(system, pointer, runner, connections)
+    acquisition = cast("AcquisitionForm", parameters.get("acquisition", "firm"))
+    return Settings(system, pointer, runner, connections, acquisition)
 
 
 MakeQueue: TypeAlias = "Callable[[Settings, str, Order, Outbox, Executor, Clients], Queue]"
@@ -95,7 +105,8 @@ MakeQueue: TypeAlias = "Callable[[Settings, str, Order, Outbox, Executor, Client
 def _push_queue(
     settings: Settings, name: str, order: Order, outbox: Outbox, executor: Executor, _: Clients
 ) -> Queue:
-    return Queue(name, order, POINTERS[settings.pointer], outbox, executor)
+    make = StealingQueue if settings.acquisition == "stealable" else Queue
+    return make(name, order, POINTERS[settings.pointer], outbox, executor)
 
 
 def _pull_queue(

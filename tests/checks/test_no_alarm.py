@@ -26,6 +26,7 @@ MAY_BE_BROKEN: dict[str, frozenset[str]] = {
     # A recommendation that the documents' own loop on arrival does not follow.
     "reference:qpid-push": frozenset({"browser-once-by-priority"}),
     "reference:qpid-push?runner=drain": frozenset({"browser-once-by-priority"}),
+    "reference:qpid-push?acquisition=stealable": frozenset({"browser-once-by-priority"}),
     "reference:qpid-pull": frozenset({"browser-once-by-priority"}),
     NAIVE_QUEUE: frozenset(),
 }

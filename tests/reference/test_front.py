@@ -149,7 +149,10 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
         ("qpid-push?runner", "parameter 'runner' in 'qpid-push?runner' needs a value: runner=..."),
         (
             "qpid-push?x=1",
-            "unknown parameter 'x' in 'qpid-push?x=1'; there are pointer, runner, connections",
+            (
+                "unknown parameter 'x' in 'qpid-push?x=1'; "
+                "there are pointer, runner, connections, acquisition"
+            ),
         ),
         (
             "qpid-push?runner=eager&runner=drain",
