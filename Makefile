@@ -12,7 +12,7 @@ LINKED := $(VENV)/.linked-$(TREE)
 .PHONY: check test thorough pipeline java lint types bench lock clean
 
 check: $(LINKED)  ## Hold the embedded reference broker against the documented promises.
-	$(BIN)/brokerproof check
+	$(BIN)/brokerproof check $(BUDGET)
 
 test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable --durations=25
