@@ -124,7 +124,12 @@ def test_a_server_that_loses_what_it_confirmed_is_found_and_can_be_replayed(
     assert moves.count("crash") == moves.count("restart") == 1
     replayed = CliRunner().invoke(main, ("replay", str(file)))
     assert replayed.exit_code == 1
-    assert "broken again: survives-restart" in replayed.output
+    # Killed so soon after its declaration a queue may be gone itself, which is another promise.
+    last = replayed.output.splitlines()[-1].strip()
+    assert last in (
+        "broken again: survives-restart",
+        "another promise broken: does-what-it-claims",
+    )
 
 
 @pytest.mark.usefixtures("home")

@@ -22,7 +22,7 @@ from brokerproof.spec.requirements import catalogue
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow]
 
-LITTLE = Budget(operations=3_000, examples=30)
+LITTLE = Budget(operations=1_000, examples=20)
 FEW = Budget(operations=100, examples=10)
 RELEASED = (
     Declare(queue="q0", order=Fifo()),

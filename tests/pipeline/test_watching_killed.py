@@ -115,6 +115,7 @@ def eventful() -> tuple[list[list[Record]], int, random.Random]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_watch_that_is_killed_says_everything_once(tmp_path: Path) -> None:
     files, late, chance = eventful()
     records = [each for file in files for each in file]
