@@ -9,7 +9,7 @@ Source: Qpid, Message Delivery; for the check on arrival Qpid, Priority Queues.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from brokerproof.reference.atomics import AtomicInteger, AtomicReference
 from brokerproof.reference.credit import Window
@@ -43,8 +43,10 @@ class Queue:
     """One queue; every method is what one client operation or one job does to it.
 
     One of `auto_delete` goes with its last consumer. `waiting` is how many subscriptions wait at an
-    entry that they have no room for.
+    entry that they have no room for. One that `steals` may take back what it has sent.
     """
+
+    steals: ClassVar[bool] = False
 
     __slots__ = (
         "asynchronous_runner",
@@ -168,6 +170,7 @@ class Queue:
             auto_close=auto_close,
             exclusive=exclusive,
             selector=selector,
+            stealable=self.steals,
         )
 
     def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:

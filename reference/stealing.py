@@ -19,15 +19,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.delivery import entry_taken
-from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, EntryState, Phase, QueueEntry
+from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, QueueEntry
 from brokerproof.reference.queue import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from brokerproof.reference.credit import Window
-    from brokerproof.reference.subscriptions import Mode, Subscription
-    from brokerproof.spec.operations import Selector
+    from brokerproof.reference.subscriptions import Subscription
 
 
 class StealingQueue(Queue):
@@ -35,31 +33,7 @@ class StealingQueue(Queue):
 
     __slots__ = ()
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> Subscription:
-        """Return a subscription that has entries in two states."""
-        subscription = super().new_subscription(
-            consumer=consumer,
-            channel=channel,
-            mode=mode,
-            credit=credit,
-            auto_close=auto_close,
-            exclusive=exclusive,
-            priority=priority,
-            selector=selector,
-        )
-        subscription.stealable_state = EntryState(Phase.ACQUIRED, subscription, stealable=True)
-        return subscription
+    steals = True
 
     def sent(self, entry: QueueEntry, subscription: Subscription) -> None:
         """Let an entry be stolen that was sent; where the queue goes, at once."""

@@ -110,6 +110,7 @@ class Subscription:
         auto_close: bool = False,
         exclusive: bool = False,
         selector: Selector | None = None,
+        stealable: bool = False,
     ) -> None:
         self.consumer = consumer
         self.channel = channel
@@ -125,7 +126,9 @@ class Subscription:
         self.state = AtomicReference(OPEN)
         self.send_lock = Lock()
         self.owning_state = EntryState(Phase.ACQUIRED, self)
-        self.stealable_state: EntryState | None = None
+        self.stealable_state = (
+            EntryState(Phase.ACQUIRED, self, stealable=True) if stealable else None
+        )
 
     def __repr__(self) -> str:
         return f"<{self.consumer or 'get'} of {self.queue}, {self.state.value.value}>"
