@@ -140,7 +140,7 @@ def atomic_steps(
 
 @atomic_steps(
     reads=("__getitem__", "__contains__", "get", "items"),
-    writes=("__setitem__", "__delitem__", "pop"),
+    writes=("__setitem__", "__delitem__", "pop", "setdefault", "take_out"),
 )
 class AtomicMap(dict[Key, Value]):
     """A dictionary that threads share: each of these methods is one step.
@@ -149,3 +149,10 @@ class AtomicMap(dict[Key, Value]):
     """
 
     __slots__ = ()
+
+    def take_out(self, key: Key, value: Value) -> bool:
+        """Take a key out if it has `value` itself; of several who try, one is told that it did."""
+        if self.get(key) is not value:
+            return False
+        del self[key]
+        return True

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, assert_never
 
-from brokerproof.reference.atomics import AtomicMap
-from brokerproof.reference.claims import beyond
+from brokerproof.reference.atomics import AtomicMap, Lock
+from brokerproof.reference.claims import CLAIMS, beyond
 from brokerproof.reference.clock import times_of
-from brokerproof.reference.credit import ChannelWindow, Window
+from brokerproof.reference.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.pull.copies import name_clients
@@ -29,7 +29,7 @@ from brokerproof.reference.systems import (
 )
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.candidate import Start
-from brokerproof.spec.capabilities import Capabilities, Hello
+from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Credit, Order
 from brokerproof.spec.operations import (
     Acknowledge,
@@ -64,32 +64,6 @@ if TYPE_CHECKING:
 JOBS_UNWATCHED = 100
 """So many jobs may run in a row before each is looked at for whether it has all been before."""
 
-LEVELS_MAX = 10
-"""The largest number of priority levels (Qpid, Priority Queues: the broker's default is ten)."""
-
-CLAIMS = Capabilities(
-    orders=("fifo", "priority"),
-    priority_levels=LEVELS_MAX,
-    priority_mapping="amqp",
-    modes=("acknowledge", "automatic", "browse"),
-    credit=("messages", "bytes", "change", "channel"),
-    oversize="when_idle",
-    selectors=True,
-    clock=True,
-    auto_close=True,
-    auto_delete=True,
-    exclusive=True,
-    flush=True,
-    get=True,
-    browse=True,
-    release_position="original",
-    event_order="total",
-    inspect=True,
-    purge=True,
-    delete=True,
-)
-"""What is asked of this broker; `inspect` shows the released form of pointers only."""
-
 
 def _refused(message: str) -> Error:
     return Error("refused", message)
@@ -99,6 +73,10 @@ def _unsupported(message: str) -> Error:
     return Error("unsupported", message)
 
 
+def _no_window(asked: Credit | SetCredit) -> Error:
+    return _refused(f"a window of {asked.messages} messages and {asked.bytes} bytes")
+
+
 class Broker:
     """A reference broker; single-threaded, deterministic, and quick to copy."""
 
@@ -106,6 +84,7 @@ class Broker:
         "channels",
         "claimed",
         "clients",
+        "configuration",
         "consumers",
         "executor",
         "outbox",
@@ -124,6 +103,7 @@ class Broker:
     ) -> None:
         self.settings = Settings(system, pointer, runner, connections, acquisition)
         self.claimed = claims_of(self.settings, CLAIMS)
+        self.configuration = Lock()
         self._reset()
 
     def hello(self) -> Hello:
@@ -155,19 +135,22 @@ class Broker:
         system: SystemName | None = None,
         *,
         auto_delete: bool = False,
-    ) -> None:
-        """Make a queue of a documented system: the broker's own unless another is named."""
-        assert name not in self.queues, "a queue that exists is not made again"
+    ) -> Queue:
+        """Make a queue of a documented system: the broker's own unless another is named.
+
+        Returns the queue of that name that there is then; somebody else may just have made one.
+        """
         make = SYSTEMS[system or self.settings.system].make_queue
         queue = make(self.settings, name, order, self.outbox, self.executor, self.clients)
         queue.auto_delete = auto_delete
-        self.queues[name] = queue
+        return self.queues.setdefault(name, queue)
 
     def fork(self) -> Self:
         """Return an independent copy."""
         copy = self.__new__(type(self))
         copy.settings = self.settings
         copy.claimed = self.claimed
+        copy.configuration = Lock()
         copy.outbox = outbox = Outbox(copy._forget)  # noqa: SLF001 - its own
         copy.executor = executor = Executor(self.executor.clock.seconds)
         copies = Copies(executor)
@@ -185,11 +168,7 @@ class Broker:
         if copy.channels:
             for subscription in copy.consumers.values():
                 subscription.shared.value = copy.channels.get(subscription.channel)
-        outbox.deliveries = self.outbox.deliveries
-        outbox.events.extend(self.outbox.events)
-        outbox.unsettled = {
-            delivery: copies.entries[entry] for delivery, entry in self.outbox.unsettled.items()
-        }
+        outbox.take_over(self.outbox, copies.entries)
         for job in self.executor.jobs:
             executor.jobs.append(job.fork(copies))
         return copy
@@ -288,29 +267,30 @@ class Broker:
         self.executor = Executor()
         self.clients = Clients(self.settings.connections, self.executor)
 
-    def _forget(self, gone: Queue | Subscription) -> None:
-        """Let a name go, of a consumer or a queue that has ended by itself."""
+    def _forget(self, gone: Queue | Subscription) -> bool:
+        """Let the name go of a consumer or a queue that has ended, and say whether it was known.
+
+        Of several who end a consumer, as its client and a deletion may at once, one is told that it
+        was: that one answers, or tells, its end. For queues those who let nobody in say who it is.
+        """
         if isinstance(gone, Subscription):
             assert gone.consumer is not None, "a get has no name"
-            self.consumers.pop(gone.consumer, None)
-        else:
-            self.queues.pop(gone.name, None)
-            self._settle_what_has_gone()
-
-    def _settle_what_has_gone(self) -> None:
-        for delivery, entry in self.outbox.outstanding():
-            if entry.is_dispensed():
-                self.outbox.settle(delivery)
+            known = self.consumers.get(gone.consumer)
+            return (
+                known is not None
+                and known.is_same_consumer(gone)
+                and self.consumers.take_out(gone.consumer, known)
+            )
+        return self.queues.take_out(gone.name, gone)
 
     def _declare(self, operation: Declare) -> Error | None:
         order = operation.order
-        existing = self.queues.get(operation.queue)
-        if existing is not None:
-            if existing.order == order and existing.auto_delete == operation.auto_delete:
-                return None
-            return _refused(f"queue {operation.queue!r} exists and was declared otherwise")
-        self.declare(operation.queue, order, auto_delete=operation.auto_delete)
-        return None
+        queue = self.queues.get(operation.queue)
+        if queue is None:
+            queue = self.declare(operation.queue, order, auto_delete=operation.auto_delete)
+        if queue.order == order and queue.auto_delete == operation.auto_delete:
+            return None
+        return _refused(f"queue {operation.queue!r} exists and was declared otherwise")
 
     def _publish(self, operation: Publish) -> Error | None:
         queue = self.queues.get(operation.queue)
@@ -347,8 +327,8 @@ class Broker:
         queue, *others = there
         if operation.consumer in self.consumers:
             return _refused(f"consumer {operation.consumer!r} is in use")
-        if _is_no_window(operation.credit.messages) or _is_no_window(operation.credit.bytes):
-            return _refused(f"a window of {_shown(operation.credit)}")
+        if not is_window(operation.credit.messages, operation.credit.bytes):
+            return _no_window(operation.credit)
         subscription = queue.new_subscription(
             consumer=operation.consumer,
             channel=operation.channel,
@@ -364,20 +344,24 @@ class Broker:
         if window is not None:
             subscription.share(window, queue)
         # The name first: as soon as it is registered it may close by itself.
-        self.consumers[operation.consumer] = subscription
-        if not queue.subscribe(subscription, others):
-            del self.consumers[operation.consumer]
-            subscription.leave_channel()
-            return _refused(
-                f"queue {operation.queue!r} is, or would be, with an exclusive consumer"
-            )
-        return None
+        if self.consumers.setdefault(operation.consumer, subscription) is not subscription:
+            return _refused(f"consumer {operation.consumer!r} is in use")
+        if queue.subscribe(subscription, others):
+            return None
+        subscription.leave_channel()
+        # If a deletion was faster, it has let it in and tells that it is closed.
+        if not self._forget(subscription):
+            return None
+        gone = next((each for each in there if each.goes()), None)
+        if gone is not None:
+            return self._no_more(gone)
+        return _refused(f"queue {operation.queue!r} is, or would be, with an exclusive consumer")
 
     def _set_credit(self, operation: SetCredit) -> Error | None:
         if (operation.consumer is None) == (operation.channel is None):
             return _refused("a window is of one consumer or of one channel")
-        if _is_no_window(operation.messages) or _is_no_window(operation.bytes):
-            return _refused(f"a window of {_shown(operation)}")
+        if not is_window(operation.messages, operation.bytes):
+            return _no_window(operation)
         if operation.channel is not None:
             window = self._window_of(operation.channel)
             window.set_limits(operation.messages, operation.bytes)
@@ -396,17 +380,25 @@ class Broker:
         if window is None:
             window = self.channels[channel] = ChannelWindow()
             for _, subscription in list(self.consumers.items()):
-                if subscription.channel == channel:
-                    subscription.share(window, self.queues[subscription.queue])
+                queue = self.queues.get(subscription.queue)
+                if subscription.channel == channel and queue is not None:
+                    subscription.share(window, queue)
         return window
 
     def _cancel(self, operation: Cancel) -> Error | None:
         subscription = self.consumers.pop(operation.consumer, None)
         if subscription is None:
             return _refused(f"no consumer {operation.consumer!r}")
-        self.queues[subscription.queue].unsubscribe(subscription)
+        self._leave(subscription)
         self._delete_if_unused(subscription.queues())
         return None
+
+    def _leave(self, subscription: Subscription) -> None:
+        """Let a consumer leave its queue, whose name was let go."""
+        queue = self.queues.get(subscription.queue)
+        # Where it has gone its consumers left first.
+        if queue is not None:
+            queue.unsubscribe(subscription)
 
     def _flush(self, operation: Flush) -> Error | None:
         subscription = self.consumers.get(operation.consumer)
@@ -420,8 +412,10 @@ class Broker:
         queue = self.queues.get(operation.queue)
         if queue is None:
             return _refused(f"no queue {operation.queue!r}")
-        queue.get(operation.channel, GET_MODES[operation.mode])
-        return None
+        if queue.get(operation.channel, GET_MODES[operation.mode]) or not queue.goes():
+            return None
+        # There may have been something, and a deletion took it.
+        return self._no_more(queue)
 
     def _settle(self, operation: Settlement) -> Error | None:
         entry = self.outbox.settle(operation.delivery)
@@ -430,7 +424,7 @@ class Broker:
         holder = entry.state.get().holder
         queue = None if holder is None else self.queues.get(holder.queue)
         if holder is None or queue is None:
-            return _refused(f"the queue of {operation.delivery!r} is just being deleted")
+            return self._no_more(None)
         if isinstance(operation, Release):
             queue.release(((entry, holder),))
         else:
@@ -445,9 +439,10 @@ class Broker:
         """
         left: list[str] = []
         for name, subscription in list(self.consumers.items()):
-            if subscription.channel == operation.channel:
-                del self.consumers[name]
-                self.queues[subscription.queue].unsubscribe(subscription)
+            if subscription.channel == operation.channel and self.consumers.take_out(
+                name, subscription
+            ):
+                self._leave(subscription)
                 left += subscription.queues()
         self.channels.pop(operation.channel, None)
         held: dict[str, list[tuple[str, Subscription]]] = {name: [] for name in self.queues}
@@ -456,9 +451,9 @@ class Broker:
             if holder is not None and holder.channel == operation.channel:
                 held.setdefault(holder.queue, []).append((delivery, holder))
         for name, deliveries in held.items():
+            taken = [(self.outbox.settle(delivery), by) for delivery, by in deliveries]
             queue = self.queues.get(name)
-            if queue is not None and deliveries:
-                taken = [(self.outbox.settle(delivery), by) for delivery, by in deliveries]
+            if queue is not None and taken:
                 queue.release([(entry, by) for entry, by in taken if entry is not None])
         self._delete_if_unused(left)
 
@@ -470,18 +465,32 @@ class Broker:
         return None
 
     def _delete(self, operation: Delete) -> Error | None:
-        queue = self.queues.pop(operation.queue, None)
-        if queue is None:
-            return _refused(f"no queue {operation.queue!r}")
+        """Delete a queue: first what it has, then its name, and then clients are told.
+
+        Who finds no queue finds no consumers of it, and who is told of the end finds no queue.
+        """
+        with self.configuration:
+            queue = self.queues.get(operation.queue)
+            leaving = None if queue is None else queue.delete()
+            if queue is not None:
+                self._forget(queue)
         left: list[str] = []
-        for subscription in queue.delete():
-            assert subscription.consumer is not None, "a get is over before anything else happens"
-            del self.consumers[subscription.consumer]
-            self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
-            left += subscription.queues()
+        for subscription in leaving or ():
+            if subscription.consumer is not None and self._forget(subscription):
+                self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+                left += subscription.queues()
         self._delete_if_unused(left)
-        self._settle_what_has_gone()
-        return None
+        return _refused(f"no queue {operation.queue!r}") if leaving is None else None
+
+    def _no_more(self, going: Queue | None) -> Error:
+        """Refuse what met a deletion, when that has ended: nobody finds again what he was refused.
+
+        A queue that deletes itself is not waited for: `going` loses its name here if not before.
+        """
+        with self.configuration:
+            if going is not None:
+                self._forget(going)
+        return _refused("the queue has just been deleted")
 
     def _delete_if_unused(self, names: Iterable[str]) -> None:
         """Let those of the queues go that delete themselves and have no consumer any more."""
@@ -489,11 +498,3 @@ class Broker:
             queue = self.queues.get(name)
             if queue is not None:
                 queue.delete_if_unused()
-
-
-def _is_no_window(limit: int | None) -> bool:
-    return limit is not None and not 0 <= limit <= NUMBER_MAX
-
-
-def _shown(window: Credit | SetCredit) -> str:
-    return f"{window.messages} messages and {window.bytes} bytes"

@@ -1,13 +1,12 @@
-"""What an operation asks for that is not claimed: it is answered `unsupported`, and does nothing.
+"""What is asked of this broker; what an operation asks for beyond is answered `unsupported`.
 
-Owns the reading of operations against claims, the same for every system. Refuses to know what the
-operations do.
+Owns all that any of the systems claims, and the reading of operations against claims, the same for
+every system. Refuses to know what the operations do, and which system claims less (`systems`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import Priority
 from brokerproof.spec.operations import (
     Advance,
@@ -21,8 +20,31 @@ from brokerproof.spec.operations import (
     SetCredit,
 )
 
-if TYPE_CHECKING:
-    from brokerproof.spec.capabilities import Capabilities
+LEVELS_MAX = 10
+"""The largest number of priority levels (Qpid, Priority Queues: the broker's default is ten)."""
+
+CLAIMS = Capabilities(
+    orders=("fifo", "priority"),
+    priority_levels=LEVELS_MAX,
+    priority_mapping="amqp",
+    modes=("acknowledge", "automatic", "browse"),
+    credit=("messages", "bytes", "change", "channel"),
+    oversize="when_idle",
+    selectors=True,
+    clock=True,
+    auto_close=True,
+    auto_delete=True,
+    exclusive=True,
+    flush=True,
+    get=True,
+    browse=True,
+    release_position="original",
+    event_order="total",
+    inspect=True,
+    purge=True,
+    delete=True,
+)
+"""What is asked of this broker; `inspect` shows the released form of pointers only."""
 
 
 def beyond(claims: Capabilities, operation: Operation) -> str | None:

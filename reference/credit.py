@@ -16,9 +16,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, Self
 
 from brokerproof.reference.atomics import atomic_steps
+from brokerproof.spec.messages import NUMBER_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
+
+
+def is_window(*limits: int | None) -> bool:
+    """Whether there can be a window with these limits."""
+    return all(limit is None or 0 <= limit <= NUMBER_MAX for limit in limits)
 
 
 # The documents' managers are synchronized.

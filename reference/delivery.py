@@ -182,7 +182,7 @@ def close_or_wait(queue: Queue, subscription: Subscription) -> None:
     (QPID-6393), which is what clients are promised.
     """
     with subscription.send_lock:
-        if subscription.is_closed():
+        if not subscription.is_open():
             return
         entry = next_for(queue, subscription)
         if entry is not None:

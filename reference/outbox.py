@@ -13,7 +13,7 @@ from brokerproof.reference.clock import Clock
 from brokerproof.spec.answers import Delivered, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.queue import Queue
@@ -26,12 +26,13 @@ class Outbox:
     """Events for the next answer, and the deliveries that may still be settled, oldest first.
 
     With a `tell`, events are handed to it at once and are in no answer. Whoever keeps the names of
-    consumers and queues is told by `gone` that one has ended by itself, before clients are.
+    consumers and queues is told by `gone` that one has ended by itself, before clients are, and
+    says whether its name was still known.
     """
 
     __slots__ = ("deliveries", "events", "gone", "tell", "unsettled")
 
-    def __init__(self, gone: Callable[[Queue | Subscription], None]) -> None:
+    def __init__(self, gone: Callable[[Queue | Subscription], bool]) -> None:
         self.events: list[Event] = []
         self.tell: Callable[[Event], None] = self.events.append
         self.gone = gone
@@ -68,6 +69,18 @@ class Outbox:
     def outstanding(self) -> list[tuple[str, QueueEntry]]:
         """Return the deliveries that are not settled, oldest first."""
         return list(self.unsettled.items())
+
+    def forget_what_has_gone(self) -> None:
+        """Let nobody settle what has been dropped meanwhile."""
+        for delivery, entry in self.outstanding():
+            if entry.is_dispensed():
+                self.settle(delivery)
+
+    def take_over(self, other: Outbox, copies: Mapping[QueueEntry, QueueEntry]) -> None:
+        """Have what another has, with copies of its entries."""
+        self.deliveries = other.deliveries
+        self.events.extend(other.events)
+        self.unsettled = {name: copies[entry] for name, entry in other.unsettled.items()}
 
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call, in the order in which they happened."""

@@ -182,6 +182,12 @@ class Queue:
         if not self.registrations.enter(subscription.exclusive):
             return False
         self.subscriptions.add(subscription)
+        if self.goes():
+            # A deletion may have looked for subscriptions before this one was there.
+            self.unsubscribe(subscription)
+            return False
+        # Only now: nobody gives it anything that a deletion would not see.
+        subscription.open()
         self.executor.execute(FlushRunner(self, subscription))
         return True
 
@@ -190,9 +196,11 @@ class Queue:
 
         Out of the list first, so that no walk that starts now meets it; then closed under its lock,
         so that no walk that has met it goes on with it; then its pointer lets go of the queue. What
-        it holds stays acquired. Of several who try, one is told that it did.
+        it holds stays acquired. Of several who try, one is told that it did; for all, nothing is
+        delivered to it afterwards.
         """
         if not self.subscriptions.remove(subscription):
+            subscription.close()
             return False
         subscription.close()
         if subscription.awaits.get_and_set(None) is not None:
@@ -208,25 +216,34 @@ class Queue:
         """Let a consumer leave that has asked to, and tell its client."""
         if self.unsubscribe(subscription):
             assert subscription.consumer is not None, "a get does not close itself"
-            self.outbox.gone(subscription)
-            self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+            # Whose client has just ended it otherwise is answered, and not told as well.
+            if self.outbox.gone(subscription):
+                self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
             self.delete_if_unused()
+
+    def goes(self) -> bool:
+        """Whether it is being deleted, or has been."""
+        return self.registrations.going()
 
     def delete_if_unused(self) -> None:
         """Delete a queue that goes with its last consumer; after one has left."""
         if self.auto_delete and self.registrations.shut_if_empty():
-            self.delete()
+            # Its name first, since nobody has to find it any more in order to leave.
             self.outbox.gone(self)
+            self.drop_everything()
             self.outbox.tell(QueueDeleted(queue=self.name))
 
-    def get(self, channel: str, mode: Mode) -> None:
-        """Deliver at most one message to a subscription that exists for this only."""
+    def get(self, channel: str, mode: Mode) -> bool:
+        """Deliver at most one message to a subscription that exists for this only; say whether."""
         subscription = self.new_subscription(
             consumer=None, channel=channel, mode=mode, credit=Window(1)
         )
+        subscription.open()
         self.subscriptions.add(subscription)
         flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES)
         self.unsubscribe(subscription)
+        messages, _ = subscription.credit.usage()
+        return messages > 0
 
     def flush(self, subscription: Subscription) -> None:
         """Give one subscription all that it can be given, before anything else happens."""
@@ -274,22 +291,41 @@ class Queue:
                 entry.delete(ACQUIRED_BY_QUEUE)
                 entry_taken(self, entry)
 
-    def delete(self) -> list[Subscription]:
-        """Drop everything, acquired entries too, and return the subscriptions that went with it."""
-        self.registrations.shut()
+    def delete(self) -> list[Subscription] | None:
+        """Delete a queue, and return the subscriptions that went with it; None if it goes already.
+
+        Only one deletion is asked for at a time.
+        """
+        return self.drop_everything() if self.registrations.shut() else None
+
+    def drop_everything(self) -> list[Subscription]:
+        """Drop all, acquired entries too, and return the subscriptions that had to leave."""
         leaving = [each for each in self.subscriptions.iterator() if self.unsubscribe(each)]
         for entry in self.entries.iterator():
             self._drop(entry)
+        self.outbox.forget_what_has_gone()
         self.executor.withdraw(self)
         return leaving
 
     def _drop(self, entry: QueueEntry) -> None:
-        """Drop an entry of a queue that goes, whoever has it."""
+        """Drop an entry of a queue that goes, whoever has it.
+
+        It looks again as long as it is there: who holds it may be settling it just now, and then it
+        is gone, or has come back and may be taken by another. Who is just being sent it gets it.
+        """
         holding: EntryState = entry.state.get()
-        # Who holds it may be settling it just now; then it is gone, or has come back.
-        held = holding.phase is Phase.ACQUIRED and entry.delete(holding)
-        if not held:
-            self.take_off(entry)
+        while not holding.dispensed:
+            holder = holding.holder
+            if holding.phase is not Phase.ACQUIRED:
+                self.take_off(entry)
+            elif holder is None:
+                return  # whoever purges takes it off
+            elif holder.is_closed():
+                entry.delete(holding)
+            else:
+                with holder.sending():
+                    entry.delete(holding)
+            holding = entry.state.get()
 
     def _requeue(self, entry: QueueEntry) -> None:
         """Move every pointer back that is beyond a released entry, but no browser's.

@@ -42,9 +42,11 @@ class Registrations:
         self.consumers -= 1
         self.alone = False
 
-    def shut(self) -> None:
-        """Let nobody in any more: the queue goes."""
+    def shut(self) -> bool:
+        """Let nobody in any more: the queue goes; one of several who try is told that it did."""
+        was_shut = self.is_shut
         self.is_shut = True
+        return not was_shut
 
     def shut_if_empty(self) -> bool:
         """Let nobody in any more if nobody is there; one of several who try is told that it did."""

@@ -39,9 +39,9 @@ class StealingQueue(Queue):
         """Let an entry be stolen that was sent; where the queue goes, at once."""
         if subscription.mode.settled_when_sent or not entry.make_stealable(subscription):
             return
-        if self.registrations.going():
+        if self.goes():
             self._drop(entry)
-            self._forget_deliveries(entry)
+            self.outbox.forget_what_has_gone()
 
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
         """Settle a delivery whose message is done with, unless the queue has taken that away."""
@@ -58,7 +58,7 @@ class StealingQueue(Queue):
             entry.redelivered = True
             if not entry.release_stealable(subscription):
                 continue
-            if self.registrations.going():
+            if self.goes():
                 self.take_off(entry)
                 continue
             # In the order, and for the reason, of a queue that cannot steal.
@@ -73,9 +73,3 @@ class StealingQueue(Queue):
             entry_taken(self, entry)
         else:
             self.take_off(entry)
-
-    def _forget_deliveries(self, entry: QueueEntry) -> None:
-        """Let nobody settle an entry that was dropped after its queue had been looked through."""
-        for delivery, held in self.outbox.outstanding():
-            if held is entry and entry.is_dispensed():
-                self.outbox.settle(delivery)

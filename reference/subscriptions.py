@@ -59,10 +59,13 @@ GET_MODES: Mapping[GetMode, Mode] = {"acknowledge": ACKNOWLEDGE, "automatic": GE
 class SubscriptionState(enum.Enum):
     """Whether a subscription is there; whether it has room is its credit's to say."""
 
+    NEW = "new"
+    """Not let in yet: others may meet it, and give it nothing."""
     OPEN = "open"
     CLOSED = "closed"
 
 
+NEW = SubscriptionState.NEW
 OPEN = SubscriptionState.OPEN
 CLOSED = SubscriptionState.CLOSED
 
@@ -123,7 +126,7 @@ class Subscription:
         self.selector = selector
         self.shared: AtomicReference[ChannelWindow | None] = AtomicReference(None)
         self.awaits: AtomicReference[QueueEntry | None] = AtomicReference(None)
-        self.state = AtomicReference(OPEN)
+        self.state = AtomicReference(NEW)
         self.send_lock = Lock()
         self.owning_state = EntryState(Phase.ACQUIRED, self)
         self.stealable_state = (
@@ -137,16 +140,24 @@ class Subscription:
         """Return the names of all queues that its consumer subscribes to."""
         return (self.queue,)
 
+    def open(self) -> bool:
+        """Be given messages from now on, unless it was closed already; say so."""
+        return self.state.compare_and_set(NEW, OPEN)
+
+    def is_open(self) -> bool:
+        """Whether it is there, let in and not closed."""
+        return self.state.get() is OPEN
+
     def is_closed(self) -> bool:
         """Whether it has left its queue."""
         return self.state.get() is CLOSED
 
     def is_suspended(self) -> bool:
-        """Whether it can be given nothing for now: closed, or without room.
+        """Whether it can be given nothing for now: not open, or without room.
 
         One that is not may still have no room for a particular message.
         """
-        if self.state.get() is CLOSED or not self.credit.has_credit():
+        if self.state.get() is not OPEN or not self.credit.has_credit():
             return True
         shared = self.shared.get()
         if shared is None:
@@ -209,6 +220,14 @@ class Subscription:
     def _name(self) -> str:
         assert self.consumer is not None, "a get shares no window"
         return self.consumer
+
+    def is_same_consumer(self, other: Subscription) -> bool:
+        """Whether both are of one client's consumer: those of one share a window, no others do."""
+        return self.credit is other.credit
+
+    def sending(self) -> Lock:
+        """Return the lock under which it is sent everything."""
+        return self.send_lock
 
     def close(self) -> None:
         """Be given nothing from now on; the lock lets a delivery that is under way end first."""

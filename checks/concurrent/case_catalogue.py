@@ -22,6 +22,7 @@ from brokerproof.spec.operations import (
     Consume,
     ConsumeMode,
     Declare,
+    Delete,
     Drain,
     Get,
     Publish,
@@ -68,20 +69,27 @@ def _needs(parallel: Parallel) -> Iterator[str]:
     """Yield the claims without which a case cannot be run."""
     for move in chain(parallel.before, parallel.stirring, *parallel.at_once):
         match move:
-            case Consume(mode=mode, credit=credit):
+            case Consume(mode=mode, credit=credit, auto_close=closes_itself):
                 yield f"modes:{mode}"
                 if credit.messages is not None:
                     yield "credit:messages"
+                if closes_itself:
+                    yield "auto_close"
+            case Declare(auto_delete=True):
+                yield "auto_delete"
             case SetCredit():
                 yield "credit:change"
             case Get():
                 yield "get"
+            case Delete():
+                yield "delete"
 
 
 def every_case(order: Order) -> Iterator[Parallel]:
     """Yield all cases of a queue of an order."""
     yield from pairs(order)
     yield from lost_wake_ups(order)
+    yield from endings(order)
     yield from triples(order)
 
 
@@ -94,6 +102,7 @@ def pairs(order: Order) -> Iterator[Parallel]:
     yield _twice(order, "enqueue", _consume(HOLDER, 1))
     yield _twice(order, "get", _publish("x"))
     yield _twice(order, "consume", _publish("x"))
+    yield _twice(order, "delete", _consume(HOLDER, 1), _publish("x"))
 
 
 def triples(order: Order) -> Iterator[Parallel]:
@@ -102,6 +111,7 @@ def triples(order: Order) -> Iterator[Parallel]:
     yield _held_twice(order, "release", "release", "get")
     yield _of(order, {name: ways[name] for name in ("enqueue", "cancel", "get")})
     yield _of(order, {name: ways[name] for name in ("enqueue", "release", "get")})
+    yield _of(order, {name: ways[name] for name in ("cancel", "delete", RUNNER)})
 
 
 def small_cases(order: Order) -> Iterator[Parallel]:
@@ -120,6 +130,7 @@ def small_cases(order: Order) -> Iterator[Parallel]:
     yield _twice(order, "enqueue")
     yield _twice(order, "get", _publish("x"))
     yield _twice(order, "consume")
+    yield _twice(order, "delete")
     gets = [Get(queue=QUEUE, channel=channel) for channel in ("first", "second")]
     yield Parallel(
         "release, get, release",
@@ -128,6 +139,7 @@ def small_cases(order: Order) -> Iterator[Parallel]:
     )
     yield _small(order, "enqueue", "cancel", "get")
     yield _small(order, "enqueue", "release", "get")
+    yield _small(order, "cancel", "delete", RUNNER)
 
 
 def _small(order: Order, *names: str) -> Parallel:
@@ -141,7 +153,7 @@ def _small(order: Order, *names: str) -> Parallel:
         before.append(_consume(HOLDER, window))
     if holds:
         before.append(_publish("a"))
-    if not asked & {"enqueue", "release", "close"} and asked != {"get", RUNNER}:
+    if not asked & {"enqueue", "release", "close"} and asked not in _ENOUGH_IN_AN_EMPTY_QUEUE:
         before.append(_publish("x"))
     ways = {**_ways(order), "credit": (SetCredit(consumer=HOLDER, messages=window + 1),)}
     return Parallel(
@@ -190,6 +202,32 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
     )
 
 
+def endings(order: Order) -> Iterator[Parallel]:
+    """Yield cases in which a consumer or a queue ends by itself as somebody ends or uses it."""
+    ways = _ways(order)
+    goes_with_its_last = (
+        Declare(queue=QUEUE, order=order, auto_delete=True),
+        *(_consume(HOLDER, 1), _publish("a"), _publish("x")),
+    )
+    for name in ("enqueue", "acknowledge", "get", "consume", "delete"):
+        cancels = (ways["cancel"], ways[name])
+        if name == "acknowledge":
+            # On the consumer's channel, so by somebody who got what it is about.
+            cancels = (ways["cancel"], (*ways["get"], Settle(how="acknowledge", message="x")))
+        yield Parallel(f"the last consumer leaves, {name}", goes_with_its_last, cancels)
+    closes_itself = Consume(
+        queue=QUEUE, consumer=HOLDER, channel=_channel(HOLDER), credit=Credit(0), auto_close=True
+    )
+    for name in ("cancel", "enqueue", "delete"):
+        yield Parallel(
+            f"a runner closes a consumer, {name}",
+            (_declare(order), _publish("a"), closes_itself),
+            (ways[name],),
+            stirring=(SetCredit(consumer=HOLDER, messages=1),),
+        )
+
+
+_ENOUGH_IN_AN_EMPTY_QUEUE: Final = ({"get", RUNNER}, {"consume", "delete"}, {"browse", "delete"})
 _ON_THE_HOLDERS_CHANNEL: Final = frozenset(("acknowledge", "release", "cancel", "close", "credit"))
 
 
@@ -219,6 +257,7 @@ def _ways(order: Order) -> Mapping[str, tuple[Move, ...]]:
         "get": (Get(queue=QUEUE, channel="g"),),
         "consume": (_consume("d", 1),),
         "browse": (_consume("w", None, "browse"),),
+        "delete": (Delete(queue=QUEUE),),
     }
 
 
@@ -236,6 +275,7 @@ def _twice(order: Order, name: str, *before: Move) -> Parallel:
         "enqueue": _publish("n"),
         "get": Get(queue=QUEUE, channel="another"),
         "consume": _consume("e", 1),
+        "delete": Delete(queue=QUEUE),
     }
     both = _ways(order)[name], (another[name],)
     return Parallel(f"{name}, {name}", (_declare(order), *before), both)

@@ -59,6 +59,10 @@ class QueueConsumer(Subscription):
         """Return the thread of its connection, on which everything is done to it."""
         return self.target.session.connection.io_thread
 
+    def sending(self) -> Lock:
+        """Return the lock under which it is sent everything: the thread of its connection."""
+        return self.io_thread()
+
     def notify_work(self) -> None:
         """Be told that there may be work (step 3)."""
         self.target.notify_work()

@@ -119,6 +119,11 @@ class PullQueue(Queue):
                     return False
                 entered.append(queue)
             self._open(first.target, consumers)
+            if any(queue.goes() for queue in entered):
+                # A deletion may have looked for consumers before these were there. Nothing was
+                # sent to them yet, which is done on this thread.
+                self._close(first.target)
+                return False
             return True
 
     def beside(self, first: QueueConsumer) -> QueueConsumer:
@@ -143,15 +148,16 @@ class PullQueue(Queue):
         with consumer.io_thread():
             return self._close(consumer.target)
 
-    def get(self, channel: str, mode: Mode) -> None:
-        """Deliver at most one message to a consumer that exists for this only."""
+    def get(self, channel: str, mode: Mode) -> bool:
+        """Deliver at most one message to a consumer that exists for this only; say whether."""
         consumer = self.new_subscription(
             consumer=None, channel=channel, mode=mode, credit=Window(1), priority=HIGHEST_PRIORITY
         )
         with consumer.io_thread():
             self._open(consumer.target, [(self, consumer)])
-            consumer.target.send_next_message()
+            was_sent = consumer.target.send_next_message()
             self._close(consumer.target)
+            return was_sent
 
     def flush(self, subscription: Subscription) -> None:
         """Let one consumer take all that it can be given, before anything else happens."""
@@ -200,8 +206,8 @@ class PullQueue(Queue):
         queues = [queue for queue, _ in target.pulls_from]
         if self._close(target):
             assert subscription.consumer is not None, "a get does not close itself"
-            self.outbox.gone(subscription)
-            self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+            if self.outbox.gone(subscription):
+                self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
             for queue in queues:
                 queue.delete_if_unused()
 
@@ -288,6 +294,7 @@ class PullQueue(Queue):
         names = tuple([queue.name for queue, _ in consumers])
         for queue, consumer in consumers:
             consumer.all_queues = names
+            consumer.open()
             queue.subscriptions.add(consumer)
         target.session.all_targets.append(target)
         target.open(consumers)

@@ -104,7 +104,7 @@ def test_a_mutant_that_does_not_introduce_itself_cannot_be_run() -> None:
 
 
 def test_a_mutant_that_cannot_be_loaded_cannot_be_run() -> None:
-    beyond = by_name()["broker.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
+    beyond = by_name()["claims.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
     assert judged([beyond.edit], trials=[FIRST]).fate is Fate.CANNOT_RUN
 
 

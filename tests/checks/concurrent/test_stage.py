@@ -104,7 +104,7 @@ def test_whoever_runs_a_job_comes_after_who_has_scheduled_it(
 
 def judged(start: Callable[[], Candidate], interleavings: int = 5) -> Report:
     """Return what the gate says of a broker."""
-    asked = {name: catalogue()[name] for name in stage.REQUIREMENTS}
+    asked = {name: catalogue()[name] for name in sorted(stage.REQUIREMENTS)}
     return run_gate(subject_of(start), asked, Budget(1, 0, None, interleavings), 0)
 
 

@@ -38,7 +38,7 @@ NUMBERS = itertools.count()
 def consumer(priority: int = 0, *, browses: bool = False) -> QueueConsumer:
     executor = Executor()
     queue = PullQueue(
-        "q", Fifo(), ReleasedPointer, Outbox(print), executor, Clients("channel", executor)
+        "q", Fifo(), ReleasedPointer, Outbox(lambda _: True), executor, Clients("channel", executor)
     )
     name = f"c{next(NUMBERS)}"
     mode = BROWSE if browses else ACKNOWLEDGE
