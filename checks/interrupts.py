@@ -13,13 +13,12 @@ half loaded swallow what is raised in them or make another error of it. There th
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from brokerproof.candidates.signals import handled_by
+
 STATUS = 3
 """What a command ends with that was interrupted: nothing can be said (`ExitStatus.INCONCLUSIVE`).
 
@@ -30,15 +29,8 @@ It stands here as a number, for the verdicts are among what is still to be loade
 @contextmanager
 def ending_at_once() -> Iterator[None]:
     """End the process in one line when Ctrl-C comes while the body loads what is to be run."""
-    if threading.current_thread() is not threading.main_thread():
+    with handled_by(_end):
         yield
-        return
-    before = {number: signal.signal(number, _end) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:
@@ -55,15 +47,8 @@ class Interrupts:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Note Ctrl-C while the body runs, where signals can be had, and raise it as always."""
-        if threading.current_thread() is not threading.main_thread():
+        with handled_by(self._note):
             yield
-            return
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
         self.pressed = True

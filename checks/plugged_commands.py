@@ -7,9 +7,11 @@ take it for itself: that it was loaded by then, and how far it was, is nothing t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -45,10 +47,22 @@ class PluggedGroup(click.Group):
                 return _loaded(point)
         return None
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the whole command; raises `CannotRun` where it is misspelled."""
+        with _told_in_a_line():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command that was asked for; Ctrl-C that it leaves to others ends it in a line."""
         try:
-            result: object = super().invoke(ctx)
+            with _told_in_a_line():
+                result: object = super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(STATUS)
@@ -67,6 +81,19 @@ class PluggedGroup(click.Group):
                     rows.append((name, command.get_short_help_str(limit=60)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+@contextmanager
+def _told_in_a_line() -> Iterator[None]:
+    """Raise `CannotRun` where click would print how the command is used, an empty line and more."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = "brokerproof" if error.ctx is None else error.ctx.command_path
+        what = error.format_message().rstrip(".")
+        raise CannotRun(f"{what}; see `{command} --help`") from error
 
 
 def _points() -> tuple[EntryPoint, ...]:

@@ -21,7 +21,7 @@ from types import FrameType, TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
 from brokerproof.candidates.driver_process import signal_name
-from brokerproof.checks.interrupts import SIGNALS
+from brokerproof.candidates.signals import SIGNALS
 
 Result = TypeVar("Result")
 

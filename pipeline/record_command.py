@@ -21,9 +21,9 @@ import click
 from rich.console import Console
 
 from brokerproof.candidates.crash_commands import Power, PowerFailed
+from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.reporting.verdict_file import without_password
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, WIRE
 from brokerproof.checks.verdicts import ExitStatus

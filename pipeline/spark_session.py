@@ -22,8 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
+from brokerproof.candidates.signals import SIGNALS, handled_by
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.plugged_commands import INSTALL
 from brokerproof.checks.reporting.folders import undisturbed
 
@@ -219,8 +219,7 @@ def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
     def note(_number: int, _frame: FrameType | None) -> None:
         pressed.set()
 
-    before = {number: signal.signal(number, note) for number in SIGNALS}
-    try:
+    with handled_by(note):
         worker = threading.Thread(target=run, daemon=True)
         worker.start()
         waited_s = 0.0
@@ -229,9 +228,6 @@ def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
             if pressed.is_set():
                 spark.sparkContext.cancelAllJobs()
                 waited_s += POLL_S
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if pressed.is_set():
         raise KeyboardInterrupt
     if errors:

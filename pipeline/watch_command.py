@@ -7,7 +7,6 @@ is said once whatever happens; a line on the terminal is lost with the process t
 from __future__ import annotations
 
 import fcntl
-import signal
 import sys
 import tempfile
 import threading
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.interrupts import SIGNALS
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline import several_messages
 from brokerproof.pipeline.explanations import counterexample_of
@@ -252,12 +251,8 @@ def _stopped() -> Iterator[_Stop]:
     def ask(_number: int, _frame: FrameType | None) -> None:
         (asked.twice if asked.once.is_set() else asked.once).set()
 
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
-    try:
+    with handled_by(ask):
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

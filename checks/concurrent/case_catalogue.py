@@ -106,12 +106,16 @@ def pairs(order: Order) -> Iterator[Parallel]:
 
 
 def triples(order: Order) -> Iterator[Parallel]:
-    """Yield cases of three operations: what returns, goes and returns, and what comes besides."""
+    """Yield cases of three operations: what returns, goes and returns, and what comes besides.
+
+    Who delivers is a get, or the runner; where consumers pull that is a consumer's own work.
+    """
     ways = {**_ways(order), RUNNER: ()}
     yield _held_twice(order, "release", "release", "get")
     yield _of(order, {name: ways[name] for name in ("enqueue", "cancel", "get")})
     yield _of(order, {name: ways[name] for name in ("enqueue", "release", "get")})
     yield _of(order, {name: ways[name] for name in ("cancel", "delete", RUNNER)})
+    yield _of(order, {name: ways[name] for name in ("enqueue", "cancel", RUNNER)})
 
 
 def small_cases(order: Order) -> Iterator[Parallel]:
@@ -140,10 +144,14 @@ def small_cases(order: Order) -> Iterator[Parallel]:
     yield _small(order, "enqueue", "cancel", "get")
     yield _small(order, "enqueue", "release", "get")
     yield _small(order, "cancel", "delete", RUNNER)
+    yield _small(order, "enqueue", "cancel", RUNNER)
 
 
 def _small(order: Order, *names: str) -> Parallel:
-    """Nothing is held that nobody settles, and little is there that somebody could be given."""
+    """Nothing is held that nobody settles, and little is there that somebody could be given.
+
+    Who comes is paused.
+    """
     asked = {*names}
     holds = bool(asked & {"acknowledge", "release", "close"})
     leaves = bool(asked & {"cancel", "credit", RUNNER})
@@ -155,7 +163,11 @@ def _small(order: Order, *names: str) -> Parallel:
         before.append(_publish("a"))
     if not asked & {"enqueue", "release", "close"} and asked not in _ENOUGH_IN_AN_EMPTY_QUEUE:
         before.append(_publish("x"))
-    ways = {**_ways(order), "credit": (SetCredit(consumer=HOLDER, messages=window + 1),)}
+    ways = {
+        **_ways(order),
+        "credit": (SetCredit(consumer=HOLDER, messages=window + 1),),
+        "consume": (_consume("d", 0),),
+    }
     return Parallel(
         ", ".join(names),
         tuple(before),

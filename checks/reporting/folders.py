@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from brokerproof.checks.interrupts import SIGNALS
+from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.reporting.verdict_file import VerdictFile, encoded
 
 COUNTEREXAMPLES = "counterexamples"
@@ -67,12 +66,5 @@ def put(path: Path, content: bytes) -> None:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Ignore Ctrl-C and its like while the body runs, where signals can be held back."""
-    if threading.current_thread() is not threading.main_thread():
+    with handled_by(signal.SIG_IGN):
         yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from brokerproof.candidates.uninterrupted import SIGNALS, uninterrupted
+from brokerproof.candidates.signals import SIGNALS
+from brokerproof.candidates.uninterrupted import uninterrupted
 
 
 @pytest.fixture(autouse=True)
