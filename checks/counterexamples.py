@@ -60,6 +60,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
                 f"no schedule with fewer than {self.operations} switches away from a thread that "
                 f'could go on breaks this requirement in the case "{self.scope}" (all were run)'
             )
+        if self.operations == 1:
+            return f'a single operation breaks it, in the scope "{self.scope}"'
         return (
             f"no trace of fewer than {self.operations} operations breaks this requirement by "
             f'itself in the scope "{self.scope}" ({_GRADES[self.grade]})'

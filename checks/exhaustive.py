@@ -27,7 +27,7 @@ from brokerproof.checks.side_by_side import ProcessEnded, SideBySide, Tell
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.candidate import Closable
 
-CTRL_C = "Ctrl-C"
+CTRL_C = "Ctrl-C, or by being asked to end"
 """Why a search in another process has ended when somebody pressed that."""
 
 OUTSIDE_PART = 10

@@ -1,0 +1,55 @@
+"""A parallel case of one's own, run under every interleaving.
+
+    .venv/bin/python examples/own_case.py [CANDIDATE]
+
+What clients do first is done one after the other; then each list of moves is a thread. Judged is
+what comes of it by the same promises as everywhere: there must be an order, one thing after the
+other, in which all of it may have happened.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import rich
+
+from brokerproof.checks.concurrent.interleavings import Explored, explore
+from brokerproof.checks.concurrent.on_threads import on_threads
+from brokerproof.checks.concurrent.parallel import Parallel
+from brokerproof.checks.concurrent.tables import table
+from brokerproof.checks.moves import Settle
+from brokerproof.checks.subjects import open_subject
+from brokerproof.spec.messages import Credit, Fifo, Message
+from brokerproof.spec.operations import Consume, Declare, Publish
+
+RETURNED = Parallel(
+    "a message comes back while another arrives",
+    before=(
+        Declare(queue="q", order=Fifo()),
+        Consume(queue="q", consumer="c", channel="one", credit=Credit(1)),
+        Publish(queue="q", message=Message(id="a")),
+    ),
+    at_once=(
+        (Settle(how="release", message="a"),),
+        (Publish(queue="q", message=Message(id="b")),),
+    ),
+)
+
+
+def run(candidate: str) -> Explored:
+    """Run the case and print what was found; raises `CannotStart` and the like of the candidate."""
+    threaded = on_threads(open_subject(candidate))
+    if isinstance(threaded, str):
+        raise SystemExit(f"{candidate}: {threaded}")
+    # Watched: what two threads touch with nothing between them is found, too.
+    case = threaded.case(RETURNED, watched=True)
+    found = explore(case)
+    ended = "all" if found.complete else "the first"
+    print(f"{case.name}: {ended} {found.runs:,} interleavings, {len(found.failed)} broken")
+    for failed in found.failed:
+        rich.print(table(case, failed))
+    return found
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:] or ["reference:qpid-push"])
