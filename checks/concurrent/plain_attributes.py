@@ -61,12 +61,12 @@ class _Attribute:
 
 @dataclass
 class Touches:
-    """The attributes touched in one run, and the races among them, each told in a line.
+    """The attributes touched in one run, and the races among them.
 
     The steps of a run are numbered; sets of them are whole numbers, a bit a step.
     """
 
-    races: list[str] = field(default_factory=list)
+    _races: dict[str, list[str]] = field(default_factory=dict)
     _steps: int = 0
     _names: dict[int, str] = field(default_factory=dict)
     _own: dict[int, int] = field(default_factory=dict)
@@ -106,6 +106,14 @@ class Touches:
                 self._touch(number, Touch(owner, key[1], writes=True, within=key in within))
         self._steps += 1
 
+    @property
+    def races(self) -> list[str]:
+        """A line for each way in which two threads race, with all that they touch so."""
+        return [
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
+            for what, names in self._races.items()
+        ]
+
     def any_shared(self) -> bool:
         """Whether two threads have touched one attribute, one of them to change it."""
         return any(
@@ -138,11 +146,13 @@ class Touches:
     ) -> None:
         first, second = self._names[other], self._names[number]
         race = (
-            f"{type(attribute.owner).__name__}.{attribute.name} is {what} by {first} and "
-            f"{'written' if writes else 'read'} by {second}, and nothing orders the two"
+            f"{what} by {first} and {'written' if writes else 'read'} by {second}, "
+            "and nothing orders the two"
         )
-        if race not in self.races:
-            self.races.append(race)
+        names = self._races.setdefault(race, [])
+        name = f"{type(attribute.owner).__name__}.{attribute.name}"
+        if name not in names:
+            names.append(name)
 
 
 def _content(container: Any) -> object:

@@ -64,7 +64,7 @@ def test_a_hasty_broker_is_broken_and_shown() -> None:
     result = interleaved(f"{LOCKED}:make_hasty_broker", "--case", "enqueue, consume")
     assert result.exit_code == 1
     assert "BROKEN" in result.output
-    assert "nothing orders the two" in result.output.replace("\n", " ").replace("  ", " ")
+    assert "nothing orders the two" in " ".join(result.output.split())
     assert "lock.given back" in result.output
 
 
