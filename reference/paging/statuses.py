@@ -1,0 +1,179 @@
+"""A message as its queue knows it, and the record of those that the queue only counts.
+
+Owns the two smallest things of the queue and the rules on each of them alone (M1 to M3, D1).
+Refuses to know places, counters and the disk.
+
+The document has four states: *alpha* (body and position in RAM), *beta* (body on disk alone),
+*gamma* (body on disk alone, position in RAM and on disk), *delta* (nothing in RAM). They are not
+kept but follow from three facts of a message: whether its body is in RAM, whether its body is on
+disk, and whether its position is. Any message may be gamma, not the persistent ones alone as the
+document has it: a transient one is when it has been delta and was read back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class InvariantBroken(AssertionError):
+    """A rule that the release itself asserts does not hold; `id` is its name."""
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(f"{rule}: {sentence}")
+        self.id = rule
+
+
+class MessageStatus:
+    """A message that has a position in RAM; `body` is None if it is on disk alone.
+
+    `seq` is its place in the queue and, while it is delivered and not acknowledged, its tag.
+    `msg_on_disk` and `index_on_disk`: body and position were written, which does not say synced.
+    `expiry` is in µs of the caller's clock, None if it never expires.
+    """
+
+    __slots__ = (
+        "body",
+        "expiry",
+        "index_on_disk",
+        "is_delivered",
+        "is_persistent",
+        "msg_id",
+        "msg_on_disk",
+        "needs_confirming",
+        "seq",
+    )
+
+    def __init__(
+        self,
+        seq: int,
+        msg_id: bytes,
+        body: bytes | None,
+        is_persistent: bool,
+        expiry: int | None,
+        needs_confirming: bool,
+    ) -> None:
+        self.seq = seq
+        self.msg_id = msg_id
+        self.body = body
+        self.is_persistent = is_persistent
+        self.is_delivered = False
+        self.msg_on_disk = False
+        self.index_on_disk = False
+        self.expiry = expiry
+        self.needs_confirming = needs_confirming
+
+    def __repr__(self) -> str:
+        return f"<#{self.seq} {self.state}{' delivered' if self.is_delivered else ''}>"
+
+    @property
+    def state(self) -> str:
+        """The document's word for it; of delta messages there is no status."""
+        if self.body is not None:
+            return "alpha"
+        return "gamma" if self.index_on_disk else "beta"
+
+    def facts(self) -> tuple[int, *tuple[Hashable, ...]]:
+        """Return all that there is to know of it, `seq` first."""
+        return (
+            self.seq,
+            self.msg_id,
+            self.body,
+            self.is_persistent,
+            self.is_delivered,
+            self.msg_on_disk,
+            self.index_on_disk,
+            self.expiry,
+            self.needs_confirming,
+        )
+
+    def fork(self) -> MessageStatus:
+        """Return an independent copy."""
+        copy = MessageStatus(
+            self.seq,
+            self.msg_id,
+            self.body,
+            self.is_persistent,
+            self.expiry,
+            self.needs_confirming,
+        )
+        copy.is_delivered = self.is_delivered
+        copy.msg_on_disk = self.msg_on_disk
+        copy.index_on_disk = self.index_on_disk
+        return copy
+
+
+class Fetched(NamedTuple):
+    """A message handed out; `tag` is what it is acknowledged by, `remaining` what is still ready.
+
+    One that was dropped without being read has no body.
+    """
+
+    msg_id: bytes
+    body: bytes | None
+    redelivered: bool
+    tag: int | None
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """`count` messages with `start <= seq < end` that are nowhere but on disk; there may be gaps.
+
+    One that is blank has neither messages nor a range. One without messages and with a range is not
+    blank: after a clean stop with no persistent message a queue starts so, if transient entries are
+    left in the index, and walks the range once.
+    """
+
+    start: int
+    count: int
+    end: int
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing to be read."""
+        return self.count == 0 and self.start == self.end
+
+
+BLANK = Delta(0, 0, 0)
+
+
+def checked(delta: Delta) -> Delta:
+    """Return the record, which has room for what it counts."""
+    if delta.start + delta.count > delta.end:
+        raise InvariantBroken("D1", f"{delta} counts more than it has room for")
+    return delta
+
+
+def expand(delta: Delta, seq: int) -> Delta:
+    """Return the record with one message more, wherever that is.
+
+    It comes from either end of the queue, and from within or beyond the end by a requeue.
+    """
+    start, count, end = delta.start, delta.count, delta.end
+    if delta.is_blank:
+        return checked(Delta(seq, 1, seq + 1))
+    if seq < start:
+        return checked(Delta(seq, count + 1, end))
+    if seq >= end:
+        return checked(Delta(start, count + 1, seq + 1))
+    return checked(Delta(start, count + 1, end))
+
+
+def merge(
+    place: deque[MessageStatus],
+    coming: deque[MessageStatus],
+    limit: int | None,
+    convert: Callable[[MessageStatus], None],
+) -> None:
+    """Move what comes and is before `limit` into a place, in order; both are in order before."""
+    front: list[MessageStatus] = []
+    while coming and (limit is None or coming[0].seq < limit):
+        status = coming.popleft()
+        while place and place[0].seq < status.seq:
+            front.append(place.popleft())
+        convert(status)
+        front.append(status)
+    place.extendleft(reversed(front))
