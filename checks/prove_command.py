@@ -44,7 +44,7 @@ BOUNDED_SIZE = 2
 def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool) -> None:
     """Prove the invariants of MODEL, or of all models, for families of any size.
 
-    Without MODEL, those are attacked whose survivors have reasons: contract and pointer-queue.
+    Without MODEL, those are attacked that take no more than minutes together; the others by name.
 
     For what is not proved, show a small state and the step that breaks it, and a run to it where
     one is found. Each action is also shown to be possible where the invariants hold, since a guard

@@ -20,6 +20,7 @@ it anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from brokerproof.models.language import (
@@ -44,6 +45,8 @@ from brokerproof.models.language import (
     not_negative,
     require,
 )
+from brokerproof.models.survivors_of_entries import CHANNEL_CREDIT
+from brokerproof.models.survivors_of_threads import by_name
 
 
 class Channel(Family):
@@ -80,6 +83,8 @@ class Taking(Enumeration):
 
 class ChannelCredit(Model):
     """Channels with windows, and consumers that share them."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(CHANNEL_CREDIT)
 
     channel: Fixed[Consumer, Channel]
     consumer: Fixed[Message, Consumer]
@@ -365,6 +370,20 @@ class ChannelCredit(Model):
             ),
         )
 
+    @invariant("who-has-taken-room-has-a-message", by=("one-takes-room-at-a-time",))
+    def room_is_for_a_message(self) -> Bool:
+        """A consumer acquires the message that it has taken room for."""
+        return forall(
+            Consumer,
+            lambda c: implies(
+                self.taking[c] == Taking.ACQUIRES,
+                exists(
+                    Message,
+                    lambda m: (self.delivered[m] == Delivered.HAS_ROOM) & (self.consumer[m] == c),
+                ),
+            ),
+        )
+
     @invariant("nobody-rests-beside-room", by=("limits-are-not-negative", "what-is-left-is-exact"))
     def nobody_rests(self) -> Bool:
         """Where a consumer rests and there is room for its next, somebody will drive it (CR-5)."""
@@ -399,3 +418,23 @@ class ChannelCredit(Model):
         """Where there is room for what is next, the consumer looks in the end (CR-5)."""
         has_room = self.has_room(self.channel[c], self.size[m])
         return self.is_next(c, m) & has_room, self.taking[c] == Taking.LOOKS
+
+    @leads_to("whoever-has-taken-room-looks-on", fair=("send", "miss"))
+    def acquiring_ends(self, c: Consumer) -> tuple[Bool, Bool]:
+        """Who has taken room sends a message or gives the room back, and looks for more."""
+        return self.taking[c] == Taking.ACQUIRES, self.taking[c] == Taking.LOOKS
+
+    @leads_to("what-is-to-be-told-is-told", fair=("tell",))
+    def telling_ends(self, m: Message) -> tuple[Bool, Bool]:
+        """Whoever makes a message the first drives its consumer, and is done with that."""
+        return self.tells[m], ~self.tells[m] & self.driven[self.consumer[m]]
+
+    @leads_to("whoever-gave-back-room-has-driven", fair=("drive",))
+    def driving_ends(self, m: Message) -> tuple[Bool, Bool]:
+        """Whoever gives back room drives those who may want it, and is done with that."""
+        return self.gave_back[m], ~self.gave_back[m] & self.driven[self.consumer[m]]
+
+    @leads_to("changed-limits-are-driven-for", fair=("drive_for_limits",))
+    def changing_ends(self, which: Channel) -> tuple[Bool, Bool]:
+        """Whoever changes the limits drives the channel's consumers, and is done with that."""
+        return self.was_changed[which], ~self.was_changed[which]

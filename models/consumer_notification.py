@@ -85,6 +85,7 @@ class ConsumerNotification(Model):
     available: Map[Message, Bool]
     passed: Relation[Message, Consumer]
     told: Map[Message, Consumer]
+    has_told: Map[Message, Bool]
 
     listed: Map[Consumer, Listed]
     scheduled: Map[Consumer, Bool]
@@ -100,6 +101,7 @@ class ConsumerNotification(Model):
         self.available.fill(False)
         self.passed.fill(False)
         self.told.fill(self.anybody)
+        self.has_told.fill(False)
         self.listed.fill(Listed.NOT_INTERESTED)
         self.scheduled.fill(False)
         self.working.fill(Working.WAITS)
@@ -121,6 +123,7 @@ class ConsumerNotification(Model):
         require(self.listed[c] == Listed.INTERESTED)
         self.listed[c] = Listed.NOTIFIED
         self.told[m] = c
+        self.has_told[m] = True
         self.bringing[m] = Bringing.SCHEDULES
 
     @action
@@ -267,7 +270,10 @@ class ConsumerNotification(Model):
             | ((self.working[d] == Working.WALKS) & ~self.passed_by[d, c])
         )
 
-    @invariant("nobody-waits-beside-a-message")
+    @invariant(
+        "nobody-waits-beside-a-message",
+        by=("walks-begin-with-a-message", "who-walks-is-not-interested"),
+    )
     def nobody_waits(self) -> Bool:
         """Where a consumer waits beside a message, somebody is on the way to tell it (PULL-1)."""
 
@@ -310,6 +316,31 @@ class ConsumerNotification(Model):
             ),
         )
 
+    @invariant("who-is-not-interested-takes-nothing")
+    def takes_when_interested(self) -> Bool:
+        """Who has taken a message, is about to leave the interested or has joined is among them."""
+
+        def at_it(c: Consumer) -> Bool:
+            doing = self.working[c]
+            return (doing == Working.STAYS) | (doing == Working.DECLINES) | (doing == Working.ASKS)
+
+        return forall(
+            Consumer, lambda c: implies(at_it(c), self.listed[c] != Listed.NOT_INTERESTED)
+        )
+
+    @invariant("an-arrival-notifies-one")
+    def notifies_one(self) -> Bool:
+        """A walk for a message goes on only while it has notified nobody (PULL-4)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                (self.bringing[m] == Bringing.ENQUEUES) | (self.bringing[m] == Bringing.WALKS),
+                ~self.has_told[m],
+            ),
+        ) & forall(
+            Message, lambda m: implies(self.bringing[m] == Bringing.SCHEDULES, self.has_told[m])
+        )
+
     @invariant("walks-begin-with-a-message")
     def walks_begin(self) -> Bool:
         """Who has not enqueued yet has passed over nobody, and its message is not there."""
@@ -332,3 +363,22 @@ class ConsumerNotification(Model):
     def is_taken(self, m: Message) -> tuple[Bool, Bool]:
         """Where clients that have no room get it in the end, each message is taken (PULL-3)."""
         return self.available[m], ~self.available[m]
+
+    @leads_to(
+        "whoever-brings-comes-to-an-end",
+        fair=("notify", "schedule", "pass_over", "end_walk"),
+    )
+    def bringing_ends(self, m: Message) -> tuple[Bool, Bool]:
+        """An arrival's walk ends: it waits for no consumer."""
+        return self.bringing[m] == Bringing.WALKS, self.bringing[m] == Bringing.IS_DONE
+
+    @leads_to(
+        "whoever-comes-waits-again",
+        fair=(
+            *("return_to_interested", "take", "find_nothing", "stay", "decline", "hand_over"),
+            *("schedule_other", "pass_over_other", "end_hand_over", "ask"),
+        ),
+    )
+    def working_ends(self, c: Consumer) -> tuple[Bool, Bool]:
+        """A consumer's thread goes back to waiting, and waits for no other consumer."""
+        return self.working[c] != Working.WAITS, self.working[c] == Working.WAITS

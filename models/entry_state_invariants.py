@@ -234,6 +234,23 @@ class EntryInvariants(EntryWords):
             ),
         )
 
+    @invariant("what-is-unsettled-was-sent", by=("what-is-unsettled-was-sent",))
+    def unsettled_was_sent(self) -> Bool:
+        """What a consumer has not settled was sent, which is noted with the entry (ENT-8)."""
+        return forall(Consumer, Entry, lambda c, e: implies(self.unsettled[c, e], self.was_sent[e]))
+
+    @invariant("what-is-returned-is-put-back", by=("what-is-returned-is-put-back",))
+    def does_as_asked(self) -> Bool:
+        """Who settles what a client returns does not delete it, nor the other way round (ENT-5)."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                ~self.for_queue[w],
+                implies(self.puts_back(w), self.releases[w])
+                & implies(self.deletes(w), ~self.releases[w]),
+            ),
+        )
+
     @invariant(ABSENT, by=(OWN_OR_LOST,))
     def absent_concerns_nobody(self) -> Bool:
         """Nobody has to do with an entry before it arrives."""

@@ -18,15 +18,22 @@ An entry may be held back for a time; it may expire, and is not given after a lo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from brokerproof.models.entry_state_invariants import EntryInvariants
 from brokerproof.models.entry_state_words import Consumer, Doing, Entry, Queue, State, Worker
 from brokerproof.models.language import Bool, action, ite, leads_to, require
+from brokerproof.models.survivors_of_entries import ENTRY_STATES
+from brokerproof.models.survivors_of_threads import by_name
 
 __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "Queue", "State", "Worker"]
 
 
 class EntryStates(EntryInvariants):
     """Entries, those who have them, and threads that change their states by compare-and-swap."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(ENTRY_STATES)
 
     # What happens to entries by themselves.
 
@@ -257,3 +264,22 @@ class EntryStates(EntryInvariants):
     def settling_ends(self, w: Worker) -> tuple[Bool, Bool]:
         """The state changes under it finitely often: a delete or a release does not go on."""
         return self.settles(w), self.doing[w] == Doing.NOTHING
+
+    @leads_to("whoever-sends-comes-to-an-end", fair=("send", "unlock"))
+    def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
+        """Who has acquired an entry for a consumer sends it and lets go of the send lock."""
+        return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
+
+    @leads_to(
+        "whoever-takes-for-the-queue-comes-to-an-end",
+        fair=(
+            *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose", "account"),
+            *("look_to_release", "release_nothing", "release", "look_again_to_release"),
+        ),
+    )
+    def taking_ends(self, w: Worker) -> tuple[Bool, Bool]:
+        """What the queue has taken or stolen it drops or puts back."""
+        return (
+            self.for_queue[w] & (self.doing[w] != Doing.NOTHING),
+            self.doing[w] == Doing.NOTHING,
+        )

@@ -18,6 +18,9 @@ where it looks whether the node is marked. The order of nodes is that in which t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require
 from brokerproof.models.node_list_invariants import NodeListInvariants
 from brokerproof.models.node_list_words import (
@@ -29,6 +32,8 @@ from brokerproof.models.node_list_words import (
     Walker,
     Walking,
 )
+from brokerproof.models.survivors_of_entries import NODE_LIST
+from brokerproof.models.survivors_of_threads import by_name
 
 __all__ = ["IT", "Node", "NodeList", "Remover", "Walker"]
 
@@ -37,6 +42,8 @@ IT = List.IT
 
 class NodeList(NodeListInvariants):
     """Nodes that are appended, marked and walked over, each by threads of their own."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(NODE_LIST)
 
     # Appending.
 
@@ -201,6 +208,7 @@ class NodeList(NodeListInvariants):
         found = self.following[who]
         require(self.refers[found])
         self.twice[who] = self.twice[who] | self.returned[who, found]
+        self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
         self.returned[who, found] = True
         self.at[who] = found
         self.walking[who] = Walking.READS
@@ -229,3 +237,26 @@ class NodeList(NodeListInvariants):
     def walk_ends(self, who: Walker) -> tuple[Bool, Bool]:
         """Nobody has to do anything for a walk to end, and nobody can keep it up for ever."""
         return self.walking[who] == Walking.READS, self.walking[who] == Walking.HAS_ENDED
+
+    @leads_to(
+        "whoever-appends-last-comes-to-an-end",
+        fair=(
+            *("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail"),
+            "count",
+        ),
+    )
+    def append_ends(self, n: Node) -> tuple[Bool, Bool]:
+        """Where nobody else appends, the node counts in the end, wherever the hint is.
+
+        Others would be behind it: the order is that in which nodes are linked.
+        """
+        others_have = forall(
+            Node,
+            lambda m: (m == n) | ((self.appending[m] == Appending.IS_DONE) & self.before(m, n)),
+        )
+        return others_have & ~self.linked[n], self.appending[n] == Appending.IS_DONE
+
+    @leads_to("whoever-removes-comes-to-an-end", fair=("let_go", "count_out"))
+    def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
+        """Who has marked a node lets go of what it refers to, and takes it out of the size."""
+        return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING

@@ -171,6 +171,25 @@ class NodeListInvariants(NodeListWords):
             Walker, lambda w: implies(self.walking[w] == Walking.FOUND, ~self.saw_marked[w])
         )
 
+    @invariant("what-is-returned-refers-to-something", by=(UNMARKED,))
+    def returned_refers(self) -> Bool:
+        """A walk returns no node that has been let go of meanwhile (CL-4)."""
+        return forall(Walker, lambda w: ~self.gave_nothing[w])
+
+    @invariant("what-is-removed-is-let-go-of", by=(APPENDED, ONE, SIZE))
+    def removed_is_let_go_of(self) -> Bool:
+        """A marked node refers to nothing, though it stays linked, once its remover is past that.
+
+        The last node stays linked for as long as nothing is appended (QPID-7593).
+        """
+
+        def holds(n: Node) -> Bool:
+            who = self.marked_by[n]
+            lets_go = (self.removing[who] == Removing.LETS_GO) & (self.target[who] == n)
+            return implies(self.deleted[n] & self.refers[n], lets_go)
+
+        return forall(Node, holds)
+
     @invariant("what-is-live-refers-to-something", by=(APPENDED, SIZE))
     def live_refers(self) -> Bool:
         """Only what is marked is let go of."""

@@ -103,6 +103,7 @@ class NodeListWords(Model):
     throughout: Relation[Walker, Node]
     returned: Relation[Walker, Node]
     twice: Map[Walker, Bool]
+    gave_nothing: Map[Walker, Bool]
     saw_marked: Map[Walker, Bool]
 
     @axiom("head-first")
@@ -137,6 +138,7 @@ class NodeListWords(Model):
         self.throughout.fill(False)
         self.returned.fill(False)
         self.twice.fill(False)
+        self.gave_nothing.fill(False)
         self.saw_marked.fill(False)
 
     @counts("size", by=("what-is-appended-was-not-there", "the-size-is-what-is-there"))

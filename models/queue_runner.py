@@ -292,6 +292,13 @@ class QueueRunner(Model):
         """A runner has read no change as counted that was not made."""
         return forall(Runner, Change, lambda r, c: implies(self.counted[r, c], self.is_counted(c)))
 
+    @invariant("what-is-seen-was-made")
+    def seen_was_made(self) -> Bool:
+        """No walk looks at a change before it is made, and none was seen or delivered before."""
+        return forall(
+            Runner, Change, lambda r, c: implies(self.looks_at[r, c], self.is_made(c))
+        ) & forall(Change, lambda c: implies(self.seen[c] | self.delivered[c], self.is_made(c)))
+
     @invariant("no-lost-wake-up")
     def no_lost_wake_up(self) -> Bool:
         """A change that was announced has been seen, or some runner will see it (RUN-2)."""
@@ -310,3 +317,25 @@ class QueueRunner(Model):
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
         """Each change is seen in the end: a run does not go round for ever (RUN-7)."""
         return self.announcing[c] == Announcing.IS_DONE, self.seen[c]
+
+    @leads_to(
+        "whoever-changes-comes-to-an-end",
+        fair=(
+            *("count", "start", "leave_it", "hand_over", "begin", "read", "end", "take"),
+            *("step_aside", "complete", "give_back", "reschedule", "leave_the_rest"),
+        ),
+    )
+    def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
+        """Who makes a change counts it and tries the slot once, and does not wait for it."""
+        return self.announcing[c] == Announcing.COUNTS, self.announcing[c] == Announcing.IS_DONE
+
+    @leads_to(
+        "whoever-runs-comes-to-rest",
+        fair=(
+            *("hand_over", "begin", "read", "end", "take", "step_aside", "complete"),
+            *("give_back", "reschedule", "leave_the_rest"),
+        ),
+    )
+    def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
+        """Where no more is changed than there are changes, no run spins (RUN-7)."""
+        return self.running[r] != Running.IS_IDLE, self.running[r] == Running.IS_IDLE

@@ -1,12 +1,18 @@
 """Why the mutants that nothing refutes are harmless, by model and reason.
 
 `brokerproof prove --attack` fails where a survivor has no reason here, and where a reason is given
-for what is no survivor any more. Names are those that the attack prints.
+for what is no survivor any more. Names are those that the attack prints. Here are the models that
+are attacked where none is named; the reasons of others are with the model (`harmless`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from brokerproof.models.survivors_of_threads import (
+    CONSUMER_NOTIFICATION,
+    QUEUE_RUNNER,
+    WAITING_TURNS,
+    by_name,
+)
 
 _POINTER_QUEUE = {
     "The pointer goes back further, or once more, than it must: steps are lost, no promise is.": (
@@ -105,11 +111,10 @@ _CONTRACT = {
 }
 
 
-def _by_name(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: reason for reason, names in table.items() for name in names}
-
-
 SURVIVORS: dict[str, dict[str, str]] = {
-    "contract": _by_name(_CONTRACT),
-    "pointer-queue": _by_name(_POINTER_QUEUE),
+    "contract": by_name(_CONTRACT),
+    "pointer-queue": by_name(_POINTER_QUEUE),
+    "waiting-turns": by_name(WAITING_TURNS),
+    "queue-runner": by_name(QUEUE_RUNNER),
+    "consumer-notification": by_name(CONSUMER_NOTIFICATION),
 }

@@ -298,6 +298,16 @@ class WaitingTurns(Model):
         looks = self.does(Working.LOOKS_AGAIN) | self.does(Working.SCHEDULES)
         return self.line_is_empty() | self.is_scheduled[IT] | marks | looks
 
+    @invariant("who-works-was-taken-from-the-line")
+    def works_when_taken(self) -> Bool:
+        """A turn is given to whoever was taken out of the line in this run, and that is noted."""
+        return implies(self.does(Working.CLEARS) | self.does(Working.WORKS), self.has_taken[IT])
+
+    @invariant("the-job-comes-back-for-somebody")
+    def comes_back_for_somebody(self) -> Bool:
+        """The job marks its connection itself only while somebody waits."""
+        return implies(self.does(Working.SCHEDULES), ~self.line_is_empty())
+
     @leads_to(
         "whoever-is-notified-works",
         fair=(
@@ -308,3 +318,28 @@ class WaitingTurns(Model):
     def is_worked_on(self, t: Target) -> tuple[Bool, Bool]:
         """Who waits has a turn in the end."""
         return self.waits[t], ~self.waits[t]
+
+    @leads_to(
+        "whoever-notifies-comes-to-an-end",
+        fair=(
+            *("mark", "append", "schedule", "hand_over", "begin", "take", "clear", "work"),
+            *("use_up", "end", "look_again", "schedule_again"),
+        ),
+    )
+    def notifying_ends(self, n: Notifier) -> tuple[Bool, Bool]:
+        """A thread that notifies waits for nobody's work but the job's last run."""
+        return (
+            self.notifying[n] == Notifying.MARKS,
+            self.notifying[n] == Notifying.NOTIFIES,
+        )
+
+    @leads_to(
+        "whoever-has-work-has-done-it",
+        fair=(
+            *("mark", "append", "schedule", "hand_over", "begin", "take", "clear", "work"),
+            *("use_up", "end", "look_again", "schedule_again"),
+        ),
+    )
+    def work_is_done(self, t: Target) -> tuple[Bool, Bool]:
+        """What a target was notified of is worked on in the end, also if it was working (SCH-1)."""
+        return self.has_work[t], self.does(Working.WORKS) & (self.turn[IT] == t)

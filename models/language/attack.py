@@ -8,9 +8,13 @@ the same in every state where the invariants hold is no mutant (*equivalent*). O
 guard that is itself a promise is refuted by that promise (*requirement*); one that a refinement of
 or to the model does not survive, by that (*refinement*); one that changes what a guard that is a
 promise says of the next step, by that promise. No invariant is needed for promises, since the gate
-holds candidates against such guards one by one, and its planted faults hold the gate. All others
-are *survivors*: nothing that is stated of the model says that this part of it is right. Starts and
-axioms are judged in `attack_frame`.
+holds candidates against such guards one by one, and its planted faults hold the gate. Last, a
+promise about the end that the model keeps in a small scope, and the mutant does not, refutes it
+(`attack_progress`). All others are *survivors*: nothing that is stated of the model says that this
+part of it is right. Starts and axioms are judged in `attack_frame`.
+
+Each question has a limit in Z3's own steps, so a verdict depends on no clock. Where the limit of a
+question about an action is used up, its invariant counts as kept: silence refutes no such mutant.
 """
 
 from __future__ import annotations
@@ -19,10 +23,12 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import z3
 
 from brokerproof.models.language.attack_frame import judged_frame
+from brokerproof.models.language.attack_progress import Held, held, judged_in_the_end
 from brokerproof.models.language.commutation import renamed
 from brokerproof.models.language.counting import called, moves_wrongly
 from brokerproof.models.language.fates import SIZES, Judged, Refuter
@@ -34,15 +40,16 @@ from brokerproof.models.language.questions import (
     after,
     asked,
     assumed,
-    decided,
     made_different,
     named,
+    small_sizes,
     taken,
 )
 from brokerproof.models.language.reaching import reached
 from brokerproof.models.language.rewriting import subterms
 from brokerproof.models.language.scope import families
-from brokerproof.models.language.terms import Bool, Term, disjunction, negation
+from brokerproof.models.language.systems import Ghost, Statement
+from brokerproof.models.language.terms import Bool, Sort, Term, disjunction, negation
 from brokerproof.models.language.traces import Step
 from brokerproof.models.language.witness import Question
 
@@ -86,11 +93,12 @@ def attack(
             "mutant cannot lose what there is not"
         )
     judged = []
+    where = held(system)
     for mutant in mutants(system):
         if isinstance(mutant, Mutant):
-            found = _judged(system, mutant, refuter)
+            found = _judged(system, mutant, refuter, where)
         else:
-            found = judged_frame(system, mutant, refuter)
+            found = judged_frame(system, mutant, refuter, where)
         if found.fate == "survivor" and mutant.name in reasons:
             found = dataclasses.replace(found, by=(reasons[mutant.name],))
         judged.append(found)
@@ -101,7 +109,9 @@ def attack(
     return Attack(system.name, tuple(judged), idle, time.perf_counter() - started)
 
 
-def _judged(system: System, mutant: Mutant, refuter: Refuter | None) -> Judged:
+def _judged(
+    system: System, mutant: Mutant, refuter: Refuter | None, where: tuple[Held, ...]
+) -> Judged:
     lost = _lost(system, mutant.action)
     if lost:
         run = reached(mutant.within(system))
@@ -116,34 +126,70 @@ def _judged(system: System, mutant: Mutant, refuter: Refuter | None) -> Judged:
         return Judged(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
         return Judged(mutant.name, "requirement", labels)
-    return Judged(mutant.name, "survivor")
+    return judged_in_the_end(mutant.name, mutant.within(system), where)
 
 
-def _lost(system: System, action: Action) -> tuple[tuple[str, ...], tuple[Step, ...]] | None:
-    """Return an invariant that the action does not keep, with a state and the step."""
-    concerned = [s for s in system.invariants if _symbols(s.term) & action.updates.keys()]
-    broken = {s: negation(after(s.term, action.updates)) for s in concerned}
-    premises = [*assumed(system), *taken(action)]
+Lost: TypeAlias = tuple[tuple[str, ...], tuple[Step, ...]]
+"""What an action does not keep, with a state and the step where they are known."""
+
+
+def _lost(system: System, action: Action) -> Lost | None:
+    """Return an invariant or a counter that the action does not keep.
+
+    A few elements are asked first, since Z3 decides there, and again in other numbers where it
+    cannot prove that all is kept. What is neither proved nor refuted then counts as kept: a mutant
+    is never refuted by silence.
+    """
     changed = Mutant("", system.action(action.name), action).within(system)
-    for size in SIZES:
-        question = Question(changed, dict.fromkeys(families(system), size), action)
-        if question.asked([*premises, disjunction(broken.values())], STEPS_FIRST)[0] == z3.sat:
-            names, witness = question.broken()
-            return names, witness
-    for statement, formula in broken.items():
-        few = named(system, statement)
-        fewer = [*few, *taken(action), formula] if few else []
-        found = decided(changed, [*premises, formula], action, fewer)
-        if found.outcome != "proved":
-            witness = found.question.witness(statement) if found.question else ()
-            return (statement.name,), witness
-    for ghost in system.ghosts:
-        wrong, few = moves_wrongly(ghost, action), named(system, ghost)
-        fewer = [*few, *taken(action), wrong] if few else []
-        found = decided(changed, [*premises, wrong], action, fewer)
-        if found.outcome != "proved":
-            return (called(ghost),), found.question.shown() if found.question else ()
+    broken: dict[Statement | Ghost, Bool] = {
+        statement: negation(after(statement.term, action.updates))
+        for statement in system.invariants
+        if _symbols(statement.term) & action.updates.keys()
+    }
+    broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
+    alike = [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
+    for sizes in alike:
+        if found := _refuted(changed, action, broken, sizes):
+            return found
+    unproved = {}
+    for stated, formula in broken.items():
+        few = named(system, stated)
+        verdict = asked(changed, [*few, *taken(action), formula], STEPS_FIRST)[0] if few else None
+        if verdict != z3.unsat:
+            everything = [*assumed(system), *taken(action), formula]
+            verdict, _ = asked(changed, everything, STEPS_FIRST)
+        if verdict == z3.sat:
+            return (_called(stated),), ()
+        if verdict == z3.unknown:
+            unproved[stated] = formula
+    for sizes in small_sizes(system) if unproved else ():
+        if sizes not in alike and (found := _refuted(changed, action, unproved, sizes)):
+            return found
     return None
+
+
+def _refuted(
+    changed: System,
+    action: Action,
+    broken: Mapping[Statement | Ghost, Bool],
+    sizes: dict[Sort, int],
+) -> Lost | None:
+    """Return what is broken in a scope of these sizes: of all invariants, or else of counters."""
+    premises = [*assumed(changed), *taken(action)]
+    statements = [formula for stated, formula in broken.items() if isinstance(stated, Statement)]
+    question = Question(changed, sizes, action)
+    if question.asked([*premises, disjunction(statements)], STEPS_FIRST)[0] == z3.sat:
+        return question.broken()
+    for stated, formula in broken.items():
+        if isinstance(stated, Ghost):
+            question = Question(changed, sizes, action)
+            if question.asked([*premises, formula], STEPS_FIRST)[0] == z3.sat:
+                return (called(stated),), question.shown()
+    return None
+
+
+def _called(stated: Statement | Ghost) -> str:
+    return stated.name if isinstance(stated, Statement) else called(stated)
 
 
 def _symbols(term: Term) -> set[object]:

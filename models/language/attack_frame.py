@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import z3
 
+from brokerproof.models.language.attack_progress import Held, judged_in_the_end
 from brokerproof.models.language.counting import called, starts_wrongly
 from brokerproof.models.language.explorer import Violation
 from brokerproof.models.language.fates import SIZES, Judged, Refuter
@@ -36,7 +37,10 @@ PAIRS_MAX = 20_000
 
 
 def judged_frame(
-    system: System, mutant: OtherStart | WithoutAxiom, refuter: Refuter | None
+    system: System,
+    mutant: OtherStart | WithoutAxiom,
+    refuter: Refuter | None,
+    where: tuple[Held, ...] = (),
 ) -> Judged:
     """Return what becomes of a start or of a missing axiom."""
     changed = mutant.within(system)
@@ -54,7 +58,7 @@ def judged_frame(
         return Judged(mutant.name, "refinement", broken)
     if isinstance(mutant, OtherStart) and (labels := side_by_side(system, changed)):
         return Judged(mutant.name, "requirement", labels)
-    return Judged(mutant.name, "survivor")
+    return judged_in_the_end(mutant.name, changed, where)
 
 
 def lost_to(name: str, violation: Violation) -> Judged:

@@ -34,7 +34,7 @@ from brokerproof.models.language.traces import Step
 from brokerproof.models.language.word_sets import keys
 
 STATES_MAX = 100_000
-"""Larger scopes are refused: each transition is looked at one by one."""
+"""Larger scopes are refused where no limit is given: transitions are looked at one by one."""
 
 Way: TypeAlias = "list[tuple[int | None, int]]"
 """States by number, each with the instance that leads to it, if one does."""
@@ -61,23 +61,23 @@ class Kept:
         return not self.trace
 
 
-def check(system: System, scope: Scope) -> list[Kept]:
+def check(system: System, scope: Scope, *, states_max: int | None = None) -> list[Kept]:
     """Return for each promise whether it is kept; raises `ModelError` for too large a scope."""
-    transitions = _Transitions(ColumnReading(system, scope))
+    transitions = _Transitions(ColumnReading(system, scope), states_max or STATES_MAX)
     return [transitions.judge(promise) for promise in system.leads_to]
 
 
 class _Transitions:
     """All states of a scope by number, and for each the instances and states that follow."""
 
-    def __init__(self, reading: ColumnReading) -> None:
+    def __init__(self, reading: ColumnReading, states_max: int) -> None:
         search = ColumnSearch(reading, ())
         search.start(reading.initial_words())
-        while sum(search.levels) <= STATES_MAX and search.advance(STATES_MAX):
+        while sum(search.levels) <= states_max and search.advance(states_max):
             pass
-        if sum(search.levels) > STATES_MAX:
+        if sum(search.levels) > states_max:
             raise ModelError(
-                f"what happens in the end is checked for at most {STATES_MAX:,} states: "
+                f"what happens in the end is checked for at most {states_max:,} states: "
                 "make the scope smaller"
             )
         self.reading = reading

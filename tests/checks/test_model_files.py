@@ -91,7 +91,6 @@ class True_(Lamps):
     harmless: ClassVar[dict[str, str]] = {
         "light: guard 1: dropped": "lighting twice is lighting once",
         "darken: guard 1: dropped": "darkening twice is darkening once",
-        "light: lit: stays as it was": "no promise is about light",
         "darken: lit: stays as it was": "no promise is about light",
         "light: lit: without lit[l]": "no promise is about light",
         "darken: lit: without lit[l]": "no promise is about light",
@@ -160,7 +159,7 @@ def run(line: str) -> Result:
         ("prove lamps.py:Lamps --bounded 2", 2, "there is nothing to search for"),
         ("prove lamps.py:Lamps --bounded 2 --attack", 2, "two questions: ask one at a time"),
         ("prove lamps.py:True_ --attack", 0, "darkening twice is darkening once"),
-        ("prove lamps.py:True_ --attack", 0, "10 mutants: 1 reachable, 9 survivor"),
+        ("prove lamps.py:True_ --attack", 0, "10 mutants: 2 reachable, 8 survivor"),
     ],
 )
 def test_what_is_said_and_how_it_ends(line: str, status: int, said: str) -> None:
@@ -240,5 +239,5 @@ def test_what_was_judged_before_ctrl_c_is_shown(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("brokerproof.models.language.witness.checked", checked)
     result = run("prove lamps.py:True_ --attack --no-cache")
     assert result.exit_code == 3
-    assert "  light: guard 1: dropped       survives: lighting twice" in result.output
+    assert "  light: guard 1: dropped      survives: lighting twice" in result.output
     assert result.output.endswith("what stands above was decided, the rest was not\n")

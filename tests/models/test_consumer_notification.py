@@ -12,7 +12,7 @@ from brokerproof.models.consumer_notification import (
     Message,
     Working,
 )
-from brokerproof.models.language import action, require
+from brokerproof.models.language import Bool, action, ite, require
 from brokerproof.models.language.explorer import Exploration, explore
 from brokerproof.models.language.liveness import check
 from brokerproof.models.language.model import Model, trace
@@ -94,6 +94,27 @@ class ForgetsToSchedule(ConsumerNotification):
         self.working[c] = Working.WAITS
 
 
+class WalksOn(ConsumerNotification):
+    """Goes on with its walk when it has notified a consumer."""
+
+    @action
+    def schedule(self, m: Message) -> None:
+        """The notified consumer's connection will come, and others will."""
+        super().schedule(m)
+        self.bringing[m] = Bringing.WALKS
+
+
+class TakesWithoutRoom(ConsumerNotification):
+    """Takes a message whether or not it is among the interested."""
+
+    @action
+    def take(self, c: Consumer, m: Message, last: Bool) -> None:
+        """It takes a message."""
+        require((self.working[c] == Working.LOOKS) & self.available[m])
+        self.available[m] = False
+        self.working[c] = ite(last, Working.DECLINES, Working.STAYS)
+
+
 def explored(model: type[Model], invariant: str, messages: int = 1) -> Exploration:
     """Explore with two consumers."""
     scope = Scope({Message: messages, Consumer: 2}, range(1), {"anybody": 0})
@@ -114,6 +135,8 @@ def test_it_is_proved_for_any_number_of_messages_and_consumers() -> None:
         (AsksNothing, WAITS),
         (TellsBeforeItIsThere, WAITS),
         (ForgetsToSchedule, "who-is-notified-comes"),
+        (WalksOn, "an-arrival-notifies-one"),
+        (TakesWithoutRoom, "who-is-not-interested-takes-nothing"),
     ],
 )
 def test_each_step_is_needed(model: type[Model], broken: str) -> None:
@@ -124,5 +147,6 @@ def test_each_step_is_needed(model: type[Model], broken: str) -> None:
 
 def test_every_message_is_taken_in_the_end_unless_whoever_declines_keeps_quiet() -> None:
     alone = Scope({Message: 2, Consumer: 1}, range(1))
-    assert [each.kept for each in check(trace(ConsumerNotification), alone)] == [True]
-    assert [each.kept for each in check(trace(AsksNothing), alone)] == [False]
+    assert all(each.kept and each.asked for each in check(trace(ConsumerNotification), alone))
+    broken = {each.name for each in check(trace(AsksNothing), alone) if not each.kept}
+    assert "whoever-is-interested-lets-no-message-wait" in broken

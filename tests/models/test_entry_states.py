@@ -118,6 +118,26 @@ class ReleasesSilently(EntryStates):
         self.redelivered = self.redelivered.map(lambda _, old: old & ~self.releases[w])
 
 
+class DropsWhatComesBack(EntryStates):
+    """Deletes what a client returns, as if it had acknowledged it."""
+
+    @action
+    def lock(self, w: Worker) -> None:
+        """It is still the consumer's."""
+        super().lock(w)
+        self.doing[w] = Doing.LOOKS_TO_DELETE
+
+
+class SendsUnnoted(EntryStates):
+    """Does not note with the entry that it was sent."""
+
+    @action
+    def send(self, w: Worker) -> None:
+        """It is noted as unsettled and sent."""
+        super().send(w)
+        self.was_sent[self.at[w]] = False
+
+
 @pytest.mark.slow
 def test_it_is_proved_for_any_number_of_entries_consumers_and_threads() -> None:
     system = trace(EntryStates)
@@ -144,6 +164,8 @@ def test_one_entry_and_two_threads_keep_all_of_it_and_the_depth_is_the_count() -
         (DeletesWhatIsAvailable, "each-move-is-in-the-table", 3),
         (GivesWhatHasExpired, "what-is-sent-was-available-and-fresh", 1),
         (ReleasesSilently, "what-comes-back-is-marked", 1),
+        (DropsWhatComesBack, "what-is-returned-is-put-back", 1),
+        (SendsUnnoted, "what-is-unsettled-was-sent", 1),
     ],
 )
 def test_each_rule_is_needed(model: type[Model], broken: str, workers: int) -> None:
@@ -158,4 +180,4 @@ def test_a_release_that_swaps_once_is_enough_where_one_thread_sends_and_settles(
 
 
 def test_whoever_settles_comes_to_an_end() -> None:
-    assert [each.kept for each in check(trace(EntryStates), scope(1))] == [True]
+    assert all(each.kept for each in check(trace(EntryStates), scope(1)))

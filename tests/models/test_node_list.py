@@ -101,6 +101,30 @@ class GoesOnBeyond(NodeList):
         self.at[who] = self.beyond[who]
 
 
+class KeepsWhatItMarked(NodeList):
+    """Unlinks what is marked some day, and lets go of nothing before (QPID-7593)."""
+
+    @action
+    def let_go(self, who: Remover) -> None:
+        """The node keeps what it refers to."""
+        require(self.removing[who] == Removing.LETS_GO)
+        self.removing[who] = Removing.COUNTS
+
+
+class GivesWithoutALook(NodeList):
+    """Returns what was found, whether or not it has been let go of since (QPID-7514)."""
+
+    @action
+    def give(self, who: Walker) -> None:
+        """What was found is returned."""
+        require(self.walking[who] == Walking.FOUND)
+        found = self.following[who]
+        self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
+        self.returned[who, found] = True
+        self.at[who] = found
+        self.walking[who] = Walking.READS
+
+
 class TailStaysLinked(NodeList):
     """As documented, with more promised of the tail: that a walk from the head comes to it."""
 
@@ -142,6 +166,8 @@ def test_two_nodes_and_three_threads_keep_all_of_it_and_the_size_is_the_count() 
         (ReturnsWhatIsMarked, "what-is-returned-was-not-marked", 1, 1),
         (ForgetsItsLink, "where-no-link-is-nothing-is-behind", 2, 1),
         (GoesOnBeyond, THROUGHOUT, 2, 1),
+        (KeepsWhatItMarked, "what-is-removed-is-let-go-of", 1, 1),
+        (GivesWithoutALook, "what-is-returned-refers-to-something", 1, 1),
     ],
 )
 def test_each_rule_is_needed(model: type[Model], broken: str, nodes: int, removers: int) -> None:
@@ -158,4 +184,4 @@ def test_the_hint_may_stand_on_a_node_that_a_walk_has_unlinked() -> None:
 
 
 def test_whoever_walks_comes_to_an_end() -> None:
-    assert [each.kept for each in check(trace(NodeList), scope(1))] == [True]
+    assert all(each.kept for each in check(trace(NodeList), scope(1)))
