@@ -13,6 +13,11 @@ from brokerproof.models import (
     interested_line,
     moving_place,
     node_list,
+    paging_confirms,
+    paging_index,
+    paging_lengths,
+    paging_places,
+    paging_reduction,
     paired_pointer,
     pointer_queue,
     pointer_queue_clock,
@@ -156,5 +161,26 @@ CATALOGUE: dict[str, Listed] = {
             {moving_place.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1},
             range(1),
         ),
+    ),
+    "paging-confirms": Listed(
+        paging_confirms.PagingConfirms,
+        Scope({paging_confirms.Message: 2}, range(1)),
+    ),
+    "paging-index": Listed(
+        paging_index.PagingIndex,
+        Scope({paging_index.Position: 3, paging_index.Segment: 2}, range(-2, 3)),
+    ),
+    "paging-lengths": Listed(paging_lengths.PagingLengths, Scope({}, range(-6, 7), {"most": 6})),
+    "paging-places": Listed(
+        paging_places.PagingPlaces,
+        Scope(
+            {paging_places.Message: 4, paging_places.Segment: 3},
+            range(1),
+            {"persistent": (1, 0, 0, 1)},
+        ),
+    ),
+    "paging-reduction": Listed(
+        paging_reduction.PagingReduction,
+        Scope({}, range(-3, 7), {"most": 3, "batch": 2, "segment_size": 1}),
     ),
 }

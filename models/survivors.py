@@ -110,9 +110,141 @@ _CONTRACT = {
     ),
 }
 
+_PAGING_CONFIRMS = {
+    "Whether a message is ready or pending makes no difference to what has to be there.": (
+        "publish: where: PENDING instead of READY",
+        "fetch: where: stays as it was",
+        "fetch: where: READY instead of PENDING",
+        "requeue: where: stays as it was",
+        "requeue: where: PENDING instead of READY",
+        "crash: where: PENDING instead of READY",
+    ),
+    "Nothing is promised of what is not persistent, and it is never confirmed here.": (
+        "page: guard 1: without ~persistent[m]",
+        "page: written: stays as it was",
+        "page: indexed: stays as it was",
+        "crash: where: without persistent[m]",
+    ),
+    "What is settled may come back after a crash in any case: no settlement is waited for.": (
+        "settle: acked: stays as it was",
+    ),
+    "The store says once more what is so, of what is synced or gone.": (
+        "settle: tells_ignored: without written[m]",
+        "settle: tells_ignored: without ~content_synced[m]",
+        "sync_store: tells_written: without ~content_synced[m]",
+    ),
+    "What was said is said again: it is confirmed once more, which nobody minds.": (
+        "hear_written: tells_written: stays as it was",
+        "hear_ignored: tells_ignored: stays as it was",
+        "drain_confirmed: to_confirm: stays as it was",
+        "crash: to_confirm: stays as it was",
+    ),
+    "What waits with its content known to be synced is in the index, and not synced there.": (
+        "sync_index: content_known: without indexed[m]",
+        "sync_index: content_known: without ~index_synced[m]",
+    ),
+    "Of what has not come back, the disk may still have anything: it is gone, and stays so.": (
+        "crash: content_synced: stays as it was",
+        "crash: content_synced: without (index_synced[m] | (indexed[m] & indexed[m]))",
+        (
+            "crash: content_synced: without "
+            "((written[m] & (content_synced[m] | stored[m])) | (acked ..."
+        ),
+        "crash: content_synced: without persistent[m]",
+        "crash: content_synced: without ~(acked[m] & settled[m])",
+        "crash: content_synced: without indexed[m]",
+        "crash: content_synced: without indexed[m] (2)",
+        "crash: content_synced: without written[m]",
+        "crash: content_synced: without (content_synced[m] | stored[m])",
+        "crash: content_synced: without stored[m]",
+        "crash: content_synced: without acked[m]",
+        "crash: content_synced: without content_synced[m] (2)",
+        "crash: content_synced: without stored[m] (2)",
+        "crash: indexed: without (index_synced[m] | (indexed[m] & indexed[m]))",
+        "crash: indexed: without ((written[m] & (content_synced[m] | stored[m])) | (acked ...",
+        "crash: indexed: without persistent[m]",
+        "crash: indexed: without ~(acked[m] & settled[m])",
+        "crash: indexed: without indexed[m]",
+        "crash: indexed: without indexed[m] (2)",
+        "crash: indexed: without written[m]",
+        "crash: indexed: without (content_synced[m] | stored[m])",
+        "crash: indexed: without acked[m]",
+        "crash: indexed: without content_synced[m] (2)",
+        "crash: indexed: without stored[m] (2)",
+        "crash: index_synced: without (index_synced[m] | (indexed[m] & indexed[m]))",
+        "crash: index_synced: without ((written[m] & (content_synced[m] | stored[m])) | (acked ...",
+        "crash: index_synced: without persistent[m]",
+        "crash: index_synced: without ~(acked[m] & settled[m])",
+        "crash: index_synced: without indexed[m]",
+        "crash: index_synced: without indexed[m] (2)",
+        "crash: index_synced: without written[m]",
+        "crash: index_synced: without (content_synced[m] | stored[m])",
+        "crash: index_synced: without stored[m]",
+        "crash: index_synced: without acked[m]",
+        "crash: index_synced: without content_synced[m] (2)",
+        "crash: index_synced: without stored[m] (2)",
+    ),
+    "It excuses a message from being told, and its promise alone reads it.": (
+        "initially: forgotten: anything",
+        "initially: forgotten: true instead of false",
+    ),
+}
+
+_PAGING_LENGTHS = {
+    "The limit is there so that an exploration ends; the proof is for any.": (
+        "publish: guard 1: dropped",
+        "publish: guard 1: total[IT] <= most",
+        "requeue: guard 2: dropped",
+        "requeue: guard 2: (most + 1) < (total[IT] + ((to_q4 + to_q3) + to_delta))",
+        "recover: guard 1: without ~(most < (in_delta + in_q3))",
+        "recover: guard 1: (most + 1) < (in_delta + in_q3)",
+    ),
+    "That q4 is fetched from first is a matter of the order, which lengths do not see.": (
+        "fetch_from_q3: guard 1: without (0 = length[Q4])",
+        "fetch_last: guard 1: without (0 = length[Q4])",
+        "fetch_last_and_reload: guard 1: without (0 = length[Q4])",
+        "fetch_last_and_reload_all: guard 1: without (0 = length[Q4])",
+        "put_back_into_q4: guard 1: without (0 = length[Q4])",
+        "put_back_and_reload: guard 1: without (0 = length[Q4])",
+        "put_back_and_reload_all: guard 1: without (0 = length[Q4])",
+    ),
+    "Read while q3 has more than one, delta is used up sooner, which empties nothing before it.": (
+        "fetch_last_and_reload: guard 1: without (1 = length[Q3])",
+        "fetch_last_and_reload_all: guard 1: without (1 = length[Q3])",
+        "put_back_and_reload: guard 1: without (1 = length[Q3])",
+        "put_back_and_reload_all: guard 1: without (1 = length[Q3])",
+        "put_back_and_reload_all: guard 1: dropped",
+        "put_back_and_reload_all: guard 1: without ~(0 = length[DELTA])",
+    ),
+    "It puts one of q3 into q4, as paging back would: q1 has become q4 before.": (
+        "put_back_into_q4: guard 1: without (1 = length[Q3])",
+        "put_back_into_q4: guard 1: without (0 < length[Q1])",
+        "put_back_into_q4: guard 1: 0 <= length[Q1]",
+    ),
+    "A move of nothing, and one that does not happen, leave everything as it was.": (
+        "put_back_into_q4: length: stays as it was",
+        "put_back_and_reload: guard 1: 0 <= read",
+        "put_back_and_reload: length: stays as it was",
+        "put_back_and_reload_all: length: stays as it was",
+        "page_q1: length: stays as it was",
+        "page_q4: length: stays as it was",
+        "page_q3: guard 1: 0 <= count",
+        "page_q3: length: stays as it was",
+        "page_q2: guard 1: 0 <= count",
+        "page_q2: length: stays as it was",
+    ),
+    "What returns to q3 or delta beside something there fills nothing that has to be empty.": (
+        "requeue: guard 3: dropped",
+        "requeue: guard 3: without (0 = to_q3)",
+        "requeue: guard 4: dropped",
+    ),
+}
+
 
 SURVIVORS: dict[str, dict[str, str]] = {
     "contract": by_name(_CONTRACT),
+    "paging-confirms": by_name(_PAGING_CONFIRMS),
+    "paging-lengths": by_name(_PAGING_LENGTHS),
     "pointer-queue": by_name(_POINTER_QUEUE),
     "waiting-turns": by_name(WAITING_TURNS),
     "queue-runner": by_name(QUEUE_RUNNER),

@@ -1,0 +1,342 @@
+"""When a paging queue confirms a message, and what is there of it after a crash.
+
+Sources: later notes on RabbitMQ's queue (2.8.2) and on what its message store promises; the ids are
+those of these notes.
+
+A persistent message is handed to the store and to the index as it arrives, and both sync when they
+like. The store tells the queue what it has synced, later, and what it need not write any more,
+since it was removed first. A message is confirmed when the queue knows of both syncs, or that the
+store was told to forget it: then it was settled or dropped.
+
+A crash loses any part of what was not synced, and any acknowledgement: those are not waited for. So
+what was acknowledged may come back, and what was confirmed and not acknowledged must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Fixed,
+    Map,
+    Model,
+    SetOf,
+    action,
+    axiom,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    leads_to,
+    require,
+)
+
+WAITING = "what-waits-for-a-sync-is-unconfirmed"
+NEVER_BOTH = "what-is-unconfirmed-is-not-confirmed"
+ASKED = "who-asks-is-not-forgotten"
+WILL_BE = "what-is-unconfirmed-is-still-to-be-synced-or-told"
+ON_DISK = "what-is-confirmed-and-not-settled-is-on-disk"
+SURVIVES = "what-is-confirmed-and-not-settled-survives-a-crash"
+KNOWN = "what-the-queue-knows-to-be-synced-is"
+
+
+class Message(Family):
+    """A message of one queue."""
+
+
+class Where(Enumeration):
+    """Where a message is in its life."""
+
+    NOWHERE: ClassVar[Where]
+    READY: ClassVar[Where]
+    PENDING: ClassVar[Where]
+    GONE: ClassVar[Where]
+
+
+class PagingConfirms(Model):
+    """Messages, what of them has reached the disk, and what the queue knows of that."""
+
+    persistent: Fixed[Message, Bool]
+    asks: Fixed[Message, Bool]
+
+    where: Map[Message, Where]
+    written: Map[Message, Bool]
+    content_synced: Map[Message, Bool]
+    indexed: Map[Message, Bool]
+    index_synced: Map[Message, Bool]
+    acked: Map[Message, Bool]
+    tells_written: Map[Message, Bool]
+    tells_ignored: Map[Message, Bool]
+    content_known: Map[Message, Bool]
+    index_known: Map[Message, Bool]
+    unconfirmed: Map[Message, Bool]
+    to_confirm: Map[Message, Bool]
+    confirmed: Map[Message, Bool]
+    lost: Map[Message, Bool]
+    forgotten: Map[Message, Bool]
+
+    @axiom("only-of-what-is-persistent-is-it-asked")
+    def only_persistent(self) -> Bool:
+        """Of anything else the queue's process confirms the arrival itself."""
+        return forall(Message, lambda m: implies(self.asks[m], self.persistent[m]))
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has been published."""
+        self.where.fill(Where.NOWHERE)
+        for truth in (
+            *(self.written, self.content_synced, self.indexed, self.index_synced, self.acked),
+            *(self.tells_written, self.tells_ignored, self.content_known, self.index_known),
+            *(self.unconfirmed, self.to_confirm, self.confirmed, self.lost, self.forgotten),
+        ):
+            truth.fill(False)
+
+    def is_there(self, m: Message) -> Bool:
+        """Whether the message is ready or pending."""
+        return (self.where[m] == Where.READY) | (self.where[m] == Where.PENDING)
+
+    # What happens to messages.
+
+    @action
+    def publish(self, m: Message) -> None:
+        """A message arrives: if it is persistent it is written at once."""
+        require(self.where[m] == Where.NOWHERE)
+        self.where[m] = Where.READY
+        self.written[m] = self.persistent[m]
+        self.indexed[m] = self.persistent[m]
+        self.unconfirmed[m] = self.asks[m]
+
+    @action
+    def page(self, m: Message) -> None:
+        """A transient message leaves memory, with its position: it is written late."""
+        require((self.where[m] == Where.READY) & ~self.persistent[m])
+        self.written[m] = True
+        self.indexed[m] = True
+
+    @action
+    def fetch(self, m: Message) -> None:
+        """A message is with a consumer."""
+        require(self.where[m] == Where.READY)
+        self.where[m] = Where.PENDING
+
+    @action
+    def requeue(self, m: Message) -> None:
+        """It returns; what is to be confirmed stays as it was."""
+        require(self.where[m] == Where.PENDING)
+        self.where[m] = Where.READY
+
+    @action
+    def settle(self, m: Message) -> None:
+        """It is acknowledged or dropped: the store may have had no time to write it."""
+        require(self.is_there(m))
+        self.where[m] = Where.GONE
+        self.acked[m] = self.indexed[m]
+        self.tells_ignored[m] = self.written[m] & ~self.content_synced[m]
+        self.written[m] = False
+
+    # What the disk does, and what the queue learns of it.
+
+    @action
+    def sync_store(self) -> None:
+        """All contents that were written are on disk, and the store will say so."""
+        self.tells_written = self.tells_written.map(
+            lambda m, old: old | (self.written[m] & ~self.content_synced[m])
+        )
+        self.content_synced = self.content_synced.map(lambda m, old: old | self.written[m])
+
+    @action
+    def hear_written(self, which: SetOf[Message]) -> None:
+        """The store says of some contents that they are on disk."""
+        require(forall(Message, lambda m: implies(which[m], self.tells_written[m])))
+        self.tells_written = self.tells_written.map(lambda m, old: old & ~which[m])
+        self.content_known = self.content_known.map(
+            lambda m, old: old | (which[m] & self.unconfirmed[m])
+        )
+        self._records(lambda m: which[m] & self.index_known[m])
+
+    @action
+    def hear_ignored(self, which: SetOf[Message]) -> None:
+        """The store says of some contents that they were removed before they were written."""
+        require(forall(Message, lambda m: implies(which[m], self.tells_ignored[m])))
+        self.tells_ignored = self.tells_ignored.map(lambda m, old: old & ~which[m])
+        self._records(lambda m: which[m])
+
+    @action
+    def sync_index(self) -> None:
+        """All positions that were written are on disk, and the queue knows which were not."""
+        self.index_known = self.index_known.map(
+            lambda m, old: old | (self.is_index_news(m) & self.unconfirmed[m])
+        )
+        self._records(lambda m: self.is_index_news(m) & self.content_known[m])
+        self.index_synced = self.index_synced.map(lambda m, old: old | self.indexed[m])
+
+    def is_index_news(self, m: Message) -> Bool:
+        """Whether the position was written, and not synced before."""
+        return self.indexed[m] & ~self.index_synced[m]
+
+    def _records(self, is_it: Callable[[Message], Bool]) -> None:
+        """Let go of messages that are safe, and confirm them when next asked."""
+        self.to_confirm = self.to_confirm.map(lambda m, old: old | is_it(m))
+        self.unconfirmed = self.unconfirmed.map(lambda m, old: old & ~is_it(m))
+        # Either of the two may say what is let go of, so neither changes before both are read.
+        content_known = self.content_known.map(lambda m, old: old & ~is_it(m))
+        self.index_known = self.index_known.map(lambda m, old: old & ~is_it(m))
+        self.content_known = content_known
+
+    @action
+    def drain_confirmed(self) -> None:
+        """The queue's process takes what is confirmed and tells whoever has asked."""
+        self.confirmed = self.confirmed.map(
+            lambda m, old: old | (self.to_confirm[m] & self.asks[m])
+        )
+        self.to_confirm.fill(False)
+
+    @action
+    def crash(
+        self, indexed: SetOf[Message], stored: SetOf[Message], settled: SetOf[Message]
+    ) -> None:
+        """The broker stops and recovers: of what was not synced, any part may be there.
+
+        Positions without content are dropped, and so is what is not persistent.
+        """
+
+        def is_recovered(m: Message) -> Bool:
+            position = self.index_synced[m] | (self.indexed[m] & indexed[m])
+            kept = self.written[m] & (self.content_synced[m] | stored[m])
+            content = kept | (self.acked[m] & self.content_synced[m] & stored[m])
+            return position & content & self.persistent[m] & ~(self.acked[m] & settled[m])
+
+        self.lost = self.lost.map(
+            lambda m, old: old | (self.is_there(m) & self.confirmed[m] & ~is_recovered(m))
+        )
+        self.forgotten = self.forgotten.map(
+            lambda m, old: old | self.unconfirmed[m] | self.to_confirm[m]
+        )
+        where = self.where.map(
+            lambda m, old: ite(
+                is_recovered(m), Where.READY, ite(old == Where.NOWHERE, old, Where.GONE)
+            )
+        )
+        synced = tuple(
+            each.map(lambda m, _: is_recovered(m))
+            for each in (self.written, self.content_synced, self.indexed, self.index_synced)
+        )
+        self.where = where
+        self.written, self.content_synced, self.indexed, self.index_synced = synced
+        for truth in (
+            *(self.acked, self.tells_written, self.tells_ignored),
+            *(self.content_known, self.index_known, self.unconfirmed, self.to_confirm),
+        ):
+            truth.fill(False)
+
+    # What holds.
+
+    @invariant(WAITING)
+    def waiting_is_unconfirmed(self) -> Bool:
+        """One sync of two is noted of what is not confirmed, and of nothing both (C1)."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m])
+                & ~(self.content_known[m] & self.index_known[m])
+            ),
+        )
+
+    @invariant(NEVER_BOTH)
+    def never_both(self) -> Bool:
+        """What is to be confirmed, or was, waits for nothing more (C2)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.unconfirmed[m],
+                ~self.to_confirm[m]
+                & ~self.confirmed[m]
+                & (self.where[m] != Where.NOWHERE)
+                & self.asks[m],
+            ),
+        )
+
+    @invariant(ASKED)
+    def asked_is_not_forgotten(self) -> Bool:
+        """Who has asked is told, was told, or will be, but for a crash in between (C3)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.asks[m] & (self.where[m] != Where.NOWHERE),
+                self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
+            ),
+        )
+
+    @invariant(WILL_BE)
+    def will_be_confirmed(self) -> Bool:
+        """What is unconfirmed lacks a sync or a word of it: after both, nothing is (C3)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.unconfirmed[m],
+                self.tells_ignored[m]
+                | (
+                    (
+                        self.content_known[m]
+                        | self.tells_written[m]
+                        | (self.written[m] & ~self.content_synced[m])
+                    )
+                    & (self.index_known[m] | self.is_index_news(m))
+                ),
+            ),
+        )
+
+    @invariant(KNOWN)
+    def known_is_synced(self) -> Bool:
+        """The queue and the store speak only of what is so; what is ignored is gone."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
+                & implies(self.index_known[m], self.index_synced[m])
+                & implies(self.tells_ignored[m], ~self.is_there(m))
+                & implies(self.written[m], self.is_there(m))
+                & implies(self.is_there(m), ~self.acked[m])
+                & implies(self.confirmed[m], self.asks[m])
+                & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
+                & implies(
+                    self.where[m] == Where.NOWHERE,
+                    ~self.content_synced[m]
+                    & ~self.index_synced[m]
+                    & ~self.indexed[m]
+                    & ~self.acked[m]
+                    & ~self.to_confirm[m]
+                    & ~self.confirmed[m]
+                    & ~self.tells_ignored[m],
+                )
+            ),
+        )
+
+    @invariant(ON_DISK)
+    def confirmed_is_on_disk(self) -> Bool:
+        """Content and position of it are synced, if it is persistent."""
+        return forall(
+            Message,
+            lambda m: implies(
+                (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
+                self.content_synced[m] & self.index_synced[m],
+            ),
+        )
+
+    @invariant(SURVIVES)
+    def confirmed_survives(self) -> Bool:
+        """No crash has lost a message that was confirmed and was there (C4, I20)."""
+        return forall(Message, lambda m: ~self.lost[m])
+
+    @leads_to(
+        "who-asks-is-told",
+        fair=("sync_store", "hear_written", "hear_ignored", "sync_index", "drain_confirmed"),
+    )
+    def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
+        """What is unconfirmed is confirmed in the end, or forgotten in a crash (C3)."""
+        return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]

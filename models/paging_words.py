@@ -1,0 +1,168 @@
+"""The words of the paging queue: where a message can be, how it starts, and what guards speak of.
+
+Owns the state that `paging_places` moves and `paging_invariants` speaks about. No action is here
+and no promise.
+
+A message stands for its position too: the order is that of the positions, and a position that no
+message ever takes is a message that never comes. The ends of delta, and the next position that is
+free, are therefore cuts of the order, not messages: the sets `from_start` and `before_end`, and
+`used` below the next free one. Both bounds of a blank delta are empty sets. A segment is a set of
+positions next to each other, of any size.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Family,
+    Fixed,
+    Map,
+    Model,
+    Order,
+    axiom,
+    exists,
+    forall,
+    implies,
+    initial,
+)
+
+
+class Message(Family):
+    """A message in the queue, and the position that it has there."""
+
+
+class Segment(Family):
+    """Positions whose index entries are in one file."""
+
+
+class Place(Enumeration):
+    """Where a message is."""
+
+    NOWHERE: ClassVar[Place]
+    Q1: ClassVar[Place]
+    Q2: ClassVar[Place]
+    DELTA: ClassVar[Place]
+    Q3: ClassVar[Place]
+    Q4: ClassVar[Place]
+    PENDING: ClassVar[Place]
+    GONE: ClassVar[Place]
+
+
+class PagingWords(Model):
+    """Messages in five places, what of them is in memory, and what the index has of them."""
+
+    before: Order[Message]
+    earlier: Order[Segment]
+    segment: Fixed[Message, Segment]
+    persistent: Fixed[Message, Bool]
+
+    place: Map[Message, Place]
+    in_ram: Map[Message, Bool]
+    stored: Map[Message, Bool]
+    delivered: Map[Message, Bool]
+    indexed: Map[Message, Bool]
+    noted: Map[Message, Bool]
+    acked: Map[Message, Bool]
+    used: Map[Message, Bool]
+    from_start: Map[Message, Bool]
+    before_end: Map[Message, Bool]
+    was_fetched: Map[Message, Bool]
+    out_of_turn: Map[Message, Bool]
+
+    @axiom("segments-follow-the-order")
+    def segments_follow_the_order(self) -> Bool:
+        """A later position is in no earlier segment."""
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(
+                self.before(m, n), ~self.earlier(self.segment[n], self.segment[m])
+            ),
+        )
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has been published, and delta is blank."""
+        self.place.fill(Place.NOWHERE)
+        for truth in (
+            *(self.in_ram, self.stored, self.delivered),
+            *(self.indexed, self.noted, self.acked),
+            *(self.used, self.from_start, self.before_end),
+            *(self.was_fetched, self.out_of_turn),
+        ):
+            truth.fill(False)
+
+    # The words.
+
+    def is_in(self, m: Message, *places: Place) -> Bool:
+        """Whether the message is in one of the places."""
+        found = self.place[m] == places[0]
+        for place in places[1:]:
+            found = found | (self.place[m] == place)
+        return found
+
+    def is_ready(self, m: Message) -> Bool:
+        """Whether the message waits to be fetched, wherever it is kept."""
+        return self.is_in(m, Place.Q1, Place.Q2, Place.DELTA, Place.Q3, Place.Q4)
+
+    def is_held(self, m: Message) -> Bool:
+        """Whether the queue has a status of the message in memory: delta has none."""
+        return self.is_in(m, Place.Q1, Place.Q2, Place.Q3, Place.Q4, Place.PENDING)
+
+    def has_any(self, place: Place) -> Bool:
+        """Whether anything is in the place."""
+        return exists(Message, lambda m: self.place[m] == place)
+
+    def has_none(self, *places: Place) -> Bool:
+        """Whether nothing is in any of the places."""
+        return forall(Message, lambda m: ~self.is_in(m, *places))
+
+    def at_or_before(self, m: Message, n: Message) -> Bool:
+        """Whether m is n or before it."""
+        return (m == n) | self.before(m, n)
+
+    def is_first_of(self, place: Place, m: Message) -> Bool:
+        """Whether the message is the first in its place."""
+        others = forall(Message, lambda n: implies(self.place[n] == place, self.at_or_before(m, n)))
+        return (self.place[m] == place) & others
+
+    def is_last_of(self, place: Place, m: Message) -> Bool:
+        """Whether the message is the last in its place."""
+        others = forall(Message, lambda n: implies(self.place[n] == place, self.at_or_before(n, m)))
+        return (self.place[m] == place) & others
+
+    def is_only_one_of(self, place: Place, m: Message) -> Bool:
+        """Whether nothing else is in the message's place."""
+        others = forall(Message, lambda n: implies(self.place[n] == place, n == m))
+        return (self.place[m] == place) & others
+
+    def runs_out_of_q3(self, m: Message) -> Bool:
+        """Whether the message is next and the only one of q3."""
+        return self.has_none(Place.Q4) & self.is_only_one_of(Place.Q3, m)
+
+    def is_live(self, m: Message) -> Bool:
+        """Whether the index has an entry of the message that is not acknowledged."""
+        return self.indexed[m] & ~self.acked[m]
+
+    def is_found(self, m: Message) -> Bool:
+        """Whether a reload finds the message: between delta's bounds, live, and not pending."""
+        within = self.from_start[m] & self.before_end[m]
+        return within & self.is_live(m) & ~self.is_in(m, Place.PENDING)
+
+    def is_found_first(self, m: Message) -> Bool:
+        """Whether a reload that reads one segment after the other finds this message first."""
+        none_before = forall(Message, lambda n: ~(self.is_found(n) & self.before(n, m)))
+        return self.is_found(m) & none_before
+
+    def is_reloaded(self, first: Message, m: Message) -> Bool:
+        """Whether the message is found in the segment of the one that is found first."""
+        return self.is_found(m) & (self.segment[m] == self.segment[first])
+
+    def reload_leaves_none(self, first: Message) -> Bool:
+        """Whether what a reload finds is as much as delta counts."""
+        return forall(
+            Message, lambda m: implies(self.is_in(m, Place.DELTA), self.is_reloaded(first, m))
+        )
