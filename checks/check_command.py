@@ -27,6 +27,7 @@ from brokerproof.checks.gate_run import INTERLEAVINGS
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
+from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
 from brokerproof.checks.reporting.forms import write_report
@@ -77,7 +78,7 @@ from brokerproof.spec.requirements import Requirement
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="SECONDS",
     help="Cap on the time; what it cuts short is inconclusive.",
 )

@@ -33,6 +33,7 @@ from brokerproof.checks.check_command import (
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.known_failures import KnownFailures
+from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
 from brokerproof.checks.reporting.terminal import show
@@ -74,7 +75,7 @@ AS_IN_CHECK: Final = (
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=600.0,
     show_default=True,
     metavar="SECONDS",

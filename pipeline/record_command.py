@@ -24,6 +24,7 @@ from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.reporting.verdict_file import without_password
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, WIRE
 from brokerproof.checks.verdicts import ExitStatus
@@ -51,7 +52,7 @@ LEVELS_MAX = 10
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     help="Publish no longer than this, even if messages are left.",
 )
 @click.option("--queues", type=click.IntRange(1, WORKERS_MAX), default=1, show_default=True)
@@ -82,7 +83,7 @@ LEVELS_MAX = 10
 )
 @click.option(
     "--release-share",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.0,
     show_default=True,
     help="Share of the first deliveries that is returned to the queue.",

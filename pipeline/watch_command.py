@@ -21,6 +21,7 @@ import click
 
 from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline import several_messages
 from brokerproof.pipeline.explanations import counterexample_of
@@ -55,7 +56,7 @@ WAIT_S: Final = 0.2
 @click.option("--master", default="local[*]", show_default=True, help="Where Spark works.")
 @click.option(
     "--late",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     default=10.0,
     show_default=True,
@@ -63,7 +64,7 @@ WAIT_S: Final = 0.2
 )
 @click.option(
     "--keep",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help="How long messages that are done with are remembered; for ever by default.",
 )
@@ -75,7 +76,7 @@ WAIT_S: Final = 0.2
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     default=5.0,
     show_default=True,

@@ -26,6 +26,7 @@ from brokerproof.spec.operations import (
     Drain,
     Get,
     Publish,
+    Purge,
     SetCredit,
 )
 
@@ -83,6 +84,8 @@ def _needs(parallel: Parallel) -> Iterator[str]:
                 yield "get"
             case Delete():
                 yield "delete"
+            case Purge():
+                yield "purge"
 
 
 def every_case(order: Order) -> Iterator[Parallel]:
@@ -90,6 +93,7 @@ def every_case(order: Order) -> Iterator[Parallel]:
     yield from pairs(order)
     yield from lost_wake_ups(order)
     yield from endings(order)
+    yield from looks_and_acts(order)
     yield from triples(order)
 
 
@@ -237,6 +241,28 @@ def endings(order: Order) -> Iterator[Parallel]:
             (ways[name],),
             stirring=(SetCredit(consumer=HOLDER, messages=1),),
         )
+
+
+def looks_and_acts(order: Order) -> Iterator[Parallel]:
+    """Yield cases in which two may look before either acts: a name taken twice, a purge."""
+    publishes = {each: _publish(each) for each in ("a", "b")}
+    yield Parallel(
+        "one queue is declared twice, and used",
+        (),
+        tuple((_declare(order), publish) for publish in publishes.values()),
+    )
+    takes = [
+        Consume(queue=QUEUE, consumer=HOLDER, channel=channel, credit=Credit(1))
+        for channel in ("first", "second")
+    ]
+    yield Parallel(
+        "one name is taken by two consumers",
+        (_declare(order), publishes["a"], publishes["b"]),
+        tuple((take,) for take in takes),
+    )
+    ways = {**_ways(order), RUNNER: ()}
+    for name in ("enqueue", "release", "get", RUNNER):
+        yield _of(order, {"purge": (Purge(queue=QUEUE),), name: ways[name]})
 
 
 _ENOUGH_IN_AN_EMPTY_QUEUE: Final = ({"get", RUNNER}, {"consume", "delete"}, {"browse", "delete"})

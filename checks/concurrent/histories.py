@@ -19,20 +19,24 @@ Source: Herlihy, Wing, Linearizability: a correctness condition for concurrent o
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from brokerproof.checks.breaches import Breach
 from brokerproof.checks.findings import goes_on
 from brokerproof.checks.oracle import Oracle
-from brokerproof.spec.answers import Answer, Delivered, Event
+from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, Event
 from brokerproof.spec.operations import (
+    Acknowledge,
     Cancel,
     CloseChannel,
+    Consume,
     Drain,
     Get,
     Inspect,
     Operation,
     Publish,
+    Reject,
     Release,
 )
 
@@ -71,51 +75,113 @@ class History:
     def before(self) -> Iterator[frozenset[int]]:
         """Yield, for each, which of the others have taken effect before it in any order."""
         stream: dict[str | None, list[int]] = {}
+        told: dict[str, int] = {}
         for number, each in enumerate(self.happened):
             before = {n for n, other in enumerate(self.happened) if other.until <= each.after}
-            if isinstance(each.what, Delivered):
-                # A consumer is told in an order, which is that of the deliveries to it.
-                own = stream.setdefault(each.what.consumer, [])
-                before.update(own)
-                own.append(number)
+            # A consumer is told in an order, which is that of the deliveries to it; nothing is
+            # told to one that has been told, or answered, that it has left (LC-1).
+            match each.what:
+                case Delivered(consumer=consumer, delivery=delivery):
+                    own = stream.setdefault(consumer, [])
+                    before.update(own)
+                    own.append(number)
+                    told[delivery] = number
+                case ConsumerClosed(consumer=consumer) | Asked(
+                    Cancel(consumer=consumer), Answer(error=None)
+                ):
+                    stream.setdefault(consumer, []).append(number)
+                case Asked(
+                    Acknowledge(delivery=delivery)
+                    | Release(delivery=delivery)
+                    | Reject(delivery=delivery)
+                ) if delivery in told:
+                    # What nobody has yet, nobody can settle, nor a closing channel return.
+                    before.add(told[delivery])
             yield frozenset(before - {number})
 
-    def as_owed(self, channels: Mapping[str, str], held: Mapping[str, str]) -> History:
+    def as_owed(
+        self, channels: Mapping[str, str], held: Mapping[str, str], there: AbstractSet[str]
+    ) -> History:
         """Return the history of which an order is owed.
 
         `channels` are those of the consumers, `held` those of the deliveries that were held at the
-        beginning.
+        beginning, `there` are the consumers that were there then.
         """
-        parts = [part for each in self.happened for part in self._parts(each, channels, held)]
+        parts = [
+            part for each in self.happened for part in self._parts(each, channels, held, there)
+        ]
         looked = [each for each in parts if _has_looked(each.what)]
         return History([_as_seen(each, looked) for each in parts])
 
     def _parts(
-        self, each: Happened, channels: Mapping[str, str], held: Mapping[str, str]
+        self,
+        each: Happened,
+        channels: Mapping[str, str],
+        held: Mapping[str, str],
+        there: AbstractSet[str],
     ) -> Iterator[Happened]:
-        """Yield what a closing of a channel is made of; anything else as it is."""
+        """Yield what a closing of a channel is made of; anything else as it is.
+
+        Operations on a channel are never at once, so what has been done on it is over by then.
+        """
         match each.what:
             case Asked(CloseChannel(channel=channel), Answer(error=None)):
-                held = {**held, **self._taken(channels)}
+                over = [other.what for other in self.happened if other.until <= each.after]
+                consumers = {*there, *_came(over)} - {*_left(over)}
+                held = {**held, **self._taken(channels, consumers, over)}
                 for consumer, its in channels.items():
-                    if its == channel:
+                    if its == channel and consumer in consumers:
                         yield replace(each, what=Asked(Cancel(consumer=consumer), Answer()))
                 for delivery, its in held.items():
-                    if its == channel:
+                    if its == channel and delivery not in _settled(over):
                         yield replace(each, what=Asked(Release(delivery=delivery), Answer()))
             case _:
                 yield each
 
-    def _taken(self, channels: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the deliveries of this history, each with its channel."""
+    def _taken(
+        self,
+        channels: Mapping[str, str],
+        consumers: AbstractSet[str],
+        over: Sequence[Asked | Event],
+    ) -> Mapping[str, str]:
+        """Return the deliveries, each with its channel, to these consumers and to gets now over."""
         taken = {}
-        for each in self.happened:
-            match each.what:
+        for each in (*over, *(other.what for other in self.happened)):
+            match each:
                 case Delivered(consumer=str(consumer), delivery=delivery):
-                    taken[delivery] = channels[consumer]
+                    if consumer in consumers or each in over:
+                        taken[delivery] = channels[consumer]
+        for each in over:
+            match each:
                 case Asked(Get(channel=channel), Answer(events=events)):
                     taken |= {e.delivery: channel for e in events if isinstance(e, Delivered)}
         return taken
+
+
+def _came(over: Sequence[Asked | Event]) -> Iterator[str]:
+    for each in over:
+        match each:
+            case Asked(Consume(consumer=consumer), Answer(error=None)):
+                yield consumer
+
+
+def _left(over: Sequence[Asked | Event]) -> Iterator[str]:
+    for each in over:
+        match each:
+            case Asked(Cancel(consumer=consumer), Answer(error=None)):
+                yield consumer
+            case ConsumerClosed(consumer=consumer):
+                yield consumer
+
+
+def _settled(over: Sequence[Asked | Event]) -> AbstractSet[str]:
+    return {
+        each.operation.delivery
+        for each in over
+        if isinstance(each, Asked)
+        and isinstance(each.operation, Acknowledge | Release | Reject)
+        and each.answer.error is None
+    }
 
 
 def _has_looked(what: Asked | Event) -> bool:
@@ -142,6 +208,7 @@ class Judge:
     def __init__(self, oracle: Oracle, channels: Mapping[str, str]) -> None:
         self._oracle, self._channels = oracle, channels
         self._held = {name: held.channel for name, held in oracle.book.held.items()}
+        self._there = frozenset(oracle.book.active)
         self._known: dict[Hashable, Breach | None] = {}
 
     def breach(self, history: History, drained: Answer) -> Breach | None:
@@ -150,7 +217,7 @@ class Judge:
         `drained` is the answer to the drain after all. Of the orders the one that goes on longest
         is told.
         """
-        owed = history.as_owed(self._channels, self._held)
+        owed = history.as_owed(self._channels, self._held, self._there)
         form = owed.form(), repr(drained)
         if form not in self._known:
             self._known[form] = _judged(self._oracle, owed, drained)

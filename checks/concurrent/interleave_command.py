@@ -44,10 +44,10 @@ def interleave(candidate: str, runs: int, words: str) -> None:
 
     CANDIDATE is built on brokerproof.reference.atomics, can be copied, and has `on_threads`. It
     ends with status 1 where something is broken, with 0 where nothing is, in all runs that there
-    were; cases with more are named.
+    were; cases with more are named. Where no case could begin it ends with 3.
     """
     subject = opened(candidate)
-    broken = left = many = 0
+    broken = left = many = not_begun = 0
     try:
         threaded = on_threads(subject)
         if isinstance(threaded, str):
@@ -61,6 +61,7 @@ def interleave(candidate: str, runs: int, words: str) -> None:
                 case = threaded.case(parallel, watched=True)
             except CannotBegin as error:
                 click.echo(f"{name}: not begun: {error}")
+                not_begun += 1
                 continue
             found = explore(case, runs_max=runs)
             click.echo(f"{name}: {_line(found)}")
@@ -77,8 +78,11 @@ def interleave(candidate: str, runs: int, words: str) -> None:
         raise CannotRun(f"{candidate}: {error}") from error
     if not many:
         raise CannotRun(f"no case has {words!r} in its name")
-    click.echo(f"{many} cases, {broken} broken" + (f", {left} with more to run" if left else ""))
-    sys.exit(ExitStatus.BROKEN.value if broken else ExitStatus.KEPT.value)
+    others = {"with more to run": left, "not begun": not_begun}
+    told = [f"{count} {what}" for what, count in others.items() if count]
+    click.echo(", ".join((f"{many} cases", f"{broken} broken", *told)))
+    kept = ExitStatus.KEPT if not_begun < many else ExitStatus.INCONCLUSIVE
+    sys.exit((ExitStatus.BROKEN if broken else kept).value)
 
 
 def _line(found: Explored) -> str:

@@ -30,7 +30,8 @@ from brokerproof.checks.oracle import Oracle
 from brokerproof.reference.atomics import AtomicInteger
 from brokerproof.spec.answers import Answer, Delivered, Event
 from brokerproof.spec.candidate import Candidate, OnThreads
-from brokerproof.spec.operations import Consume, Drain, Get, Operation
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.operations import Consume, Declare, Drain, Get, Operation, Publish
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Parallel:
     at_once: tuple[tuple[Move, ...], ...]
     stirring: tuple[Move, ...] = ()
     jobs_at_once: bool = False
+
+
+AFTER_ALL: Final = "after all"
+"""The channel on which all that is left is taken when all threads have ended."""
 
 
 class CannotBegin(Exception):
@@ -117,6 +122,26 @@ class Recorded:
         delivery = self._got.get((number, move.message)) or self._held.get(move.message)
         return None if delivery is None else settling(move, delivery)
 
+    def take_what_is_left(self, moves: Sequence[Move], claims: Capabilities) -> None:
+        """Come to rest, and then take all that is available out of the queues of these moves.
+
+        What has got lost would not be missed else, as long as nobody has room for it. Raises
+        `Misbehaved`.
+        """
+        self.run_jobs()
+        self.ask(Drain())
+        published = sum(isinstance(move, Publish) for move in moves)
+        for queue in dict.fromkeys(m.queue for m in moves if isinstance(m, Declare)):
+            if claims.get:
+                for _ in range(published + 1):
+                    told = len(self.history.happened)
+                    self.ask(Get(queue=queue, channel=AFTER_ALL))
+                    self.run_jobs()
+                    if not any(map(_is_a_get_with_a_message, self.history.happened[told:])):
+                        break
+            elif "acknowledge" in claims.modes:
+                self.ask(Consume(queue=queue, consumer=f"{AFTER_ALL}, {queue}", channel=AFTER_ALL))
+
     def come_to_rest(self) -> Answer | Misbehaviour:
         """Run the jobs that are left; then ask whether that is all."""
         self.run_jobs()
@@ -168,6 +193,10 @@ class Recorded:
         """Count a step where no thread does: before they begin, and when they have ended."""
         if running() is None:
             self._threads.steps += 1
+
+
+def _is_a_get_with_a_message(happened: Happened) -> bool:
+    return isinstance(happened.what, Asked) and bool(happened.what.answer.events)
 
 
 _NO_THREAD: Final = -1
@@ -222,6 +251,7 @@ def parallel_case(
     begin(parallel, candidate, oracle)
     asked = (*parallel.before, *parallel.stirring, *chain.from_iterable(parallel.at_once))
     channels = {each.consumer: each.channel for each in asked if isinstance(each, Consume)}
+    channels |= {f"{AFTER_ALL}, {m.queue}": AFTER_ALL for m in asked if isinstance(m, Declare)}
     judge = Judge(oracle, channels)
     clients_run_jobs = any(isinstance(m, Drain) for m in chain.from_iterable(parallel.at_once))
     held = {oracle.book.name_of_entry(held.entry): name for name, held in oracle.book.held.items()}
@@ -249,6 +279,10 @@ def parallel_case(
         return clients | jobs
 
     def judged(recorded: Recorded) -> list[str]:
+        try:
+            recorded.take_what_is_left(asked, oracle.book.claims)
+        except Misbehaved as error:
+            return [str(error)]
         answer = recorded.come_to_rest()
         if isinstance(answer, Misbehaviour):
             return [answer.what]

@@ -69,6 +69,7 @@ WRONG = [
     (("check", "--seed", "-1"), "Invalid value for '--seed'"),
     (("check", "--seed", "x"), "Invalid value for '--seed'"),
     (("check", "--budget", "0"), "Invalid value for '--budget'"),
+    (("check", "--budget", "nan"), "'nan' is not a finite number"),
     (("check", "--operations", "0"), "Invalid value for '--operations'"),
     (("nonsense",), "No such command 'nonsense'"),
     (("check", "reference:nonsense"), "system must be one of qpid-push, qpid-pull, not 'nonsense'"),

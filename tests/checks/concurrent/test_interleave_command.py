@@ -82,3 +82,20 @@ def test_what_cannot_be_run_ends_in_one_line(arguments: list[str], said: str) ->
     assert result.exit_code == 2
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+def test_where_nothing_could_begin_nothing_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "raises.py").write_text(
+        "from locked_queue import LockedQueue\n"
+        "from brokerproof.spec.operations import Publish\n"
+        "class Raises(LockedQueue):\n"
+        "    def handle(self, operation):\n"
+        "        if isinstance(operation, Publish):\n"
+        "            raise ValueError('no')\n"
+        "        return super().handle(operation)\n"
+    )
+    (tmp_path / "locked_queue.py").write_text(Path(LOCKED).read_text("utf-8"))
+    (tmp_path / "naive_queue.py").write_text(Path(LOCKED).with_name("naive_queue.py").read_text())
+    result = interleaved(f"{tmp_path}/raises.py:Raises", "--case", "enqueue, acknowledge")
+    assert result.exit_code == 3
+    assert "2 cases, 0 broken, 2 not begun" in result.output
