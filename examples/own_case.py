@@ -13,6 +13,7 @@ import sys
 
 import rich
 
+from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.concurrent.interleavings import Explored, explore
 from brokerproof.checks.concurrent.on_threads import on_threads
 from brokerproof.checks.concurrent.parallel import Parallel
@@ -37,8 +38,11 @@ RETURNED = Parallel(
 
 
 def run(candidate: str) -> Explored:
-    """Run the case and print what was found; raises `CannotStart` and the like of the candidate."""
-    threaded = on_threads(open_subject(candidate))
+    """Run the case and print what was found; raises `SystemExit` where it cannot be run."""
+    try:
+        threaded = on_threads(open_subject(candidate))
+    except CandidateUnavailable as error:
+        raise SystemExit(str(error)) from error
     if isinstance(threaded, str):
         raise SystemExit(f"{candidate}: {threaded}")
     # Watched: what two threads touch with nothing between them is found, too.

@@ -28,6 +28,11 @@ def test_what_is_broken_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing orders the two" in " ".join(told.split())
 
 
+def test_a_candidate_that_is_not_there_is_told() -> None:
+    with pytest.raises(SystemExit, match="system must be one of"):
+        own_case.run("reference:nonsense")
+
+
 def test_a_broker_that_threads_cannot_use_is_told() -> None:
     with pytest.raises(SystemExit, match="cannot be used on threads"):
         own_case.run(f"{LOCKED.with_name('naive_queue.py')}:make_broker")

@@ -32,7 +32,8 @@ with the document or the versions that it comes from, and is bound to what holds
 
 A test resolves every name below, so none of them can go stale. Made of `spec/invariants/qpid.toml`
 by `python -m tests.spec.invariants_page`; on a terminal it is `brokerproof requirements
---invariants`, and `brokerproof requirements PTR-1` for one.
+--invariants`, and `brokerproof requirements ENT-1` for one (of an id that is a
+requirement as well, it tells that).
 """
 
 SYSTEMS = {"qpid-push": "push", "qpid-priority": "priority", "qpid-pull": "pull"}
