@@ -136,7 +136,7 @@ def small_cases(order: Order) -> Iterator[Parallel]:
         elif not {first, second} <= _ON_THE_HOLDERS_CHANNEL:
             yield _small(order, first, second)
     yield _twice(order, "enqueue")
-    yield _twice(order, "get", _publish("x"))
+    yield _twice(order, "get")
     yield _twice(order, "consume")
     yield _twice(order, "delete")
     gets = [Get(queue=QUEUE, channel=channel) for channel in ("first", "second")]
@@ -200,6 +200,13 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
         "enqueue and credit meet a get",
         (_declare(order), _consume(HOLDER, 0), _consume("d", 1), _publish("a")),
         ((*ways["enqueue"], SetCredit(consumer=HOLDER, messages=1)), ways["get"]),
+    )
+    # Where consumers pull, each has work of its own; elsewhere both are one runner's.
+    yield Parallel(
+        "two consumers have work at one message",
+        (_declare(order), _consume(HOLDER, 0), _consume("d", 0), _publish("x")),
+        (),
+        stirring=tuple(SetCredit(consumer=each, messages=1) for each in (HOLDER, "d")),
     )
     yield Parallel(
         "what came back goes and comes back again, beside a runner",
