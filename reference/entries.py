@@ -36,6 +36,10 @@ class Phase(enum.Enum):
     DELETED = "deleted"
 
 
+IN_THE_QUEUE = (Phase.AVAILABLE, Phase.HELD, Phase.ACQUIRED)
+"""Where an entry is as long as somebody may have to do something about it."""
+
+
 LEGAL_MOVES = frozenset(
     (
         (Phase.AVAILABLE, Phase.ACQUIRED),  # given to a subscription, or taken by the queue itself

@@ -21,7 +21,13 @@ from brokerproof.reference.delivery import (
     entry_taken,
     flush_subscription,
 )
-from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, EntryState, Phase, QueueEntry
+from brokerproof.reference.entries import (
+    ACQUIRED_BY_QUEUE,
+    IN_THE_QUEUE,
+    EntryState,
+    Phase,
+    QueueEntry,
+)
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.priority_list import PriorityEntryList
 from brokerproof.reference.registrations import Registrations
@@ -314,7 +320,7 @@ class Queue:
         is gone, or has come back and may be taken by another. Who is just being sent it gets it.
         """
         holding: EntryState = entry.state.get()
-        while not holding.dispensed:
+        while holding.phase in IN_THE_QUEUE:
             holder = holding.holder
             if holding.phase is not Phase.ACQUIRED:
                 self.take_off(entry)
