@@ -128,32 +128,30 @@ class History:
             case Asked(CloseChannel(channel=channel), Answer(error=None)):
                 over = [other.what for other in self.happened if other.until <= each.after]
                 consumers = {*there, *_came(over)} - {*_left(over)}
-                held = {**held, **self._taken(channels, consumers, over)}
+                settled = _settled(over)
+                held = {**held, **self._taken(channels, consumers, each.after)}
                 for consumer, its in channels.items():
                     if its == channel and consumer in consumers:
                         yield replace(each, what=Asked(Cancel(consumer=consumer), Answer()))
                 for delivery, its in held.items():
-                    if its == channel and delivery not in _settled(over):
+                    if its == channel and delivery not in settled:
                         yield replace(each, what=Asked(Release(delivery=delivery), Answer()))
             case _:
                 yield each
 
     def _taken(
-        self,
-        channels: Mapping[str, str],
-        consumers: AbstractSet[str],
-        over: Sequence[Asked | Event],
+        self, channels: Mapping[str, str], consumers: AbstractSet[str], after: int
     ) -> Mapping[str, str]:
-        """Return the deliveries, each with its channel, to these consumers and to gets now over."""
+        """Return the deliveries, each with its channel, to these consumers and until a step."""
         taken = {}
-        for each in (*over, *(other.what for other in self.happened)):
-            match each:
-                case Delivered(consumer=str(consumer), delivery=delivery):
-                    if consumer in consumers or each in over:
-                        taken[delivery] = channels[consumer]
-        for each in over:
-            match each:
-                case Asked(Get(channel=channel), Answer(events=events)):
+        for each in self.happened:
+            is_over = each.until <= after
+            match each.what:
+                case Delivered(consumer=str(consumer), delivery=delivery) if (
+                    is_over or consumer in consumers
+                ):
+                    taken[delivery] = channels[consumer]
+                case Asked(Get(channel=channel), Answer(events=events)) if is_over:
                     taken |= {e.delivery: channel for e in events if isinstance(e, Delivered)}
         return taken
 
