@@ -30,7 +30,7 @@ from brokerproof.reference.pull.consumer_lists import ConsumerNode
 from brokerproof.reference.pull.consumers import QueueConsumer
 from brokerproof.reference.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
 from brokerproof.reference.pull.queue import PullQueue
-from brokerproof.reference.systems import SystemName
+from brokerproof.reference.settings import SystemName
 from brokerproof.spec.answers import Delivered, Event
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.operations import Consume, Declare, Publish

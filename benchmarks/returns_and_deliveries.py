@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from brokerproof.checks.concurrent.cases import Case
 from brokerproof.checks.concurrent.threads import Body, Threads
@@ -64,9 +65,9 @@ def returning(order: Order, broker: Broker) -> Returning:
         room = Credit(len(MESSAGES))
         broker.handle(Consume(queue="q", consumer=name, channel=f"of {name}", credit=room))
     broker.handle(Drain())
-    queue = broker.queues["q"]
+    queue = cast("Queue", broker.queues["q"])
     entries = list(queue.entries.iterator())
-    holder, taker = broker.consumers["holder"], broker.consumers["taker"]
+    holder, taker = (cast("Subscription", broker.consumers[name]) for name in ("holder", "taker"))
     assert all(entry.state.value.holder is holder for entry in entries), "the first has it all"
     broker.on_threads(lambda _name, _body: None, lambda _: None)
     # A broker with a planted fault is a package of its own.

@@ -6,10 +6,16 @@ Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business
 from __future__ import annotations
 
 from brokerproof.reference.broker import Broker
-from brokerproof.reference.systems import ALLOWED, settings_from
+from brokerproof.reference.durable_broker import DurableBroker
+from brokerproof.reference.settings import PARAMETERS, settings_from
 
-DOCUMENTED_SYSTEMS = ("qpid-push", "qpid-pull")
-"""What is checked when no address is given: the documents' systems, without known faults."""
+DOCUMENTED_SYSTEMS = (
+    "qpid-push",
+    "qpid-pull",
+    "rabbitmq-paging?segment=2&batch=2&journal=4&file=200&target=1",
+)
+"""What is checked when no address is given: the documents' systems, without known faults, and where
+sizes matter with such that small scopes go beyond them."""
 
 
 def make(address: str) -> Broker:
@@ -22,8 +28,8 @@ def make(address: str) -> Broker:
     parameters = {"system": system}
     for part in query.split("&") if query else ():
         name, equals, value = part.partition("=")
-        if name == "system" or name not in ALLOWED:
-            known = ", ".join(name for name in ALLOWED if name != "system")
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
             raise ValueError(f"unknown parameter {name!r} in {address!r}; there are {known}")
         if not equals:
             raise ValueError(f"parameter {name!r} in {address!r} needs a value: {name}=...")
@@ -31,10 +37,5 @@ def make(address: str) -> Broker:
             raise ValueError(f"parameter {name!r} is given twice in {address!r}")
         parameters[name] = value
     settings = settings_from(parameters)
-    return Broker(
-        settings.system,
-        pointer=settings.pointer,
-        runner=settings.runner,
-        connections=settings.connections,
-        acquisition=settings.acquisition,
-    )
+    make_broker = DurableBroker if settings.system == "rabbitmq-paging" else Broker
+    return make_broker(settings)

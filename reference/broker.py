@@ -11,26 +11,28 @@ from typing import TYPE_CHECKING, Self, assert_never
 from brokerproof.reference.atomics import AtomicMap, Lock
 from brokerproof.reference.claims import CLAIMS, beyond
 from brokerproof.reference.clock import times_of
+from brokerproof.reference.consumers import CONSUME_MODES, GET_MODES, Consumer
 from brokerproof.reference.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.pull.copies import name_clients
-from brokerproof.reference.pull.sessions import Clients, ConnectionForm
-from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
-from brokerproof.reference.subscriptions import CONSUME_MODES, GET_MODES, Subscription
-from brokerproof.reference.systems import (
-    SYSTEMS,
+from brokerproof.reference.pull.sessions import Clients
+from brokerproof.reference.queue_process.storage import Definition
+from brokerproof.reference.refusals import no_window, refused, unsupported
+from brokerproof.reference.settings import (
     AcquisitionForm,
+    ConnectionForm,
     PointerForm,
     RunnerPolicy,
     Settings,
     SystemName,
-    claims_of,
 )
+from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
+from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.candidate import Start
 from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Credit, Order
+from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Order
 from brokerproof.spec.operations import (
     Acknowledge,
     Advance,
@@ -59,22 +61,10 @@ from brokerproof.spec.operations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.front_queue import AnyQueue
 
 JOBS_UNWATCHED = 100
 """So many jobs may run in a row before each is looked at for whether it has all been before."""
-
-
-def _refused(message: str) -> Error:
-    return Error("refused", message)
-
-
-def _unsupported(message: str) -> Error:
-    return Error("unsupported", message)
-
-
-def _no_window(asked: Credit | SetCredit) -> Error:
-    return _refused(f"a window of {asked.messages} messages and {asked.bytes} bytes")
 
 
 class Broker:
@@ -94,14 +84,16 @@ class Broker:
 
     def __init__(
         self,
-        system: SystemName = "qpid-push",
+        system: SystemName | Settings = "qpid-push",
         *,
         pointer: PointerForm = "released",
         runner: RunnerPolicy = "eager",
         connections: ConnectionForm = "channel",
         acquisition: AcquisitionForm = "firm",
     ) -> None:
-        self.settings = Settings(system, pointer, runner, connections, acquisition)
+        if not isinstance(system, Settings):
+            system = Settings(system, pointer, runner, connections, acquisition)
+        self.settings = system
         self.claimed = claims_of(self.settings, CLAIMS)
         self.configuration = Lock()
         self._reset()
@@ -135,15 +127,20 @@ class Broker:
         system: SystemName | None = None,
         *,
         auto_delete: bool = False,
-    ) -> Queue:
+        durable: bool = False,
+    ) -> AnyQueue:
         """Make a queue of a documented system: the broker's own unless another is named.
 
         Returns the queue of that name that there is then; somebody else may just have made one.
         """
-        make = SYSTEMS[system or self.settings.system].make_queue
-        queue = make(self.settings, name, order, self.outbox, self.executor, self.clients)
+        definition = Definition(name, order, durable, auto_delete)
+        queue = SYSTEMS[system or self.settings.system].make_queue(self._premises(), definition)
         queue.auto_delete = auto_delete
+        queue.durable = durable
         return self.queues.setdefault(name, queue)
+
+    def _premises(self) -> Premises:
+        return Premises(self.settings, self.outbox, self.executor, self.clients)
 
     def fork(self) -> Self:
         """Return an independent copy."""
@@ -159,8 +156,7 @@ class Broker:
             copy.queues[name] = fork_queue(queue, outbox, executor, copies)
         copy.clients = copies.clients.clients(self.clients, copies.queues, copies.subscriptions)
         copy.consumers = AtomicMap(
-            (name, copies.subscriptions[subscription])
-            for name, subscription in self.consumers.items()
+            (name, copies.consumer(subscription)) for name, subscription in self.consumers.items()
         )
         copy.channels = AtomicMap()
         for channel, window in self.channels.items():
@@ -168,7 +164,7 @@ class Broker:
         if copy.channels:
             for subscription in copy.consumers.values():
                 subscription.shared.value = copy.channels.get(subscription.channel)
-        outbox.take_over(self.outbox, copies.entries)
+        outbox.take_over(self.outbox, copies.held)
         for job in self.executor.jobs:
             executor.jobs.append(job.fork(copies))
         return copy
@@ -194,7 +190,7 @@ class Broker:
         assert not isinstance(operation, Inspect), "it shows and does nothing"
         unclaimed = beyond(self.claimed, operation)
         if unclaimed is not None:
-            return _unsupported(unclaimed)
+            return unsupported(unclaimed)
         match operation:
             case Publish():
                 return self._publish(operation)
@@ -227,7 +223,7 @@ class Broker:
             case Advance():
                 return self._advance(operation)
             case Crash() | Restart():
-                return _unsupported(name_of(operation))
+                return unsupported(name_of(operation))
             case _:
                 assert_never(operation)
 
@@ -235,9 +231,9 @@ class Broker:
         """Show a queue; nothing moves, not even the jobs."""
         queue = self.queues.get(operation.queue)
         if not self.claimed.inspect:
-            return Answer(error=_unsupported("a view of inclusive pointers"))
+            return Answer(error=unsupported("a view of inclusive pointers"))
         if queue is None:
-            return Answer(error=_refused(f"no queue {operation.queue!r}"))
+            return Answer(error=refused(f"no queue {operation.queue!r}"))
         return Answer(inspection=view_of(queue))
 
     def _run_jobs(self) -> bool:
@@ -260,20 +256,20 @@ class Broker:
         return True
 
     def _reset(self) -> None:
-        self.queues: AtomicMap[str, Queue] = AtomicMap()
-        self.consumers: AtomicMap[str, Subscription] = AtomicMap()
+        self.queues: AtomicMap[str, AnyQueue] = AtomicMap()
+        self.consumers: AtomicMap[str, Consumer] = AtomicMap()
         self.channels: AtomicMap[str, ChannelWindow] = AtomicMap()
         self.outbox = Outbox(self._forget)
         self.executor = Executor()
         self.clients = Clients(self.settings.connections, self.executor)
 
-    def _forget(self, gone: Queue | Subscription) -> bool:
+    def _forget(self, gone: AnyQueue | Consumer) -> bool:
         """Let the name go of a consumer or a queue that has ended, and say whether it was known.
 
         Of several who end a consumer, as its client and a deletion may at once, one is told that it
         was: that one answers, or tells, its end. For queues those who let nobody in say who it is.
         """
-        if isinstance(gone, Subscription):
+        if isinstance(gone, Consumer):
             assert gone.consumer is not None, "a get has no name"
             known = self.consumers.get(gone.consumer)
             return (
@@ -284,25 +280,29 @@ class Broker:
         return self.queues.take_out(gone.name, gone)
 
     def _declare(self, operation: Declare) -> Error | None:
-        order = operation.order
         queue = self.queues.get(operation.queue)
         if queue is None:
-            queue = self.declare(operation.queue, order, auto_delete=operation.auto_delete)
-        if queue.order == order and queue.auto_delete == operation.auto_delete:
+            queue = self.declare(
+                operation.queue,
+                operation.order,
+                auto_delete=operation.auto_delete,
+                durable=operation.durable,
+            )
+        if queue.is_declared_as(operation):
             return None
-        return _refused(f"queue {operation.queue!r} exists and was declared otherwise")
+        return refused(f"queue {operation.queue!r} exists and was declared otherwise")
 
     def _publish(self, operation: Publish) -> Error | None:
         queue = self.queues.get(operation.queue)
         if queue is None:
-            return _refused(f"no queue {operation.queue!r}")
+            return refused(f"no queue {operation.queue!r}")
         message = operation.message
         if message.priority not in PRIORITIES:
-            return _refused(f"priority {message.priority} is not one of 0 to 9")
+            return refused(f"priority {message.priority} is not one of 0 to 9")
         if not 0 <= message.size <= NUMBER_MAX:
-            return _refused(f"size {message.size} is not one of 0 to {NUMBER_MAX}")
+            return refused(f"size {message.size} is not one of 0 to {NUMBER_MAX}")
         if min(operation.not_before_s or 0, operation.expires_s or 0) < 0:
-            return _refused("time does not go back")
+            return refused("time does not go back")
         queue.enqueue(message, times_of(operation, self.executor.clock))
         return None
 
@@ -313,7 +313,7 @@ class Broker:
         whoever does is told that it has passed when all that had to wait for it is let go.
         """
         if operation.seconds < 0:
-            return _refused("time does not go back")
+            return refused("time does not go back")
         self.executor.clock.advance(operation.seconds)
         for _, queue in list(self.queues.items()):
             queue.housekeep()
@@ -323,12 +323,12 @@ class Broker:
         named = {name: self.queues.get(name) for name in (operation.queue, *operation.queues)}
         there = [queue for queue in named.values() if queue is not None]
         if len(there) < len(named):
-            return _refused(f"no queue {next(name for name in named if named[name] is None)!r}")
+            return refused(f"no queue {next(name for name in named if named[name] is None)!r}")
         queue, *others = there
         if operation.consumer in self.consumers:
-            return _refused(f"consumer {operation.consumer!r} is in use")
+            return refused(f"consumer {operation.consumer!r} is in use")
         if not is_window(operation.credit.messages, operation.credit.bytes):
-            return _no_window(operation.credit)
+            return no_window(operation.credit)
         subscription = queue.new_subscription(
             consumer=operation.consumer,
             channel=operation.channel,
@@ -345,7 +345,7 @@ class Broker:
             subscription.share(window, queue)
         # The name first: as soon as it is registered it may close by itself.
         if self.consumers.setdefault(operation.consumer, subscription) is not subscription:
-            return _refused(f"consumer {operation.consumer!r} is in use")
+            return refused(f"consumer {operation.consumer!r} is in use")
         if queue.subscribe(subscription, others):
             return None
         subscription.leave_channel()
@@ -355,13 +355,13 @@ class Broker:
         gone = next((each for each in there if each.goes()), None)
         if gone is not None:
             return self._no_more(gone)
-        return _refused(f"queue {operation.queue!r} is, or would be, with an exclusive consumer")
+        return refused(f"queue {operation.queue!r} is, or would be, with an exclusive consumer")
 
     def _set_credit(self, operation: SetCredit) -> Error | None:
         if (operation.consumer is None) == (operation.channel is None):
-            return _refused("a window is of one consumer or of one channel")
+            return refused("a window is of one consumer or of one channel")
         if not is_window(operation.messages, operation.bytes):
-            return _no_window(operation)
+            return no_window(operation)
         if operation.channel is not None:
             window = self._window_of(operation.channel)
             window.set_limits(operation.messages, operation.bytes)
@@ -370,7 +370,7 @@ class Broker:
         subscription = self.consumers.get(operation.consumer or "")
         queue = None if subscription is None else self.queues.get(subscription.queue)
         if subscription is None or queue is None:
-            return _refused(f"no consumer {operation.consumer!r}")
+            return refused(f"no consumer {operation.consumer!r}")
         queue.set_limits(subscription, operation.messages, operation.bytes)
         return None
 
@@ -388,12 +388,12 @@ class Broker:
     def _cancel(self, operation: Cancel) -> Error | None:
         subscription = self.consumers.pop(operation.consumer, None)
         if subscription is None:
-            return _refused(f"no consumer {operation.consumer!r}")
+            return refused(f"no consumer {operation.consumer!r}")
         self._leave(subscription)
         self._delete_if_unused(subscription.queues())
         return None
 
-    def _leave(self, subscription: Subscription) -> None:
+    def _leave(self, subscription: Consumer) -> None:
         """Let a consumer leave its queue, whose name was let go."""
         queue = self.queues.get(subscription.queue)
         # Where it has gone its consumers left first.
@@ -404,14 +404,14 @@ class Broker:
         subscription = self.consumers.get(operation.consumer)
         queue = None if subscription is None else self.queues.get(subscription.queue)
         if subscription is None or queue is None:
-            return _refused(f"no consumer {operation.consumer!r}")
+            return refused(f"no consumer {operation.consumer!r}")
         queue.flush(subscription)
         return None
 
     def _get(self, operation: Get) -> Error | None:
         queue = self.queues.get(operation.queue)
         if queue is None:
-            return _refused(f"no queue {operation.queue!r}")
+            return refused(f"no queue {operation.queue!r}")
         if queue.get(operation.channel, GET_MODES[operation.mode]) or not queue.goes():
             return None
         # There may have been something, and a deletion took it.
@@ -420,8 +420,8 @@ class Broker:
     def _settle(self, operation: Settlement) -> Error | None:
         entry = self.outbox.settle(operation.delivery)
         if entry is None:
-            return _refused(f"no delivery {operation.delivery!r} to settle")
-        holder = entry.state.get().holder
+            return refused(f"no delivery {operation.delivery!r} to settle")
+        holder = entry.holder()
         queue = None if holder is None else self.queues.get(holder.queue)
         if holder is None or queue is None:
             return self._no_more(None)
@@ -445,9 +445,9 @@ class Broker:
                 self._leave(subscription)
                 left += subscription.queues()
         self.channels.pop(operation.channel, None)
-        held: dict[str, list[tuple[str, Subscription]]] = {name: [] for name in self.queues}
+        held: dict[str, list[tuple[str, Consumer]]] = {name: [] for name in self.queues}
         for delivery, entry in self.outbox.outstanding():
-            holder = entry.state.get().holder
+            holder = entry.holder()
             if holder is not None and holder.channel == operation.channel:
                 held.setdefault(holder.queue, []).append((delivery, holder))
         for name, deliveries in held.items():
@@ -460,7 +460,7 @@ class Broker:
     def _purge(self, operation: Purge) -> Error | None:
         queue = self.queues.get(operation.queue)
         if queue is None:
-            return _refused(f"no queue {operation.queue!r}")
+            return refused(f"no queue {operation.queue!r}")
         queue.purge()
         return None
 
@@ -480,9 +480,9 @@ class Broker:
                 self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
                 left += subscription.queues()
         self._delete_if_unused(left)
-        return _refused(f"no queue {operation.queue!r}") if leaving is None else None
+        return refused(f"no queue {operation.queue!r}") if leaving is None else None
 
-    def _no_more(self, going: Queue | None) -> Error:
+    def _no_more(self, going: AnyQueue | None) -> Error:
         """Refuse what met a deletion, when that has ended: nobody finds again what he was refused.
 
         A queue that deletes itself is not waited for: `going` loses its name here if not before.
@@ -490,7 +490,7 @@ class Broker:
         with self.configuration:
             if going is not None:
                 self._forget(going)
-        return _refused("the queue has just been deleted")
+        return refused("the queue has just been deleted")
 
     def _delete_if_unused(self, names: Iterable[str]) -> None:
         """Let those of the queues go that delete themselves and have no consumer any more."""

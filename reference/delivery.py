@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from brokerproof.reference.consumers import Consumer
     from brokerproof.reference.entries import QueueEntry
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.queue import Queue
     from brokerproof.reference.snapshots import Copies
     from brokerproof.reference.subscriptions import Subscription
@@ -44,7 +46,7 @@ class Runner:
         """Deliver one slice; schedules itself again when the slice was used up."""
         process_queue(self.queue, self)
 
-    def serves(self, leaving: Queue | Subscription) -> bool:
+    def serves(self, leaving: AnyQueue | Consumer) -> bool:
         """Whether `leaving` is its queue."""
         return leaving is self.queue
 
@@ -54,7 +56,7 @@ class Runner:
 
     def fork(self, copies: Copies) -> Runner:
         """Return the runner of the queue's copy: the one in its slot, if it is this one's."""
-        queue = copies.queues[self.queue.name]
+        queue = copies.queue_of_pointers(self.queue.name)
         if self.queue.asynchronous_runner.value is not self:
             return Runner(queue)
         assert queue.asynchronous_runner.value is not None, "a queue is copied with its slot"
@@ -79,7 +81,7 @@ class FlushRunner:
         if not complete and not self.subscription.is_suspended():
             self.queue.executor.execute(self)
 
-    def serves(self, leaving: Queue | Subscription) -> bool:
+    def serves(self, leaving: AnyQueue | Consumer) -> bool:
         """Whether `leaving` is its queue or its subscription."""
         return leaving is self.queue or leaving is self.subscription
 
@@ -89,7 +91,7 @@ class FlushRunner:
 
     def fork(self, copies: Copies) -> FlushRunner:
         """Return the job that flushes the subscription's copy."""
-        queue = copies.queues[self.queue.name]
+        queue = copies.queue_of_pointers(self.queue.name)
         return FlushRunner(queue, copies.subscriptions[self.subscription])
 
 

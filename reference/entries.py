@@ -130,6 +130,10 @@ class QueueEntry:
         """Whether it is out of the queue for good, unlinked or not."""
         return self.state.get().dispensed
 
+    def holder(self) -> Subscription | None:
+        """Return who has it; nobody if it is there to be taken, or gone, or with the queue."""
+        return self.state.get().holder
+
     def compare_to(self, other: QueueEntry) -> int:
         """Return below, at or above 0 as this entry comes before, at or after `other` in the queue.
 

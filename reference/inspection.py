@@ -20,6 +20,7 @@ from brokerproof.reference.pull.consumer_lists import (
     NodeState,
 )
 from brokerproof.reference.pull.queue import PullQueue
+from brokerproof.reference.queue import Queue
 from brokerproof.spec.inspections import (
     ConsumerListsView,
     EntryView,
@@ -29,12 +30,13 @@ from brokerproof.spec.inspections import (
 
 if TYPE_CHECKING:
     from brokerproof.reference.entries import QueueEntry
-    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.subscriptions import Subscription
 
 
-def view_of(queue: Queue) -> PointerQueueView:
+def view_of(queue: AnyQueue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
+    assert isinstance(queue, Queue), "only queues of pointers can be shown"
     subscriptions = subscriptions_of(queue)
     # A walk of the broker's own: what it returns is what is shown.
     entries = list(queue.entries.iterator())

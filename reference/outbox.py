@@ -1,7 +1,7 @@
 """What has left the broker: events not yet told, deliveries not yet settled, jobs not yet run.
 
-Owns the names of deliveries. Refuses to know queues: a delivery refers to its entry, and the
-entry's state says who holds it.
+Owns the names of deliveries. Refuses to know queues: a delivery refers to what was handed out,
+which says who holds it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from brokerproof.reference.clock import Clock
 from brokerproof.spec.answers import Delivered, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
 
-    from brokerproof.reference.entries import QueueEntry
-    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.consumers import Consumer, Held
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.snapshots import Copies
-    from brokerproof.reference.subscriptions import Subscription
 
 
 @atomic_steps(writes=("register", "settle"), reads=("outstanding",))
@@ -32,14 +31,14 @@ class Outbox:
 
     __slots__ = ("deliveries", "events", "gone", "tell", "unsettled")
 
-    def __init__(self, gone: Callable[[Queue | Subscription], bool]) -> None:
+    def __init__(self, gone: Callable[[AnyQueue | Consumer], bool]) -> None:
         self.events: list[Event] = []
         self.tell: Callable[[Event], None] = self.events.append
         self.gone = gone
-        self.unsettled: dict[str, QueueEntry] = {}
+        self.unsettled: dict[str, Held] = {}
         self.deliveries = 0
 
-    def send(self, subscription: Subscription, entry: QueueEntry) -> None:
+    def send(self, subscription: Consumer, entry: Held) -> None:
         """Send a message; what was acquired, and is not settled by that, can be settled now."""
         assert entry.message is not None, "a dummy head is never sent"
         # Before it is sent: it may be settled as soon as it is.
@@ -54,7 +53,7 @@ class Outbox:
             )
         )
 
-    def register(self, subscription: Subscription, entry: QueueEntry) -> str:
+    def register(self, subscription: Consumer, entry: Held) -> str:
         """Return the name of a new delivery, which can be settled where it has to be."""
         delivery = f"d{self.deliveries}"
         self.deliveries += 1
@@ -62,11 +61,11 @@ class Outbox:
             self.unsettled[delivery] = entry
         return delivery
 
-    def settle(self, delivery: str) -> QueueEntry | None:
-        """Return the entry of a delivery that was not settled before; it is now."""
+    def settle(self, delivery: str) -> Held | None:
+        """Return what was sent by a delivery that was not settled before; it is now."""
         return self.unsettled.pop(delivery, None)
 
-    def outstanding(self) -> list[tuple[str, QueueEntry]]:
+    def outstanding(self) -> list[tuple[str, Held]]:
         """Return the deliveries that are not settled, oldest first."""
         return list(self.unsettled.items())
 
@@ -76,11 +75,11 @@ class Outbox:
             if entry.is_dispensed():
                 self.settle(delivery)
 
-    def take_over(self, other: Outbox, copies: Mapping[QueueEntry, QueueEntry]) -> None:
-        """Have what another has, with copies of its entries."""
+    def take_over(self, other: Outbox, copy_of: Callable[[Held], Held]) -> None:
+        """Have what another has, with copies of what it was sent."""
         self.deliveries = other.deliveries
         self.events.extend(other.events)
-        self.unsettled = {name: copies[entry] for name, entry in other.unsettled.items()}
+        self.unsettled = {name: copy_of(held) for name, held in other.unsettled.items()}
 
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call, in the order in which they happened."""
@@ -98,7 +97,7 @@ class Job(Protocol):
         """Do it; may schedule itself or others."""
         ...
 
-    def serves(self, leaving: Queue | Subscription) -> bool:
+    def serves(self, leaving: AnyQueue | Consumer) -> bool:
         """Whether there is nothing left for it to do without `leaving`."""
         ...
 
@@ -131,7 +130,7 @@ class Executor:
         else:
             self.start(repr(job), job.run)
 
-    def withdraw(self, leaving: Queue | Subscription) -> None:
+    def withdraw(self, leaving: AnyQueue | Consumer) -> None:
         """Forget the jobs that only served `leaving`: they would find nothing to do."""
         if self.jobs:
             self.jobs = [job for job in self.jobs if not job.serves(leaving)]

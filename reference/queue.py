@@ -29,41 +29,36 @@ from brokerproof.reference.entries import (
     QueueEntry,
 )
 from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
+from brokerproof.reference.front_queue import FrontQueue
 from brokerproof.reference.priority_list import PriorityEntryList
-from brokerproof.reference.registrations import Registrations
 from brokerproof.reference.subscription_list import SubscriptionList
-from brokerproof.reference.subscriptions import Mode, Subscription
-from brokerproof.spec.answers import ConsumerClosed, QueueDeleted
+from brokerproof.reference.subscriptions import Subscription
+from brokerproof.spec.answers import ConsumerClosed
 from brokerproof.spec.messages import Message, Order, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from brokerproof.reference.clock import Times
+    from brokerproof.reference.consumers import Mode
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pointers import Pointer
     from brokerproof.spec.operations import Selector
 
 
-class Queue:
+class Queue(FrontQueue[QueueEntry, Subscription]):
     """One queue; every method is what one client operation or one job does to it.
 
-    One of `auto_delete` goes with its last consumer. `waiting` is how many subscriptions wait at an
-    entry that they have no room for. One that `steals` may take back what it has sent.
+    `waiting` is how many subscriptions wait at an entry that they have no room for. One that
+    `steals` may take back what it has sent.
     """
 
     steals: ClassVar[bool] = False
 
     __slots__ = (
         "asynchronous_runner",
-        "auto_delete",
         "entries",
-        "executor",
         "make_pointer",
-        "name",
-        "order",
-        "outbox",
-        "registrations",
         "state_change_count",
         "subscriptions",
         "waiting",
@@ -77,17 +72,12 @@ class Queue:
         outbox: Outbox,
         executor: Executor,
     ) -> None:
-        self.name = name
-        self.order = order
+        super().__init__(name, order, outbox, executor)
         self.make_pointer = make_pointer
-        self.outbox = outbox
-        self.executor = executor
-        self.auto_delete = False
         self.entries: QueueEntryList = (
             PriorityEntryList(order) if isinstance(order, Priority) else StandardEntryList()
         )
         self.subscriptions = SubscriptionList()
-        self.registrations = Registrations()
         self.waiting = AtomicInteger()
         self.state_change_count = AtomicInteger()
         self.asynchronous_runner: AtomicReference[Runner | None] = AtomicReference(None)
@@ -227,18 +217,6 @@ class Queue:
                 self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
             self.delete_if_unused()
 
-    def goes(self) -> bool:
-        """Whether it is being deleted, or has been."""
-        return self.registrations.going()
-
-    def delete_if_unused(self) -> None:
-        """Delete a queue that goes with its last consumer; after one has left."""
-        if self.auto_delete and self.registrations.shut_if_empty():
-            # Its name first, since nobody has to find it any more in order to leave.
-            self.outbox.gone(self)
-            self.drop_everything()
-            self.outbox.tell(QueueDeleted(queue=self.name))
-
     def get(self, channel: str, mode: Mode) -> bool:
         """Deliver at most one message to a subscription that exists for this only; say whether."""
         subscription = self.new_subscription(
@@ -296,13 +274,6 @@ class Queue:
             if entry.acquire(ACQUIRED_BY_QUEUE):
                 entry.delete(ACQUIRED_BY_QUEUE)
                 entry_taken(self, entry)
-
-    def delete(self) -> list[Subscription] | None:
-        """Delete a queue, and return the subscriptions that went with it; None if it goes already.
-
-        Only one deletion is asked for at a time.
-        """
-        return self.drop_everything() if self.registrations.shut() else None
 
     def drop_everything(self) -> list[Subscription]:
         """Drop all, acquired entries too, and return the subscriptions that had to leave."""

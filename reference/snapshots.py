@@ -43,12 +43,21 @@ from brokerproof.reference.priority_list import PriorityEntryList
 from brokerproof.reference.pull.copies import ClientCopies, copy_consumers, name_consumers
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
+from brokerproof.reference.queue_process.consumer_line import LineConsumer
+from brokerproof.reference.queue_process.copies import (
+    ProcessCopies,
+    fingerprint_queue_process,
+    fork_queue_process,
+)
+from brokerproof.reference.queue_process.queue import HandedOut, QueueProcess
 from brokerproof.reference.subscription_list import SubscriptionList, SubscriptionNode
 from brokerproof.reference.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
+    from brokerproof.reference.consumers import Consumer, Held
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.spec.messages import PropertyValue
 
@@ -59,14 +68,35 @@ _new = object.__new__
 class Copies:
     """What has been copied so far: the same original has the same copy, wherever it is met."""
 
-    __slots__ = ("clients", "entries", "queues", "states", "subscriptions")
+    __slots__ = ("clients", "entries", "processes", "queues", "states", "subscriptions")
 
     def __init__(self, executor: Executor) -> None:
         self.clients = ClientCopies(executor)
-        self.queues: dict[str, Queue] = {}
+        self.processes = ProcessCopies()
+        self.queues: dict[str, AnyQueue] = {}
         self.entries: dict[QueueEntry, QueueEntry] = {}
         self.states: dict[EntryState, EntryState] = {}
         self.subscriptions: dict[Subscription, Subscription] = {}
+
+    def consumer(self, consumer: Consumer) -> Consumer:
+        """Return the copy of a consumer that is registered."""
+        if isinstance(consumer, Subscription):
+            return self.subscriptions[consumer]
+        assert isinstance(consumer, LineConsumer)
+        return self.processes.consumers[consumer]
+
+    def queue_of_pointers(self, name: str) -> Queue:
+        """Return the copy of a queue that has pointers."""
+        queue = self.queues[name]
+        assert isinstance(queue, Queue)
+        return queue
+
+    def held(self, held: Held) -> Held:
+        """Return the copy of what was handed out."""
+        if isinstance(held, QueueEntry):
+            return self.entries[held]
+        assert isinstance(held, HandedOut)
+        return self.processes.handed_out[held]
 
     def entry(self, entry: QueueEntry) -> QueueEntry:
         """Return the copy of an entry; what was left out is copied for a pointer parked on it."""
@@ -89,8 +119,17 @@ class Copies:
         return copy
 
 
-def fork_queue(queue: Queue, outbox: Outbox, executor: Executor, copies: Copies) -> Queue:
+def fork_queue(queue: AnyQueue, outbox: Outbox, executor: Executor, copies: Copies) -> AnyQueue:
     """Return an independent copy of a queue; `copies` is shared by all queues of a broker."""
+    if isinstance(queue, QueueProcess):
+        return fork_queue_process(queue, outbox, executor, copies.processes)
+    assert isinstance(queue, Queue)
+    return _fork_queue_of_pointers(queue, outbox, executor, copies)
+
+
+def _fork_queue_of_pointers(
+    queue: Queue, outbox: Outbox, executor: Executor, copies: Copies
+) -> Queue:
     copy = _new(type(queue))
     copy.name = queue.name
     copy.order = queue.order
@@ -98,6 +137,7 @@ def fork_queue(queue: Queue, outbox: Outbox, executor: Executor, copies: Copies)
     copy.outbox = outbox
     copy.executor = executor
     copy.auto_delete = queue.auto_delete
+    copy.durable = queue.durable
     copy.registrations = queue.registrations.fork()
     copy.waiting = AtomicInteger(queue.waiting.value)
     copy.state_change_count = AtomicInteger(queue.state_change_count.value)
@@ -250,8 +290,15 @@ def _copy_subscription(subscription: Subscription, copies: Copies) -> Subscripti
     return copy
 
 
-def fingerprint_queue(queue: Queue) -> Hashable:
+def fingerprint_queue(queue: AnyQueue) -> Hashable:
     """Return a value that is equal for states of the queue that behave alike."""
+    if isinstance(queue, QueueProcess):
+        return fingerprint_queue_process(queue)
+    assert isinstance(queue, Queue)
+    return _fingerprint_queue_of_pointers(queue)
+
+
+def _fingerprint_queue_of_pointers(queue: Queue) -> Hashable:
     numbers: dict[QueueEntry, int] = {}
     live: list[Hashable] = []
     number = 0

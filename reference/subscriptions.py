@@ -1,103 +1,42 @@
-"""A subscription: the tie between a consumer and a queue, with its place and its credit.
+"""A subscription: the tie between a consumer and a queue, with its place.
 
-Owns whether it may be given anything (open, and with room) and how a message given to it is
-accounted for. Refuses to know how its place is kept (that is the pointer's) and who offers it
-messages (the queue's).
+Owns what a consumer of a queue with pointers has besides (`consumers` has the rest): its place,
+what it waits at, and which messages it wants. Refuses to know how its place is kept (that is the
+pointer's) and who offers it messages (the queue's).
 
-Source: Qpid, Message Delivery, section Subscriptions. The document has a subclass for each way of
-acknowledging; they differ in the three answers of `Mode` and nothing else, so here they are a
-table.
+Source: Qpid, Message Delivery, section Subscriptions.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.atomics import AtomicReference, Lock
+from brokerproof.reference.atomics import AtomicReference
+from brokerproof.reference.consumers import Consumer, Mode
 from brokerproof.reference.entries import EntryState, Phase, QueueEntry
 from brokerproof.reference.selectors import meets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from brokerproof.reference.credit import ChannelWindow, Served, Window
+    from brokerproof.reference.credit import Window
     from brokerproof.reference.pointers import Pointer
-    from brokerproof.spec.operations import ConsumeMode, GetMode, Selector
+    from brokerproof.spec.operations import Selector
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Mode:
-    """What a kind of subscription does with a message that it is given."""
+class Subscription(Consumer):
+    """One consumer of one queue of pointers, or one `get`.
 
-    acquires: bool
-    """Whether it takes the entry; a browser only looks, and is never moved back by a release."""
-    settled_when_sent: bool
-    """Whether a message is done with as it is sent: lost if that fails, never sent twice."""
-    uses_credit: bool
-    """Whether what it is given fills its window; a window of 0 stops every kind."""
-
-
-ACKNOWLEDGE = Mode(acquires=True, settled_when_sent=False, uses_credit=True)
-"""The document's AckSubscription."""
-AUTOMATIC = Mode(acquires=True, settled_when_sent=True, uses_credit=False)
-"""The document's NoAckSubscription."""
-BROWSE = Mode(acquires=False, settled_when_sent=False, uses_credit=False)
-"""The document's BrowserSubscription."""
-GET_AUTOMATIC = Mode(acquires=True, settled_when_sent=True, uses_credit=True)
-"""The document's GetNoAckSubscription: its window of one message is how it stops after one."""
-
-CONSUME_MODES: Mapping[ConsumeMode, Mode] = {
-    "acknowledge": ACKNOWLEDGE,
-    "automatic": AUTOMATIC,
-    "browse": BROWSE,
-}
-GET_MODES: Mapping[GetMode, Mode] = {"acknowledge": ACKNOWLEDGE, "automatic": GET_AUTOMATIC}
-
-
-class SubscriptionState(enum.Enum):
-    """Whether a subscription is there; whether it has room is its credit's to say."""
-
-    NEW = "new"
-    """Not let in yet: others may meet it, and give it nothing."""
-    OPEN = "open"
-    CLOSED = "closed"
-
-
-NEW = SubscriptionState.NEW
-OPEN = SubscriptionState.OPEN
-CLOSED = SubscriptionState.CLOSED
-
-
-class Subscription:
-    """One consumer of one queue, or (with `consumer` None) one `get`.
-
-    `credit` is its own window, `shared` that of its channel, where one was set. `awaits` is the
-    entry that it has no room for and waits at. What it has is in its `owning_state`; with a
-    `stealable_state`, only while it is sent or settled, and in that one in between. One of
-    `auto_close` leaves when nothing is left for it, an `exclusive` one has its queue for itself.
-    With a `selector` it wants only what meets it.
-
-    Once closed it never changes again, which copies of a broker rely on: they share the closed
-    ones.
+    `awaits` is the entry that it has no room for and waits at. What it has is in its
+    `owning_state`; with a `stealable_state`, only while it is sent or settled, and in that one in
+    between. One of `auto_close` leaves when nothing is left for it. With a `selector` it wants only
+    what meets it.
     """
 
     __slots__ = (
         "auto_close",
         "awaits",
-        "channel",
-        "consumer",
-        "credit",
-        "exclusive",
-        "mode",
         "owning_state",
         "pointer",
-        "queue",
         "selector",
-        "send_lock",
-        "shared",
-        "state",
         "stealable_state",
     )
 
@@ -115,126 +54,24 @@ class Subscription:
         selector: Selector | None = None,
         stealable: bool = False,
     ) -> None:
-        self.consumer = consumer
-        self.channel = channel
-        self.queue = queue
-        self.mode = mode
-        self.credit = credit
+        super().__init__(
+            consumer=consumer,
+            channel=channel,
+            queue=queue,
+            mode=mode,
+            credit=credit,
+            exclusive=exclusive,
+        )
         self.pointer = pointer
         self.auto_close = auto_close
-        self.exclusive = exclusive
         self.selector = selector
-        self.shared: AtomicReference[ChannelWindow | None] = AtomicReference(None)
         self.awaits: AtomicReference[QueueEntry | None] = AtomicReference(None)
-        self.state = AtomicReference(NEW)
-        self.send_lock = Lock()
         self.owning_state = EntryState(Phase.ACQUIRED, self)
         self.stealable_state = (
             EntryState(Phase.ACQUIRED, self, stealable=True) if stealable else None
         )
 
-    def __repr__(self) -> str:
-        return f"<{self.consumer or 'get'} of {self.queue}, {self.state.value.value}>"
-
-    def queues(self) -> tuple[str, ...]:
-        """Return the names of all queues that its consumer subscribes to."""
-        return (self.queue,)
-
-    def open(self) -> bool:
-        """Be given messages from now on, unless it was closed already; say so."""
-        return self.state.compare_and_set(NEW, OPEN)
-
-    def is_open(self) -> bool:
-        """Whether it is there, let in and not closed."""
-        return self.state.get() is OPEN
-
-    def is_closed(self) -> bool:
-        """Whether it has left its queue."""
-        return self.state.get() is CLOSED
-
-    def is_suspended(self) -> bool:
-        """Whether it can be given nothing for now: not open, or without room.
-
-        One that is not may still have no room for a particular message.
-        """
-        if self.state.get() is not OPEN or not self.credit.has_credit():
-            return True
-        shared = self.shared.get()
-        if shared is None:
-            return False
-        return not shared.has_credit() if self.mode.uses_credit else shared.is_paused()
-
     def has_interest(self, entry: QueueEntry) -> bool:
         """Whether it wants that message at all; without a selector it wants every message."""
         assert entry.message is not None, "a dummy head is never offered"
         return self.selector is None or meets(entry.message, self.selector)
-
-    def allocate_credit(self, entry: QueueEntry) -> bool:
-        """Take room for a message if there is any (the document's `wouldSuspend`, negated)."""
-        shared, size = self.shared.get(), _size_of(entry)
-        if not self.mode.uses_credit:
-            return self.credit.lets_through(size) and (shared is None or shared.lets_through(size))
-        if not self.credit.use(size):
-            return False
-        if shared is None or shared.use(self._name(), size):
-            return True
-        # Nobody can have missed this room: only its own deliveries take of it, one at a time.
-        self.credit.restore(size)
-        return False
-
-    def restore_credit(self, entry: QueueEntry) -> bool:
-        """Give back the room of a message, and say whether its queue has to deliver again.
-
-        Those who share the channel's window with it are told by that.
-        """
-        if not self.mode.uses_credit or self.is_closed():
-            return False
-        shared, size = self.shared.get(), _size_of(entry)
-        restored = self.credit.restore(size)
-        if shared is not None:
-            shared.restore(self._name(), size)
-        return restored
-
-    def set_limits(self, limit: int | None, byte_limit: int | None) -> bool:
-        """Replace its own window, and say whether its queue has to deliver again."""
-        return self.credit.set_limits(limit, byte_limit)
-
-    def share(self, window: ChannelWindow, queue: Served) -> None:
-        """Count for a window of its channel from now on, with all that it holds.
-
-        Nothing is given to it meanwhile, and what it has is settled through the channel, of which
-        this is an operation too.
-        """
-        with self.send_lock:
-            fills = self.mode.uses_credit
-            used, used_bytes = self.credit.usage() if fills else (0, 0)
-            window.join(self._name(), queue, used, used_bytes)
-            self.shared.set(window)
-
-    def leave_channel(self) -> None:
-        """Let what it holds count for its channel no more; after it was closed."""
-        shared = self.shared.get()
-        if shared is not None:
-            shared.leave(self._name())
-
-    def _name(self) -> str:
-        assert self.consumer is not None, "a get shares no window"
-        return self.consumer
-
-    def is_same_consumer(self, other: Subscription) -> bool:
-        """Whether both are of one client's consumer: those of one share a window, no others do."""
-        return self.credit is other.credit
-
-    def sending(self) -> Lock:
-        """Return the lock under which it is sent everything."""
-        return self.send_lock
-
-    def close(self) -> None:
-        """Be given nothing from now on; the lock lets a delivery that is under way end first."""
-        with self.send_lock:
-            self.state.set(CLOSED)
-
-
-def _size_of(entry: QueueEntry) -> int:
-    assert entry.message is not None, "a dummy head takes no room"
-    return entry.message.size

@@ -90,7 +90,9 @@ class Node:
             count = terms.persistent_count
         else:
             count = index_recovery.settle(
-                index, self.persistent_store.contains, keeps_deliveries=terms is not None
+                index,
+                self.persistent_store.contains,
+                keeps_deliveries=terms is not None or self.parameters.recovered == "known",
             )
         queue = self._connect(name, index, durable=True, now_us=now_us)
         queue.recover(index.bounds(), count, may_have_stale=is_clean)

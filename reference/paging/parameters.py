@@ -25,7 +25,8 @@ class Parameters:
 
     `surplus` says when queue indices go to disk. The release waits until a whole batch of them is
     beyond what is permitted, and leaves up to `batch - 1` there; since 3.3 *any* surplus of at
-    least a batch goes whole.
+    least a batch goes whole. `recovered` says what a message counts as after a crash: in the
+    release as delivered, otherwise as what the index knows of it.
     """
 
     segment: int = SEGMENT_MAX
@@ -34,6 +35,7 @@ class Parameters:
     file_size: int = 16 * 1024 * 1024
     cache_bytes: int = 256 * 1024
     surplus: Literal["whole batch", "any"] = "whole batch"
+    recovered: Literal["delivered", "known"] = "delivered"
 
     def __post_init__(self) -> None:
         if not 1 <= self.segment <= SEGMENT_MAX:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from brokerproof.reference.credit import ChannelWindow, Window
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.outbox import Executor
     from brokerproof.reference.pull.node_list import ConsumerNodeList
-    from brokerproof.reference.queue import Queue
     from brokerproof.reference.subscriptions import Subscription
 
 _new = object.__new__
@@ -80,7 +80,7 @@ class ClientCopies:
     def clients(
         self,
         clients: Clients,
-        queues: Mapping[str, Queue],
+        queues: Mapping[str, AnyQueue],
         subscriptions: Mapping[Subscription, Subscription],
     ) -> Clients:
         """Return the copy of all clients; the queues must have been copied, but for this."""
@@ -161,7 +161,7 @@ def _names(listed: ConsumerNodeList) -> tuple[str | None, ...]:
     return tuple([node.consumer.consumer for node in listed.iterator()])
 
 
-def name_clients(clients: Clients, queues: Iterable[Queue]) -> tuple[Hashable, ...]:
+def name_clients(clients: Clients, queues: Iterable[AnyQueue]) -> tuple[Hashable, ...]:
     """Return who waits for a turn, and where those who pull from several queues go on.
 
     Empty where nobody does: then everything is in the queues.

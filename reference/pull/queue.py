@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from brokerproof.reference.clock import Times
+    from brokerproof.reference.consumers import Mode
     from brokerproof.reference.entries import QueueEntry
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pointers import Pointer
     from brokerproof.reference.pull.sessions import Clients, Session
-    from brokerproof.reference.subscriptions import Mode, Subscription
+    from brokerproof.reference.subscriptions import Subscription
     from brokerproof.spec.messages import Message, Order
     from brokerproof.spec.operations import Selector
 

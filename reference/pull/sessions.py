@@ -17,25 +17,23 @@ and the iterators over what is pending are those of the releases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from brokerproof.reference.atomics import AtomicFlag, AtomicMap, Lock, atomic_steps
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from brokerproof.reference.consumers import Consumer
+    from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.outbox import Executor
     from brokerproof.reference.pull.targets import ConsumerTarget
-    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.settings import ConnectionForm
     from brokerproof.reference.snapshots import Copies
-    from brokerproof.reference.subscriptions import Subscription
 
 DELIVERIES_A_RUN_MAX = 10
 """How many turns a connection takes before others have theirs; as many as the runner of a queue
 delivers where queues push."""
-
-ConnectionForm: TypeAlias = Literal["channel", "shared"]
-"""What connections there are: one for each channel, or one that all channels share."""
 
 
 class Schedulable(Protocol):
@@ -176,7 +174,7 @@ class Connection:
         if not self.sessions.is_empty():
             self._schedule()
 
-    def serves(self, leaving: Queue | Subscription) -> bool:  # noqa: ARG002 - unasked
+    def serves(self, leaving: AnyQueue | Consumer) -> bool:  # noqa: ARG002 - unasked
         """Return that it serves others too: it is withdrawn for nobody."""
         return False
 

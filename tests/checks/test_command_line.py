@@ -72,7 +72,10 @@ WRONG = [
     (("check", "--budget", "nan"), "'nan' is not a finite number"),
     (("check", "--operations", "0"), "Invalid value for '--operations'"),
     (("nonsense",), "No such command 'nonsense'"),
-    (("check", "reference:nonsense"), "system must be one of qpid-push, qpid-pull, not 'nonsense'"),
+    (
+        ("check", "reference:nonsense"),
+        "system must be one of qpid-push, qpid-pull, rabbitmq-paging, not 'nonsense'",
+    ),
     (("check", f"{REFERENCE}?colour=red"), "unknown parameter 'colour'"),
     (("check", f"{REFERENCE}?runner=lazy"), "runner must be one of eager, drain, not 'lazy'"),
     (("check", f"{REFERENCE}?runner"), "parameter 'runner'"),

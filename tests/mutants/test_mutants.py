@@ -63,7 +63,7 @@ def by_name() -> dict[str, Mutant]:
         ),
         ("delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
         ("inspection.py view_of: 1 -> 0", "documented-steps"),
-        ("subscriptions.py BROWSE: False -> True", "CR-1"),
+        ("consumers.py BROWSE: False -> True", "CR-1"),
         ("credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
         (
             (
@@ -115,7 +115,7 @@ def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
 
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
     shared = by_name()[
-        "subscriptions.py Subscription.restore_credit: not self.mode.uses_credit or "
+        "consumers.py Consumer.restore_credit: not self.mode.uses_credit or "
         "self.is_closed() -> not self.mode.uses_credit and self.is_closed()"
     ]
     found = judged([shared.edit], trials=[FIRST])

@@ -6,6 +6,8 @@ numbers.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from brokerproof.reference import make
 from brokerproof.spec.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, PropertyValue
@@ -29,12 +31,32 @@ from brokerproof.spec.operations import (
     SetCredit,
 )
 
+if TYPE_CHECKING:
+    from brokerproof.reference import Broker
+    from brokerproof.reference.queue import Queue
+    from brokerproof.reference.subscriptions import Subscription
+
+
+def queue_in(broker: Broker, name: str = "q") -> Queue:
+    """Return a queue of pointers."""
+    return cast("Queue", broker.queues[name])
+
+
+def subscription_in(broker: Broker, consumer: str) -> Subscription:
+    """Return a consumer of a queue of pointers."""
+    return cast("Subscription", broker.consumers[consumer])
+
 
 class Bench:
     """A broker under an example; each verb returns what was delivered, as `consumer:message`."""
 
     def __init__(
-        self, address: str = "qpid-push", order: Order | None = None, *, auto_delete: bool = False
+        self,
+        address: str = "qpid-push",
+        order: Order | None = None,
+        *,
+        auto_delete: bool = False,
+        durable: bool = False,
     ) -> None:
         self.broker = make(address)
         self.delivery_of: dict[str, str] = {}
@@ -43,7 +65,7 @@ class Bench:
         self.deleted: list[str] = []
         self.ok(Reset())
         fifo_or_other = Fifo() if order is None else order
-        self.ok(Declare(queue="q", order=fifo_or_other, auto_delete=auto_delete))
+        self.ok(Declare(queue="q", order=fifo_or_other, auto_delete=auto_delete, durable=durable))
 
     def do(self, operation: Operation) -> Answer:
         """Hand over an operation and note what is told."""
@@ -75,12 +97,19 @@ class Bench:
         priority: int = 4,
         queue: str = "q",
         size: int = 1,
+        persistent: bool = False,
         **properties: PropertyValue,
     ) -> list[str]:
         """Publish messages one after the other."""
         told = []
         for message in messages:
-            made = Message(id=message, priority=priority, size=size, properties=properties)
+            made = Message(
+                id=message,
+                priority=priority,
+                size=size,
+                persistent=persistent,
+                properties=properties,
+            )
             told += self.ok(Publish(queue=queue, message=made))
         return told
 
@@ -95,6 +124,7 @@ class Bench:
         size: int | None = None,
         auto_close: bool = False,
         exclusive: bool = False,
+        priority: int = 0,
         **selector: PropertyValue,
     ) -> list[str]:
         """Subscribe, on a channel of its own unless one is named; `size` is a window of bytes.
@@ -111,6 +141,7 @@ class Bench:
                 selector=selector or None,
                 auto_close=auto_close,
                 exclusive=exclusive,
+                priority=priority,
             )
         )
 

@@ -33,6 +33,7 @@ from brokerproof.spec.operations import (
     Release,
 )
 from tests.faults.overlay import Edit, plant
+from tests.reference.reference_bench import queue_in, subscription_in
 
 ADDRESS: Final = "qpid-push?acquisition=stealable"
 
@@ -101,11 +102,11 @@ class Stage:
         broker.on_threads(self._start, self._tell)
         self.ask(Declare(queue="q", order=Fifo()))
         self.ask(Publish(queue="q", message=Message(id="a")))
-        self.queue = broker.queues["q"]
+        self.queue = queue_in(broker)
         [self.entry] = self.queue.entries.iterator()
         self.cell = self.entry.state = Remembering(self.entry.state.value)
         self.ask(Consume(queue="q", consumer="c", channel="h", mode=scene.mode, credit=Credit(1)))
-        self.subscription = broker.consumers["c"]
+        self.subscription = subscription_in(broker, "c")
         if "deliver" not in scene.does:
             self.run_jobs()
         if scene.leaves:

@@ -8,7 +8,7 @@ from brokerproof.reference.entries import HELD, LEGAL_MOVES, Phase
 from brokerproof.reference.queue import Queue
 from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.operations import Advance, Declare, Delete, Inspect, Publish
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in
 
 every_variant = pytest.mark.parametrize(
     "address",
@@ -81,9 +81,9 @@ def test_what_has_expired_is_given_to_nobody(address: str) -> None:
     bench.ok(Advance(seconds=1))
     assert bench.get() == ["b"]
     bench.drain()
-    assert list(bench.broker.queues["q"].entries.iterator()) != []
+    assert list(queue_in(bench.broker).entries.iterator()) != []
     bench.acknowledge("b")
-    assert list(bench.broker.queues["q"].entries.iterator()) == []
+    assert list(queue_in(bench.broker).entries.iterator()) == []
     bench.consume("c0")
     assert bench.drain() == []
     assert bench.publish_at("c", None, 0) + bench.drain() == []
@@ -96,7 +96,7 @@ def test_what_expires_while_it_waits_never_becomes_due(address: str) -> None:
     bench.publish_at("a", 2, 1)
     bench.publish_at("b", 1, 1)
     assert bench.advance() + bench.advance() == []
-    assert list(bench.broker.queues["q"].entries.iterator()) == []
+    assert list(queue_in(bench.broker).entries.iterator()) == []
 
 
 @every_variant
@@ -120,7 +120,7 @@ def test_who_waits_at_what_expires_goes_on(address: str) -> None:
     bench.publish("small")
     bench.drain()
     assert bench.advance() == ["c0:small"]
-    assert bench.broker.queues["q"].waiting.get() == 0
+    assert queue_in(bench.broker).waiting.get() == 0
 
 
 def test_who_waits_at_what_expires_stays_there_without_housekeeping(
@@ -227,7 +227,7 @@ def test_what_is_held_moves_as_it_may() -> None:
     }
     bench = Timed()
     bench.publish_at("a", 1)
-    [entry] = bench.broker.queues["q"].entries.iterator()
+    [entry] = queue_in(bench.broker).entries.iterator()
     assert entry.state.get() is HELD
     assert not entry.is_available()
     assert not entry.is_acquired()

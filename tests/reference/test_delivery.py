@@ -8,7 +8,7 @@ import pytest
 
 from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
 from brokerproof.spec.operations import Declare, Publish
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in
 
 ADDRESSES = [
     f"qpid-push?pointer={pointer}&runner={runner}"
@@ -246,7 +246,7 @@ def test_get_leaves_no_subscription_behind() -> None:
     bench = Bench()
     bench.publish("a")
     bench.get()
-    assert bench.broker.queues["q"].subscriptions.size.get() == 0
+    assert queue_in(bench.broker).subscriptions.size.get() == 0
 
 
 def test_get_leaves_the_turn_of_consumers_alone() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brokerproof.reference.consumers import ACKNOWLEDGE
 from brokerproof.reference.credit import Window
 from brokerproof.reference.entries import (
     ACQUIRED_BY_QUEUE,
@@ -21,7 +22,7 @@ from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.pointers import ReleasedPointer
 from brokerproof.reference.priority_list import PriorityEntryList
 from brokerproof.reference.subscription_list import SubscriptionList
-from brokerproof.reference.subscriptions import ACKNOWLEDGE, Subscription
+from brokerproof.reference.subscriptions import Subscription
 from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
 
 if TYPE_CHECKING:

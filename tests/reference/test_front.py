@@ -139,8 +139,11 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "complaint"),
     [
-        ("qpid-pushed", "system must be one of qpid-push, qpid-pull, not 'qpid-pushed'"),
-        ("", "system must be one of qpid-push, qpid-pull, not ''"),
+        (
+            "qpid-pushed",
+            "system must be one of qpid-push, qpid-pull, rabbitmq-paging, not 'qpid-pushed'",
+        ),
+        ("", "system must be one of qpid-push, qpid-pull, rabbitmq-paging, not ''"),
         (
             "qpid-push?pointer=two",
             "pointer must be one of released, published, inclusive, not 'two'",
@@ -151,8 +154,27 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
             "qpid-push?x=1",
             (
                 "unknown parameter 'x' in 'qpid-push?x=1'; "
-                "there are pointer, runner, connections, acquisition"
+                "there are pointer, runner, connections, acquisition, segment, batch, journal, "
+                "file, target, unsynced, recovered"
             ),
+        ),
+        ("rabbitmq-paging?segment=0", "segment must be a number from 1 to 16384, not 0"),
+        ("rabbitmq-paging?batch=two", "batch must be a number from 1 to 2147483647, not 'two'"),
+        (
+            "rabbitmq-paging?target=-1",
+            "target must be a number from 0 to 2147483647, or any, not '-1'",
+        ),
+        (
+            "rabbitmq-paging?pointer=inclusive",
+            ("rabbitmq-paging knows no pointer; that is a parameter of qpid-push and qpid-pull"),
+        ),
+        (
+            "qpid-push?target=1",
+            "qpid-push knows no target; that is a parameter of rabbitmq-paging",
+        ),
+        (
+            "qpid-push?connections=shared",
+            "qpid-push knows no connections; that is a parameter of qpid-pull",
         ),
         (
             "qpid-push?runner=eager&runner=drain",

@@ -8,7 +8,7 @@ from brokerproof.reference.pointers import ReleasedPointer
 from brokerproof.reference.selectors import is_equal, meets
 from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.operations import Consume
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in, subscription_in
 
 every_variant = pytest.mark.parametrize(
     "address",
@@ -98,11 +98,11 @@ def test_everybody_goes_back_to_what_was_released_whoever_wants_it() -> None:
     bench.consume("c0", 1, colour="red")
     assert bench.drain() == ["c0:b"]
     bench.release("a")
-    pointer = bench.broker.consumers["c0"].pointer
+    pointer = subscription_in(bench.broker, "c0").pointer
     assert isinstance(pointer, ReleasedPointer)
     place = pointer.place.get()
     assert place is not None
-    assert place[1] is next(iter(bench.broker.queues["q"].entries.iterator()))
+    assert place[1] is next(iter(queue_in(bench.broker).entries.iterator()))
     assert bench.drain() == []
 
 
@@ -192,7 +192,8 @@ def test_a_selector_that_asks_for_nothing_is_none() -> None:
     bench = Bench()
     bench.ok(Consume(channel="ch", queue="q", consumer="c0", selector={}))
     bench.ok(Consume(channel="ch", queue="q", consumer="c1", selector=None))
-    assert [each.selector for each in bench.broker.consumers.values()] == [None, None]
+    for name in ("c0", "c1"):
+        assert subscription_in(bench.broker, name).selector is None
 
 
 @pytest.mark.parametrize("other", [True, "1", 2])

@@ -188,7 +188,7 @@ MISTAKES = {
     ),
     "the queue says that it goes when it has looked at all": (
         (
-            Edit("queue.py", "if self.registrations.shut() else None", "if True else None"),
+            Edit("front_queue.py", "if self.registrations.shut() else None", "if True else None"),
             Edit(
                 "queue.py",
                 "        self.executor.withdraw(self)\n        return leaving\n",

@@ -12,7 +12,7 @@ from brokerproof.reference.pointers import ReleasedPointer
 from brokerproof.spec.messages import Fifo
 from brokerproof.spec.operations import Declare, Reset
 from tests.faults.overlay import Edit, plant
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in, subscription_in
 
 MANY = 3 * SCAVENGE_THRESHOLD
 
@@ -50,7 +50,7 @@ def behind_one_without_room(edits: Sequence[Edit] = ()) -> int:
     bench.acknowledge("first")
     bench.credit("idle", 0)
     many_go_by(bench)
-    pointer = cast("ReleasedPointer", bench.broker.consumers["idle"].pointer)
+    pointer = cast("ReleasedPointer", subscription_in(bench.broker, "idle").pointer)
     place = pointer.place.value
     assert place is not None
     return gone_behind(place[0])
@@ -63,7 +63,7 @@ def behind_one_that_stays(edits: Sequence[Edit] = ()) -> int:
     bench.publish("stays")
     bench.cancel("gone")
     many_go_by(bench)
-    return gone_behind(next(iter(bench.broker.queues["q"].entries.iterator())))
+    return gone_behind(next(iter(queue_in(bench.broker).entries.iterator())))
 
 
 def test_the_place_of_one_without_room_keeps_little() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from brokerproof.reference.credit import ChannelWindow, Window
 from brokerproof.spec.messages import Fifo
 from brokerproof.spec.operations import Declare
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in
 
 every_variant = pytest.mark.parametrize(
     "address", ["qpid-push", "qpid-push?pointer=inclusive", "qpid-push?runner=drain"]
@@ -75,9 +75,9 @@ def test_a_broker_rests_while_somebody_waits_at_a_message() -> None:
     bench.publish("a", "large", size=2)
     bench.drain()
     assert bench.broker.executor.jobs == []
-    assert bench.broker.queues["q"].waiting.get() == 1
+    assert queue_in(bench.broker).waiting.get() == 1
     bench.cancel("c0")
-    assert bench.broker.queues["q"].waiting.get() == 0
+    assert queue_in(bench.broker).waiting.get() == 0
 
 
 @every_variant

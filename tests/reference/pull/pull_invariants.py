@@ -9,13 +9,14 @@ one, hence names of states instead of states.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from brokerproof.reference.broker import Broker
     from brokerproof.reference.pull.consumer_lists import ConsumerLists
     from brokerproof.reference.pull.consumers import QueueConsumer
     from brokerproof.reference.pull.queue import PullQueue
+    from brokerproof.reference.queue import Queue
 
 WANTING = ("INTERESTED", "NOTIFIED", "NON_ACQUIRING")
 
@@ -109,7 +110,7 @@ def _schedules(broker: Broker) -> Iterator[str]:
             if session.targets.line.items and not session.scheduled.value:
                 yield f"SCH-1: session {session.channel} has targets that wait, and waits not"
     for queue in broker.queues.values():
-        consumers: Any = queue.subscriptions.iterator()
+        consumers: Any = cast("Queue", queue).subscriptions.iterator()
         for consumer in consumers:
             line = consumer.target.session.targets.line.items
             if consumer.target.scheduled.value != (consumer.target in line):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerproof.reference.atomics import AtomicReference
+from brokerproof.reference.consumers import ACKNOWLEDGE, BROWSE
 from brokerproof.reference.credit import Window
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.pointers import ReleasedPointer
@@ -29,7 +30,6 @@ from brokerproof.reference.pull.consumers import QueueConsumer
 from brokerproof.reference.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.pull.sessions import Clients
-from brokerproof.reference.subscriptions import ACKNOWLEDGE, BROWSE
 from brokerproof.spec.messages import Fifo
 
 NUMBERS = itertools.count()

@@ -23,7 +23,7 @@ from brokerproof.spec.operations import (
 )
 from tests.faults.overlay import Edit, plant
 from tests.reference.pull.pull_invariants import state_of
-from tests.reference.reference_bench import Bench
+from tests.reference.reference_bench import Bench, queue_in
 
 PULL = "qpid-pull"
 DRAINED = "qpid-pull?runner=drain"
@@ -55,7 +55,7 @@ def of_both(bench: Bench, consumer: str, window: int | None = None) -> list[str]
 
 
 def states(bench: Bench) -> dict[str | None, str]:
-    consumers: Any = bench.broker.queues["q"].subscriptions.iterator()
+    consumers: Any = queue_in(bench.broker).subscriptions.iterator()
     return {each.consumer: state_of(each) for each in consumers}
 
 

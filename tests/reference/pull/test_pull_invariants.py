@@ -32,6 +32,7 @@ from brokerproof.spec.operations import (
 )
 from tests.faults.overlay import Edit, plant
 from tests.reference.pull.pull_invariants import broken, state_of
+from tests.reference.reference_bench import queue_in
 
 STATES_MAX = 700
 DRAINED = "qpid-pull?runner=drain"
@@ -104,7 +105,7 @@ def first_broken(root: Broker, order: Order, look: Look) -> str | None:
 
 
 def told(broker: Broker) -> int:
-    consumers: Any = broker.queues["q"].subscriptions.iterator()
+    consumers: Any = queue_in(broker).subscriptions.iterator()
     return sum(state_of(each) == "NOTIFIED" for each in consumers)
 
 
@@ -114,7 +115,7 @@ def looked(before: Broker, after: Broker, operation: Operation | None) -> list[s
     if isinstance(operation, Publish):
         if told(after) > told(before) + 1:
             wrong.append("PULL-4: an arrival has been told to several")
-        browsers: Any = after.queues["q"].subscriptions.iterator()
+        browsers: Any = queue_in(after).subscriptions.iterator()
         wrong += [
             f"PULL-7: an arrival was not told to {each}"
             for each in browsers

@@ -1,0 +1,163 @@
+"""A broker with a disk: its durable queues outlive a crash, and what was promised of them.
+
+Owns crash and restart, and when the work is done that waits until nothing else happens. Refuses to
+know what is on the disk (`queue_process.storage`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from brokerproof.reference.atomics import Lock
+from brokerproof.reference.broker import Broker
+from brokerproof.reference.paging import PowerLost, SimulatedDisk, fingerprint_node
+from brokerproof.reference.queue_process.copies import house
+from brokerproof.reference.queue_process.queue import QueueProcess
+from brokerproof.reference.refusals import refused
+from brokerproof.reference.systems import Premises, storage_of
+from brokerproof.spec.answers import Answer, Error
+from brokerproof.spec.operations import (
+    Crash,
+    Drain,
+    Inspect,
+    Operation,
+    Reset,
+    Restart,
+    name_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from brokerproof.reference.queue_process.storage import Storage
+    from brokerproof.spec.answers import Event
+    from brokerproof.spec.candidate import Start
+
+DOWN = refused("the broker is down")
+
+
+class DurableBroker(Broker):
+    """A broker on a simulated disk; without power, or after a crash, it is down."""
+
+    __slots__ = ("is_down", "mailbox", "storage")
+
+    is_down: bool
+    mailbox: Lock
+    storage: Storage
+
+    def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
+        """Let threads in, one at a time: a process reads its mail in the order in which it came."""
+
+        def start_in_turn(name: str, run: Callable[[], None]) -> None:
+            def run_in_turn() -> None:
+                with self.mailbox:
+                    run()
+
+            start(name, run_in_turn)
+
+        super().on_threads(start_in_turn, tell)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out one operation, and then what is due when nothing else happens.
+
+        Where the power goes meanwhile, the operation has happened or not, and the broker is down.
+        """
+        with self.mailbox:
+            return self._handle(operation)
+
+    def _handle(self, operation: Operation) -> Answer:
+        if isinstance(operation, Crash | Restart):
+            return Answer(error=self._crash_or_restart(operation))
+        if self.is_down and not isinstance(operation, Reset):
+            return Answer(error=DOWN)
+        try:
+            answer = super().handle(operation)
+            if self.settings.runner == "eager" or isinstance(operation, Drain):
+                self._come_to_rest(operation)
+        except PowerLost:
+            events = self.outbox.take_events()
+            self._go_down()
+            return Answer(events, Error("crashed", f"the power went during {name_of(operation)}"))
+        return answer
+
+    def _come_to_rest(self, operation: Operation) -> None:
+        if isinstance(operation, Inspect):
+            return
+        for queue in self._processes():
+            queue.sub_queues.come_to_rest()
+
+    def _processes(self) -> list[QueueProcess]:
+        return [queue for queue in self.queues.values() if isinstance(queue, QueueProcess)]
+
+    def _crash_or_restart(self, operation: Crash | Restart) -> Error | None:
+        if isinstance(operation, Restart) != self.is_down:
+            return DOWN if self.is_down else refused("the broker is up")
+        if isinstance(operation, Crash):
+            self._go_down()
+            return None
+        try:
+            self._come_back()
+        except PowerLost:
+            self._go_down()
+            return Error("crashed", "the power went during the restart")
+        return None
+
+    def _go_down(self) -> None:
+        """Lose all that is in memory, and of the disk what was not synced."""
+        self.storage.crash()
+        deliveries = self.outbox.deliveries
+        super()._reset()
+        # No delivery is ever named like another, be it before a crash.
+        self.outbox.deliveries = deliveries
+        self.is_down = True
+
+    def _come_back(self) -> None:
+        """Start again with what is on the disk; what is down has nothing else."""
+        self.storage.start()
+        for definition in list(self.storage.definitions.values()):
+            self.declare(
+                definition.name,
+                definition.order,
+                "rabbitmq-paging",
+                auto_delete=definition.auto_delete,
+                durable=True,
+            )
+        self.is_down = False
+
+    def _reset(self) -> None:
+        super()._reset()
+        self.mailbox = Lock()
+        self.storage = storage_of(self.settings)
+        self.is_down = False
+
+    def _premises(self) -> Premises:
+        return Premises(self.settings, self.outbox, self.executor, self.clients, self.storage)
+
+    def power_lasts(self, changes: int | None) -> None:
+        """Let the power go at the disk's change after so many more; None is never."""
+        disk = self._disk()
+        disk.power_lost_at = None if changes is None else disk.changes + changes
+
+    def changes(self) -> int:
+        """Return how many changes the disk was asked for since the last reset."""
+        return self._disk().changes
+
+    def _disk(self) -> SimulatedDisk:
+        disk = self.storage.disk
+        assert isinstance(disk, SimulatedDisk)
+        return disk
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        copy = super().fork()
+        copy.is_down = self.is_down
+        copy.mailbox = Lock()
+        copy.storage = self.storage.fork()
+        for queue in copy._processes():  # noqa: SLF001 - its own
+            house(queue, copy.storage)
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return a value that is equal for states that behave alike; rates are never asked for."""
+        node = fingerprint_node(self.storage.node, with_rates=False)
+        return self.is_down, super().fingerprint(), node

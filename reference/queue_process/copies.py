@@ -1,0 +1,124 @@
+"""Copying a queue process and naming its state, for whoever searches; its disk is copied apart.
+
+Owns what of its state matters for ever. No step of the algorithm is here, and none runs meanwhile.
+Sequence numbers in tags are named by the node: what was handed out is named by its order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.atomics import AtomicReference, Lock
+from brokerproof.reference.credit import Window
+from brokerproof.reference.queue_process.consumer_line import LineConsumer
+from brokerproof.reference.queue_process.queue import HandedOut, QueueProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from brokerproof.reference.outbox import Executor, Outbox
+    from brokerproof.reference.queue_process.storage import Storage
+
+_new = object.__new__
+
+
+class ProcessCopies:
+    """What has been copied so far of queue processes."""
+
+    __slots__ = ("consumers", "handed_out")
+
+    def __init__(self) -> None:
+        self.consumers: dict[LineConsumer, LineConsumer] = {}
+        self.handed_out: dict[HandedOut, HandedOut] = {}
+
+
+def fork_queue_process(
+    queue: QueueProcess, outbox: Outbox, executor: Executor, copies: ProcessCopies
+) -> QueueProcess:
+    """Return a copy of all but what is on disk, which is that of the original until `house`."""
+    copy = _new(QueueProcess)
+    copy.name = queue.name
+    copy.order = queue.order
+    copy.outbox = outbox
+    copy.executor = executor
+    copy.auto_delete = queue.auto_delete
+    copy.durable = queue.durable
+    copy.registrations = queue.registrations.fork()
+    copy.storage = queue.storage
+    copy.sub_queues = queue.sub_queues
+    for consumer in queue.line.everybody():
+        copies.consumers[consumer] = _copy_consumer(consumer)
+    copy.line = queue.line.fork(copies.consumers)
+    copy.unsettled = {}
+    for tag, original in queue.unsettled.items():
+        # Whoever has left never changes again, and is shared.
+        taker = copies.consumers.get(original.taker, original.taker)
+        held = HandedOut(original.message, taker, tag, redelivered=original.redelivered)
+        copy.unsettled[tag] = copies.handed_out[original] = held
+    return copy
+
+
+def _copy_consumer(consumer: LineConsumer) -> LineConsumer:
+    copy = _new(LineConsumer)
+    copy.consumer = consumer.consumer
+    copy.channel = consumer.channel
+    copy.queue = consumer.queue
+    copy.mode = consumer.mode
+    copy.exclusive = consumer.exclusive
+    copy.priority = consumer.priority
+    own = consumer.credit
+    copy.credit = Window(own.limit, own.byte_limit, used=own.used, used_bytes=own.used_bytes)
+    # The broker copies the windows of channels.
+    copy.shared = AtomicReference(None)
+    copy.state = AtomicReference(consumer.state.value)
+    copy.send_lock = Lock()
+    return copy
+
+
+def house(queue: QueueProcess, storage: Storage) -> None:
+    """Let a copy have its messages on a copy of the disk."""
+    queue.storage = storage
+    queue.sub_queues = queue.sub_queues.on(storage.node)
+
+
+def fingerprint_queue_process(queue: QueueProcess) -> Hashable:
+    """Return a value that is equal for queues that behave alike, given the same disk."""
+    places: dict[int, list[int]] = {}
+    for tag in queue.unsettled:
+        places.setdefault(tag.level, []).append(tag.seq)
+    for seqs in places.values():
+        seqs.sort()
+    return (
+        queue.name,
+        queue.order,
+        queue.auto_delete,
+        queue.durable,
+        tuple([_name_consumer(each) for each in queue.line.active]),
+        tuple([_name_consumer(each) for each in queue.line.blocked]),
+        tuple(
+            [
+                (
+                    tag.level,
+                    places[tag.level].index(tag.seq),
+                    held.message.id,
+                    held.redelivered,
+                    held.taker.channel,
+                    None if held.taker.is_closed() else held.taker.consumer,
+                )
+                for tag, held in queue.unsettled.items()
+            ]
+        ),
+    )
+
+
+def _name_consumer(consumer: LineConsumer) -> Hashable:
+    credit = consumer.credit
+    return (
+        consumer.consumer,
+        consumer.channel,
+        consumer.mode,
+        consumer.exclusive,
+        consumer.priority,
+        credit.limit,
+        credit.used,
+    )

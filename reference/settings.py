@@ -1,0 +1,152 @@
+"""How a reference broker is put together: its system, and the parameters of that system's variants.
+
+Owns the parameters, their allowed values, and how they are written in an address. Refuses to know
+what is made of them (`systems`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from brokerproof.reference.paging.parameters import SEGMENT_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+SystemName: TypeAlias = Literal["qpid-push", "qpid-pull", "rabbitmq-paging"]
+PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
+RunnerPolicy: TypeAlias = Literal["eager", "drain"]
+ConnectionForm: TypeAlias = Literal["channel", "shared"]
+AcquisitionForm: TypeAlias = Literal["firm", "stealable"]
+Unsynced: TypeAlias = Literal["lost", "torn", "kept"]
+Recovered: TypeAlias = Literal["known", "delivered"]
+
+NUMBER_MAX: Final = 2**31 - 1
+ANY_NUMBER: Final = "any"
+"""How a target of None is written."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker is put together.
+
+    `pointer`: the form of a subscription's place, see `pointers`. `runner`: when a scheduled job
+    runs, `eager` at the end of the operation that scheduled it, `drain` not before the next drain.
+    `connections`: whether each channel has one of its own, where consumers pull. `acquisition`:
+    whether the queue itself may take away what a consumer was sent, see `stealing`.
+
+    Of the paging queue: `segment`, `batch`, `journal` and `file` are sizes, see
+    `paging.parameters`; `target` is how many messages of a queue may be in RAM, None for any
+    number. `unsynced`: what a crash leaves of what was written and not synced. `recovered`: as
+    what a message comes back of which no delivery is known, `delivered` as in the release.
+    """
+
+    system: SystemName = "qpid-push"
+    pointer: PointerForm = "released"
+    runner: RunnerPolicy = "eager"
+    connections: ConnectionForm = "channel"
+    acquisition: AcquisitionForm = "firm"
+    segment: int = 16_384
+    batch: int = 64
+    journal: int = 262_144
+    file: int = 16 * 1024 * 1024
+    target: int | None = None
+    unsynced: Unsynced = "lost"
+    recovered: Recovered = "known"
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not among the allowed ones, or do not go together."""
+        system = cast_one_of("system", self.system, get_args(SystemName))
+        for name, parameter in PARAMETERS.items():
+            value, default = getattr(self, name), DEFAULTS[name]
+            parameter.check(name, value)
+            if value != default and system not in parameter.systems:
+                known = " and ".join(parameter.systems)
+                raise ValueError(f"{system} knows no {name}; that is a parameter of {known}")
+        if self.system == "qpid-pull" and self.pointer == "inclusive":
+            # A pointer that stands on what was returned is not moved back, so nobody is notified.
+            raise ValueError("qpid-pull has no inclusive pointers")
+
+    def address(self) -> str:
+        """Return the address of such a broker: parameters only where one is not the default."""
+        changed = [name for name in PARAMETERS if getattr(self, name) != DEFAULTS[name]]
+        if not {"pointer", "runner"}.isdisjoint(changed) and self.system != "rabbitmq-paging":
+            changed = [name for name in PARAMETERS if name in {"pointer", "runner", *changed}]
+        values = [f"{name}={_text(getattr(self, name))}" for name in changed]
+        return self.system + ("?" if values else "") + "&".join(values)
+
+
+def _text(value: object) -> str:
+    return ANY_NUMBER if value is None else str(value)
+
+
+def cast_one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return a value that is among the allowed ones; ValueError names those."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """What a parameter may be, how it is read from an address, and which systems have it."""
+
+    systems: tuple[SystemName, ...]
+    read: Callable[[str, str], Any]
+    check: Callable[[str, Any], object]
+
+
+def _choice(form: Any, *systems: SystemName) -> Parameter:
+    allowed = get_args(form)
+
+    def read(name: str, text: str) -> str:
+        return cast_one_of(name, text, allowed)
+
+    return Parameter(systems, read, read)
+
+
+def _number(least: int, most: int = NUMBER_MAX, *, or_any: bool = False) -> Parameter:
+    allowed = f"a number from {least} to {most}" + (f", or {ANY_NUMBER}" if or_any else "")
+
+    def check(name: str, value: int | None) -> None:
+        if value is None and or_any:
+            return
+        if value is None or not least <= value <= most:
+            raise ValueError(f"{name} must be {allowed}, not {value}")
+
+    def read(name: str, text: str) -> int | None:
+        if or_any and text == ANY_NUMBER:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
+            raise ValueError(f"{name} must be {allowed}, not {text!r}")
+        return int(text)
+
+    return Parameter(("rabbitmq-paging",), read, check)
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "pointer": _choice(PointerForm, "qpid-push", "qpid-pull"),
+    "runner": _choice(RunnerPolicy, *get_args(SystemName)),
+    "connections": _choice(ConnectionForm, "qpid-pull"),
+    "acquisition": _choice(AcquisitionForm, "qpid-push"),
+    "segment": _number(1, SEGMENT_MAX),
+    "batch": _number(1),
+    "journal": _number(0),
+    "file": _number(1),
+    "target": _number(0, or_any=True),
+    "unsynced": _choice(Unsynced, "rabbitmq-paging"),
+    "recovered": _choice(Recovered, "rabbitmq-paging"),
+}
+"""The parameters, in the order in which an address has them."""
+
+DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in dataclasses.fields(Settings)}
+
+
+def settings_from(parameters: Mapping[str, str]) -> Settings:
+    """Return the settings that text parameters ask for; ValueError names the one that is wrong."""
+    values: dict[str, Any] = {
+        name: PARAMETERS[name].read(name, text) if name in PARAMETERS else text
+        for name, text in parameters.items()
+    }
+    return Settings(**values)
