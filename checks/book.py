@@ -49,7 +49,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Taker:
-    """A consumer, or what gets of one queue, channel and mode are: its element and its wishes."""
+    """A consumer, or what gets of one queue, channel and mode are: its element and its wishes.
+
+    One that is `automatic` settles what it is given as it is sent.
+    """
 
     element: int
     queues: tuple[str, ...]
@@ -57,6 +60,7 @@ class Taker:
     selector: Selector | None = None
     auto_close: bool = False
     exclusive: bool = False
+    automatic: bool = False
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,7 @@ class Book:
                 consume.selector,
                 consume.auto_close,
                 consume.exclusive,
+                consume.mode == "automatic",
             ),
             {
                 "mode": MODES[consume.mode],

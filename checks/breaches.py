@@ -40,3 +40,11 @@ class Moment:
 
 class Unfollowable(Exception):
     """What happened cannot be followed any further; the run is not judged beyond this point."""
+
+
+class Broken(Exception):
+    """What ends an oracle's run; it returns the breach."""
+
+    def __init__(self, breach: Breach) -> None:
+        super().__init__(breach.requirement)
+        self.breach = breach

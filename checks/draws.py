@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.book import Book
-from brokerproof.checks.moves import Move, Settle, SettlementName
+from brokerproof.checks.moves import Cut, Move, Settle, SettlementName
 from brokerproof.checks.nonsense import nonsense
 from brokerproof.checks.scopes import Kind, Payload
+from brokerproof.spec.candidate import Unsynced
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted
 from brokerproof.spec.operations import (
@@ -38,6 +39,8 @@ MESSAGES_MAX = 40
 MANY = 12
 """More messages at once than a delivery slice of the documents holds (ten)."""
 CONSUMERS_MAX = 6
+CHANGES_MAX = 6
+"""At one of so many changes to the disk the power goes during a drawn move."""
 CHANNELS = ("ch0", "ch1", "ch2")
 
 Mandatory: TypeAlias = Literal["publish", "consume", "get", "settle", "drain"]
@@ -130,6 +133,17 @@ class Chooser:
         move = self._move(kind, which, how, book)
         if move is not None:
             yield move
+
+    def cut_off(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+        """Yield the first of these moves, with the power lost at one of its first changes."""
+        for move in self.moves(kind, which, how, book):
+            assert not isinstance(move, Cut)
+            if isinstance(move, Crash):
+                yield move
+            else:
+                change, unsynced = how // 3 % CHANGES_MAX, get_args(Unsynced)[how % 3]
+                yield Cut(move=move, change=change, unsynced=unsynced)
+            return
 
     def _payload(self, how: int) -> Payload:
         properties: tuple[tuple[str, int | str], ...] = ()

@@ -25,7 +25,7 @@ from brokerproof.checks.searches import HANGS, Search
 from brokerproof.checks.sequences import Nondeterministic, search_sequences
 from brokerproof.checks.side_by_side import ProcessEnded, SideBySide, Tell
 from brokerproof.checks.subjects import Subject
-from brokerproof.spec.candidate import Closable
+from brokerproof.spec.candidate import Closable, OnDisk
 
 CTRL_C = "Ctrl-C, or by being asked to end"
 """Why a search in another process has ended when somebody pressed that."""
@@ -44,7 +44,7 @@ def run_exhaustive(run: GateRun) -> None:
     claims, ours = run.subject.hello.capabilities, run.subject.in_process
     scopes = [
         scope
-        for scope in scopes_for(claims, in_process=ours)
+        for scope in scopes_for(claims, in_process=ours, on_disk=isinstance(candidate, OnDisk))
         # Each crash takes seconds there, and has a stage of its own.
         if not (scope.crashes and run.subject.crashable is not None)
     ]
@@ -229,6 +229,10 @@ def _stage(found: Search) -> Stage:
         how = "ended early"
     elif found.grade == "adaptive":
         how = "every move in every state that was met"
+    if found.cuts:
+        how += f", the power lost at {found.cuts:,} points"
+    if found.cuts_unjudged:
+        how += f" ({found.cuts_unjudged} of them not judged: outcomes unobserved)"
     if found.never_offered:
         how += f", {found.never_offered} moves never tried (their states were not offered again)"
     if found.unfollowed:

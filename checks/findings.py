@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from brokerproof.checks.book import Book
-from brokerproof.checks.breaches import Breach
+from brokerproof.checks.breaches import Breach, Unfollowable
 from brokerproof.checks.census import named_by_census
 from brokerproof.checks.contracts import TOLERATED
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.glances import INSIDE, expected_of, glance
-from brokerproof.checks.moves import Move, Settle, operation_of
+from brokerproof.checks.moves import Cut, Move, Settle, operation_of
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.spec.answers import Answer, Error
-from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.candidate import Candidate, OnDisk
 from brokerproof.spec.operations import Operation, name_of
 
 
@@ -50,7 +51,8 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     operation = operation_of(move, oracle.book)
     if operation is None:
         return None, []
-    answer = ask(candidate, operation)
+    with power_of(candidate, move):
+        answer = ask(candidate, operation)
     if isinstance(answer, Misbehaviour):
         told, breach = instead_of(answer, move, operation)
         return told, [breach]
@@ -63,6 +65,19 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     return told, breaches
 
 
+@contextmanager
+def power_of(candidate: Candidate, move: Move) -> Iterator[None]:
+    """Let the power go during a move that is to be cut off, and at no other time."""
+    if not isinstance(move, Cut):
+        yield
+        return
+    if not isinstance(candidate, OnDisk):
+        raise Unfollowable("it has no disk whose power could go")
+    candidate.power_lasts(move.change, move.unsynced)
+    yield
+    candidate.power_lasts(None)
+
+
 def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Told, Breach]:
     """Return the step that was answered with what no answer may be, and the breach that it is."""
     instead = Answer(error=Error("internal", answer.what))
@@ -73,8 +88,8 @@ def looked_inside(
     candidate: Candidate, watch: Watch, told: Told, book: Book
 ) -> tuple[list[Breach], list[str]]:
     """Look at the candidate's queues; return the breaches, and what was exercised by it."""
-    settles = isinstance(told.move, Settle) and not told.move.again
-    settled = told.move.message if isinstance(told.move, Settle) and settles else ""
+    move = told.move.move if isinstance(told.move, Cut) else told.move
+    settled = move.message if isinstance(move, Settle) and not move.again else ""
     try:
         moved = watch.look(candidate, told.operation, told.answer, settled, book)
     except Departure as departure:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.book import Book
+from brokerproof.spec.candidate import Unsynced
 from brokerproof.spec.messages import Order
 from brokerproof.spec.operations import (
     Acknowledge,
@@ -61,7 +62,19 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="set
     again: bool = False
 
 
-Move: TypeAlias = (
+class Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="cut"):
+    """Make a move, and let the power go meanwhile: at the disk's `change`-th change from there.
+
+    `unsynced` says what is left of what was written and not synced. Only what has a disk of its own
+    can do this (`spec.candidate.OnDisk`); where the move makes fewer changes, it is done as ever.
+    """
+
+    move: Whole
+    change: int
+    unsynced: Unsynced = "lost"
+
+
+Whole: TypeAlias = (
     Declare
     | Publish
     | Consume
@@ -79,6 +92,9 @@ Move: TypeAlias = (
     | Advance
     | Reset
 )
+"""A move during which nothing happens to the candidate."""
+
+Move: TypeAlias = Whole | Cut
 
 
 def visible(text: str) -> str:
@@ -91,6 +107,8 @@ def visible(text: str) -> str:
 
 def operation_of(move: Move, book: Book) -> Operation | None:
     """Return the operation that a move is now; None for settling what nobody holds."""
+    if isinstance(move, Cut):
+        return operation_of(move.move, book)
     if not isinstance(move, Settle):
         return move
     if move.message == NOBODYS:
@@ -107,6 +125,8 @@ def settling(move: Settle, delivery: str) -> Operation:
 def text_of(move: Move) -> str:
     """Return a move in a few words, as counterexamples print it."""
     match move:
+        case Cut(move=inner, change=change, unsynced=unsynced):
+            return f"{text_of(inner)}, power lost at change {change} of the disk ({unsynced})"
         case Settle(how=how, message=message) if message == NOBODYS:
             return f"{how} a delivery that never was"
         case Settle(how=how, message=message, again=again):

@@ -18,6 +18,7 @@ from brokerproof.spec.operations import (
     Consume,
     Crash,
     Delete,
+    Drain,
     Flush,
     Get,
     Operation,
@@ -117,19 +118,36 @@ def _returning(channel: str, book: Book) -> tuple[Step, ...]:
     return tuple(("release", (entry,)) for entry in held)
 
 
-def own_crash(operation: Operation, answer: Answer, book: Book) -> Crash:
+ID_CHARACTERS_MAX = 1024
+"""The longest id of the protocol (rule 55)."""
+
+CERTAIN = (Publish, Acknowledge, Release, Reject)
+"""What hands nothing out by itself: cut off, it has happened or not."""
+
+VOLATILE = (Get, Consume, Cancel, CloseChannel, SetCredit, Drain)
+"""What leaves nothing behind once the broker is down, but that a message was acquired."""
+
+
+def own_crash(operation: Operation, answer: Answer, book: Book) -> Step:
     """Return the crash that an answer of `crashed` tells of (driver protocol 1, rules 15 and 29).
 
-    The operation happened before it or not at all; what comes next is a restart. Raises
-    `Unfollowable` where nothing is left to be judged, or where what the broker handed out at the
-    last moment may have got lost on its way to us, as a consumer's deliveries may.
+    The operation happened before it or not at all; what comes next is a restart. What was handed
+    out at the last moment may have got lost on its way to us: then it counts as acquired or not,
+    and so does what a purge has left.
+    Raises `Unfollowable` where nothing is left to be judged: where a consumer that settles nothing
+    may have been given what nobody told, and where a queue may be there or not.
     """
     if not book.claims.durable:
         raise Unfollowable("the broker went down by itself, and comes back only by a reset")
-    certain = isinstance(operation, Publish | Acknowledge | Release | Reject | Purge)
-    if not certain or answer.events or book.active:
+    settles_nothing = any(book.consumers[name].automatic for name in book.active)
+    if isinstance(operation, Get | Consume):
+        settles_nothing |= operation.mode == "automatic"
+    if settles_nothing:
         raise Unfollowable("the broker went down by itself, and may have handed something out")
-    return Crash()
+    if not isinstance(operation, (*CERTAIN, *VOLATILE, Purge)):
+        raise Unfollowable(f"the broker went down by itself during {name_of(operation)}")
+    quiet = isinstance(operation, CERTAIN) and not answer.events and not book.active
+    return ("crash" if quiet else "crash_at_work"), ()
 
 
 def events_around(

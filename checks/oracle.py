@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import NoReturn
 
+from brokerproof.checks import operation_steps
 from brokerproof.checks.book import MODES, Book, Held
-from brokerproof.checks.breaches import Breach, Moment, Unfollowable
+from brokerproof.checks.breaches import Breach, Broken, Moment, Unfollowable
 from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
 from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
-from brokerproof.checks.operation_steps import MAY_FLOAT, events_around, own_crash, steps_of
 from brokerproof.checks.possibilities import (
     Cases,
     Failure,
@@ -58,6 +58,7 @@ from brokerproof.spec.operations import (
     Get,
     Operation,
     Publish,
+    Purge,
     Reject,
     Release,
     Reset,
@@ -65,9 +66,6 @@ from brokerproof.spec.operations import (
     SetCredit,
     name_of,
 )
-
-ID_CHARACTERS_MAX = 1024
-"""The longest id of the protocol (rule 55)."""
 
 
 class Oracle:
@@ -148,20 +146,24 @@ class Oracle:
         if must_succeed(operation, self.book):
             self.outcomes[name_of(operation), answer.ok] += 1
             self.exercised["does-what-it-claims"] += answer.ok
-        in_order = self.streams is None
-        before, after = events_around(operation, answer, self.book, in_order=in_order)
+        before, after = operation_steps.events_around(
+            operation, answer, self.book, in_order=self.streams is None
+        )
         for event in before:
             self._event(event)
         if answer.error is None:
             self._done(operation, answer)
+        elif answer.error.code == "crashed":
+            self._cut_off(operation, answer)
         elif answer.error.definite or isinstance(operation, Drain):
             self._not_done(operation, answer)
         else:
             self._maybe_done(operation)
         for event in after:
             self._event(event)
-        if answer.error is not None and answer.error.code == "crashed":
-            self._done(own_crash(operation, answer, self.book), Answer())
+        if answer.error is not None and answer.error.code == "crashed" and not self.book.down:
+            self._operate(operation_steps.own_crash(operation, answer, self.book))
+            self._settled(Crash())
         if isinstance(operation, CloseChannel) and answer.error is None:
             # What its answer told was delivered before the closing, and released by it.
             self.book = self.book.without_channel(operation.channel)
@@ -194,7 +196,7 @@ class Oracle:
                 pass
             case _:
                 self._grow_names(operation)
-                for step in steps_of(operation, self.book):
+                for step in operation_steps.steps_of(operation, self.book):
                     self._operate(step)
                 self._settled(operation)
 
@@ -202,7 +204,7 @@ class Oracle:
         assert answer.error is not None
         if isinstance(operation, Acknowledge | Release | Reject):
             known = operation.delivery in self.book.held
-            for step in () if known else steps_of(operation, self.book):
+            for step in () if known else operation_steps.steps_of(operation, self.book):
                 self._operate(step)
         if must_succeed(operation, self.book):
             self._break(
@@ -211,14 +213,25 @@ class Oracle:
                 f"{name_of(operation)} to be carried out",
             )
 
+    def _cut_off(self, operation: Operation, answer: Answer) -> None:
+        """Follow an operation during which the broker went down: it has happened or not."""
+        if isinstance(operation, operation_steps.CERTAIN):
+            self._maybe_done(operation)
+        elif isinstance(operation, Purge):
+            for entry in self.book.messages.values():
+                self._float(("purge_in_part", (self.book.queues[operation.queue], entry)))
+        elif answer.events and not isinstance(operation, Drain):
+            # What was told comes of it.
+            self._done(operation, answer)
+
     def _maybe_done(self, operation: Operation) -> None:
         if isinstance(operation, Consume) and self.rules is CORE:
             pass
-        elif not isinstance(operation, MAY_FLOAT):
+        elif not isinstance(operation, operation_steps.MAY_FLOAT):
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         published = operation.message.id if isinstance(operation, Publish) else None
         self._grow_names(operation)
-        steps = steps_of(operation, self.book)
+        steps = operation_steps.steps_of(operation, self.book)
         if len(steps) > 1:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         for step in steps:
@@ -296,7 +309,9 @@ class Oracle:
             case Accepted(message=message) if self.book.can_be_accepted(message):
                 self._arrive(self.book.parked[message][0])
                 self._operate(("publish", (self.book.messages[message],)))
-            case ConsumerClosed(consumer=consumer) if self._knows_closing(consumer):
+            case ConsumerClosed(consumer=consumer) if (
+                self.goes_beyond and consumer in self.book.consumers
+            ):
                 # Only deliveries are told by the end of their channel at the latest (rule 2).
                 who = self.book.element_of(consumer)
                 stream = who if self.streams is not None else _NOBODY
@@ -313,9 +328,6 @@ class Oracle:
     def goes_beyond(self) -> bool:
         """Whether the whole contract is followed, and not the core alone."""
         return self.rules is not CORE
-
-    def _knows_closing(self, consumer: str) -> bool:
-        return self.goes_beyond and consumer in self.book.consumers
 
     def _delivered(self, event: Delivered, consumer: str) -> None:
         taker = self.book.consumers.get(consumer)
@@ -343,7 +355,7 @@ class Oracle:
     def _deliver(self, event: Delivered, held: Held | None) -> None:
         if event.delivery in self.book.deliveries:
             self._break("protocol", f"delivery id {event.delivery} was used twice")
-        if not 1 <= len(event.delivery) <= ID_CHARACTERS_MAX:
+        if not 1 <= len(event.delivery) <= operation_steps.ID_CHARACTERS_MAX:
             self._break("protocol", f"a delivery id of {len(event.delivery)} characters")
         self.book = self.book.with_delivery(event.delivery, held)
 
@@ -480,14 +492,6 @@ class Oracle:
 
     def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
         raise Broken(Breach(requirement, reason, expected=expected))
-
-
-class Broken(Exception):
-    """What ends a run; `observe` returns its breach."""
-
-    def __init__(self, breach: Breach) -> None:
-        super().__init__(breach.requirement)
-        self.breach = breach
 
 
 _NOBODY = -1

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import get_args
 
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.conversation import Copier
 from brokerproof.checks.findings import Told
+from brokerproof.checks.moves import Cut
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.searches import Search, collecting_rarely, may_go_on
 from brokerproof.checks.standings import Place, Standings
-from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.candidate import Candidate, OnDisk, Unsynced
 
 
 @dataclass
@@ -97,20 +99,70 @@ def search(
 def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
     """Make every move from a pair; keep what is new, file what is broken."""
     assert node.pair is not None
-    found, copier = reached.found, reached.copier
+    found = reached.found
     candidate, place = node.pair
     for number in range(place.standing.page.own):
-        their = copier.fork(candidate)
-        found.operations += 1
-        try:
-            told, breaches, after = reached.standings.step(their, place, number, node.steps)
-        except Unfollowable:
-            found.unfollowed += 1
-            continue
-        if told is None:
-            continue
-        goes_on = not breaches or may_go_on((*node.steps(), told), breaches, their, found)
-        if goes_on and after is not None and reached.is_new(their, after):
-            following.append(Node(node, told, node.depth + 1, (their, after)))
+        their = reached.copier.fork(candidate)
+        told = _make(node, number, None, their, reached, following)
+        if told is not None and found.scope.cuts and not found.stopped_by:
+            _cut_off(node, number, told, their, reached, following)
         if found.stopped_by:
             return
+
+
+def _make(
+    node: Node,
+    number: int,
+    cut: Cut | None,
+    their: Candidate,
+    reached: _Reached,
+    following: list[Node],
+) -> Told | None:
+    """Make a move on a copy; keep what is new, file what is broken."""
+    assert node.pair is not None
+    found, place = reached.found, node.pair[1]
+    found.operations += 1
+    try:
+        told, breaches, after = reached.standings.step(their, place, number, node.steps, cut)
+    except Unfollowable:
+        if cut is None:
+            found.unfollowed += 1
+        else:
+            found.cuts_unjudged += 1
+        return None
+    if told is None:
+        return None
+    goes_on = not breaches or may_go_on((*node.steps(), told), breaches, their, found)
+    if goes_on and after is not None and reached.is_new(their, after):
+        following.append(Node(node, told, node.depth + 1, (their, after)))
+    return told
+
+
+def _cut_off(
+    node: Node,
+    number: int,
+    told: Told,
+    done: Candidate,
+    reached: _Reached,
+    following: list[Node],
+) -> None:
+    """Make a move once more for each change that it has made to the disk, and cut it off there.
+
+    What was written and not synced is lost, torn, or kept; where two of these leave the same, one
+    will do.
+    """
+    assert node.pair is not None
+    candidate, found = node.pair[0], reached.found
+    assert isinstance(candidate, OnDisk), "scopes with cuts are for these alone"
+    assert isinstance(done, OnDisk)
+    assert not isinstance(told.move, Cut)
+    for change in range(done.changes() - candidate.changes()):
+        left: set[Hashable] = set()
+        for unsynced in get_args(Unsynced):
+            their = reached.copier.fork(candidate)
+            cut = Cut(move=told.move, change=change, unsynced=unsynced)
+            _make(node, number, cut, their, reached, following)
+            left.add(reached.copier.fingerprint(their))
+            if found.stopped_by:
+                return
+        found.cuts += len(left)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brokerproof.checks.consumer_scopes import scopes_of_consumers, scopes_of_windows
+from brokerproof.checks.crash_scopes import scopes_of_crashes
 from brokerproof.checks.scopes import Kind, Payload, Scope
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import (
@@ -36,10 +37,13 @@ def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
     )
 
 
-def scopes_for(claims: Capabilities, *, in_process: bool = False) -> tuple[Scope, ...]:
+def scopes_for(
+    claims: Capabilities, *, in_process: bool = False, on_disk: bool = False
+) -> tuple[Scope, ...]:
     """Return the scopes in which what a candidate claims is searched whole, smallest first.
 
-    Who is not `in_process` is not asked what the form of a driver's requests leaves out.
+    Who is not `in_process` is not asked what the form of a driver's requests leaves out. The power
+    goes only where somebody is `on_disk`.
     """
     kinds = kinds_for(claims)
     acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
@@ -81,6 +85,7 @@ def scopes_for(claims: Capabilities, *, in_process: bool = False) -> tuple[Scope
     scopes.extend(scopes_of_windows(claims, orders, gets))
     scopes.extend(scopes_of_consumers(claims, orders, gets))
     scopes.extend(_scopes_of_queues(claims, orders, gets))
+    scopes.extend(scopes_of_crashes(claims, orders, gets, on_disk=on_disk))
     if gets or takers:
         scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))
     scopes.extend(_scopes_of_messages(claims, orders, gets))
@@ -252,50 +257,6 @@ def _scopes_of_queues_that_go(
             consumers=2,
             kinds=(Kind(takers[0].mode, every_queue=True), takers[0]),
             settlements=("release",),
-        )
-    yield from _scopes_of_crashes(claims, orders, gets)
-
-
-def _scopes_of_crashes(
-    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
-) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
-    browsers = (Kind("browse"),) if claims.browse else ()
-    if claims.durable:
-        yield Scope(
-            "crashes",
-            orders,
-            messages=2,
-            payloads=(Payload(), Payload(persistent=True)),
-            durable=(True,),
-            consumers=0 if gets else 1,
-            kinds=() if gets else takers,
-            gets=gets,
-            settlements=("acknowledge",),
-            crashes=True,
-        )
-        yield Scope(
-            "crashes of what is not durable",
-            orders,
-            messages=1,
-            payloads=(Payload(persistent=True),),
-            consumers=0 if gets else 1,
-            kinds=() if gets else takers,
-            gets=gets,
-            settlements=("release",),
-            crashes=True,
-        )
-    if gets or takers:
-        yield Scope(
-            "resets",
-            orders,
-            messages=1,
-            durable=(claims.durable,),
-            consumers=1,
-            kinds=(*takers, *browsers),
-            gets=gets,
-            settlements=(),
-            resets=True,
         )
 
 

@@ -105,6 +105,7 @@ class Scope:
     the clock may be moved. With `nonsense` there are operations that must be refused, and some that
     change nothing (`checks/nonsense.py`); with `filled` all messages are there before anything else
     happens, as many as there are, and with `resets` the broker may be reset.
+    With `cuts` each move is also made with the power lost at each of its changes to the disk.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Scope:
     nonsense: bool = False
     filled: bool = False
     resets: bool = False
+    cuts: bool = False
 
     def moves(self, book: Book) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from brokerproof.checks.book import Book
-from brokerproof.checks.breaches import Breach, Unfollowable
-from brokerproof.checks.oracle import Broken, Oracle
+from brokerproof.checks.breaches import Breach, Broken, Unfollowable
+from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.possibilities import Step
 from brokerproof.models.contract import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.pointwise import TooManyCases

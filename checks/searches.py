@@ -34,6 +34,8 @@ class Search:
     """What a search of one scope found, and how far it got.
 
     `pairs` are what the grade counts: pairs of states, sequences, or pairs of state and move.
+    `cuts` are the different ways in which moves were cut off by a loss of power; of some of these
+    (`cuts_unjudged`) nothing can be said, since what nobody told may have happened.
     """
 
     scope: Scope
@@ -51,6 +53,8 @@ class Search:
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
     never_offered: int = 0
+    cuts: int = 0
+    cuts_unjudged: int = 0
 
     def is_to_stop(self, interrupted: Callable[[], str], operations_max: int) -> bool:
         """Whether something found, somebody, or the budget ends the search; notes what it is."""

@@ -21,9 +21,10 @@ from typing import TypeAlias
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.findings import Told, goes_on, instead_of, looked_inside
-from brokerproof.checks.moves import Move, operation_of
-from brokerproof.checks.oracle import ID_CHARACTERS_MAX, Oracle
+from brokerproof.checks.findings import Told, goes_on, instead_of, looked_inside, power_of
+from brokerproof.checks.moves import Cut, Move, operation_of
+from brokerproof.checks.operation_steps import ID_CHARACTERS_MAX
+from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scripts import Scribe, Script, perform
 from brokerproof.checks.searches import Search
@@ -147,20 +148,23 @@ class Standings:
         place: Place,
         number: int,
         before: Callable[[], Sequence[Told]],
+        cut: Cut | None = None,
     ) -> tuple[Told | None, Sequence[Breach], Place | None]:
         """Make a move of a standing's own and judge it, as `findings.step` does.
 
         Returns where the run stands after it, None where it ends there. `before` are the steps so
-        far. Raises `Unfollowable`.
+        far. With a `cut`, it is that move during which the power goes. Raises `Unfollowable`.
         """
         move, operation = place.standing.page.moves[number]
+        move = cut or move
         if operation is None:
             return None, (), place
         if type(operation) in _SETTLING:
             assert isinstance(operation, Acknowledge | Release | Reject)
             name = place.names.get(operation.delivery, operation.delivery)
             operation = type(operation)(delivery=name)
-        answer = ask(candidate, operation)
+        with power_of(candidate, move):
+            answer = ask(candidate, operation)
         if isinstance(answer, Misbehaviour):
             told, breach = instead_of(answer, move, operation)
             return told, (breach,), None

@@ -29,6 +29,7 @@ from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scope_catalogue import kinds_for
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.subjects import Subject
+from brokerproof.spec.candidate import OnDisk
 from brokerproof.spec.operations import Declare, Drain
 
 STEPS = 40
@@ -243,8 +244,10 @@ def _machine(
             """Make one move of a drawn kind, if it means anything now."""
             if not self.example.over:
                 book = self.example.oracle.book
-                drawn_kind = self.kinds[kind % len(self.kinds)]
-                for drawn in self.chooser.moves(drawn_kind, which, how, book):
+                drawn_kind, choose = self.kinds[kind % len(self.kinds)], self.chooser.moves
+                if drawn_kind == "crash" and isinstance(self.example.candidate, OnDisk):
+                    drawn_kind, choose = self.kinds[which % len(self.kinds)], self.chooser.cut_off
+                for drawn in choose(drawn_kind, which, how, book):
                     self.example.make(drawn)
 
         def teardown(self) -> None:

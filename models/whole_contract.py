@@ -178,6 +178,12 @@ class WholeContract(WholeContractGuards):
         self._ends(goes, End.PURGED)
 
     @action
+    def purge_in_part(self, queue: Queue, entry: Entry) -> None:
+        """A purge during which the broker stopped has dropped this one: not always all or none."""
+        require((self.home[entry] == queue) & (self.status[entry] == Status.AVAILABLE))
+        self._ends(lambda f: f == entry, End.PURGED)
+
+    @action
     def leave(self, who: Consumer) -> None:
         """A consumer's queue is about to go: the consumer leaves, and is to be told."""
         require(self.consuming[who])
@@ -200,13 +206,18 @@ class WholeContract(WholeContractGuards):
     @action
     def crash(self) -> None:
         """The broker stops, and comes back from what is durable."""
+        self._stops(lambda f: (self.status[f] == Status.ACQUIRED) | self.has_returned(f))
 
-        def is_in_it(f: Entry) -> Bool:
-            return (self.status[f] == Status.AVAILABLE) | (self.status[f] == Status.ACQUIRED)
+    @action
+    def crash_at_work(self) -> None:
+        """The broker stops while it gives something out, or might have: nobody was told what."""
+        self._stops(self._is_in_it)
 
-        def was_acquired(f: Entry) -> Bool:
-            return (self.status[f] == Status.ACQUIRED) | self.has_returned(f)
+    def _is_in_it(self, f: Entry) -> Bool:
+        return (self.status[f] == Status.AVAILABLE) | (self.status[f] == Status.ACQUIRED)
 
+    def _stops(self, was_acquired: Callable[[Entry], Bool]) -> None:
+        is_in_it = self._is_in_it
         self.either_flag = self.either_flag.map(lambda f, old: old | was_acquired(f))
         self.restarted = self.restarted.map(lambda f, old: old | (is_in_it(f) & self.survives[f]))
         self.end = self.end.map(lambda _, old: ite(old == End.SETTLED, End.FINAL, old))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.queue_process.storage import Storage
     from brokerproof.spec.answers import Event
-    from brokerproof.spec.candidate import Start
+    from brokerproof.spec.candidate import Start, Unsynced
 
 DOWN = refused("the broker is down")
 
@@ -133,14 +133,15 @@ class DurableBroker(Broker):
     def _premises(self) -> Premises:
         return Premises(self.settings, self.outbox, self.executor, self.clients, self.storage)
 
-    def power_lasts(self, changes: int | None) -> None:
-        """Let the power go at the disk's change after so many more; None is never."""
+    def changes(self) -> int:
+        """Return how many changes the disk has been asked for; see `OnDisk`."""
+        return self._disk().changes
+
+    def power_lasts(self, changes: int | None, unsynced: Unsynced | None = None) -> None:
+        """Let the power go, if ever, after so many more changes; see `OnDisk`."""
         disk = self._disk()
         disk.power_lost_at = None if changes is None else disk.changes + changes
-
-    def changes(self) -> int:
-        """Return how many changes the disk was asked for since the last reset."""
-        return self._disk().changes
+        self.storage.unsynced = unsynced or self.settings.unsynced
 
     def _disk(self) -> SimulatedDisk:
         disk = self.storage.disk

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from brokerproof.reference.paging.parameters import SEGMENT_MAX
+from brokerproof.spec.candidate import Unsynced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,7 +20,6 @@ PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
 RunnerPolicy: TypeAlias = Literal["eager", "drain"]
 ConnectionForm: TypeAlias = Literal["channel", "shared"]
 AcquisitionForm: TypeAlias = Literal["firm", "stealable"]
-Unsynced: TypeAlias = Literal["lost", "torn", "kept"]
 Recovered: TypeAlias = Literal["known", "delivered"]
 
 NUMBER_MAX: Final = 2**31 - 1

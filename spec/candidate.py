@@ -25,7 +25,7 @@ A whole candidate can be this small::
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Protocol, Self, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from brokerproof.spec.answers import Answer, Event
 from brokerproof.spec.capabilities import Hello
@@ -72,6 +72,28 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Give it back; nothing is asked of the candidate afterwards."""
+        ...
+
+
+Unsynced: TypeAlias = Literal["lost", "torn", "kept"]
+"""What a loss of power leaves of what was written and not synced: nothing, the first half of each
+file's, or all."""
+
+
+@runtime_checkable
+class OnDisk(Protocol):
+    """A candidate on a disk of its own whose power can go at any change: write, sync, removal.
+
+    The operation meanwhile is answered `crashed`, with all that happened before; the candidate is
+    down, and a restart brings it back. So it claims `durable`.
+    """
+
+    def changes(self) -> int:
+        """Return how many changes the disk has been asked for; it grows, but for a reset."""
+        ...
+
+    def power_lasts(self, changes: int | None, unsynced: Unsynced = "lost") -> None:
+        """Let the power go instead of the change after so many more; None is never."""
         ...
 
 

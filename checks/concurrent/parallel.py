@@ -25,7 +25,7 @@ from brokerproof.checks.concurrent.histories import Asked, Happened, History, Ju
 from brokerproof.checks.concurrent.threads import Body, Threads, running
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.findings import Told
-from brokerproof.checks.moves import Move, Settle, operation_of, settling, text_of
+from brokerproof.checks.moves import Cut, Move, Settle, operation_of, settling, text_of
 from brokerproof.checks.oracle import Oracle
 from brokerproof.reference.atomics import AtomicInteger
 from brokerproof.spec.answers import Answer, Delivered, Event
@@ -118,6 +118,7 @@ class Recorded:
 
     def _operation(self, move: Move, number: int) -> Operation | None:
         if not isinstance(move, Settle):
+            assert not isinstance(move, Cut), "nobody's power goes beside other threads"
             return move
         delivery = self._got.get((number, move.message)) or self._held.get(move.message)
         return None if delivery is None else settling(move, delivery)

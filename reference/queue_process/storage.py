@@ -20,7 +20,7 @@ from brokerproof.spec.messages import Order
 
 if TYPE_CHECKING:
     from brokerproof.reference.paging import Disk, Parameters
-    from brokerproof.reference.settings import Unsynced
+    from brokerproof.spec.candidate import Unsynced
 
 DEFINITIONS = "definitions"
 DRAFT = "definitions.draft"

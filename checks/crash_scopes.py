@@ -1,0 +1,118 @@
+"""The scopes about crashes and resets: between operations, and at every change to a disk.
+
+A crash between two operations is a move like any other. Where a candidate has a disk of its own,
+its power is lost in the midst of operations too, at each change that they make to it, those of a
+restart included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.scopes import Kind, Payload, Scope
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.messages import Order, Priority
+from brokerproof.spec.operations import GetMode
+
+
+def scopes_of_crashes(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...], *, on_disk: bool
+) -> Iterator[Scope]:
+    """Yield the scopes in which the broker stops, between operations and in their midst."""
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.durable:
+        yield Scope(
+            "crashes",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(persistent=True)),
+            durable=(True,),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("acknowledge",),
+            crashes=True,
+        )
+        yield Scope(
+            "crashes of what is not durable",
+            orders,
+            messages=1,
+            payloads=(Payload(persistent=True),),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("release",),
+            crashes=True,
+        )
+    if claims.durable and on_disk:
+        yield from _scopes_of_cuts(claims, orders, gets)
+    if gets or takers:
+        yield Scope(
+            "resets",
+            orders,
+            messages=1,
+            durable=(claims.durable,),
+            consumers=1,
+            kinds=(*takers, *browsers),
+            gets=gets,
+            settlements=(),
+            resets=True,
+        )
+
+
+PERSISTENT = Payload(persistent=True)
+
+
+def _scopes_of_cuts(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    acknowledging = "acknowledge" in claims.modes
+    if gets:
+        yield Scope(
+            "the power goes beside gets",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT, Payload()),
+            durable=(True,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+            cuts=True,
+        )
+    if acknowledging:
+        yield Scope(
+            "the power goes beside a consumer",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            consumers=1,
+            kinds=(Kind("acknowledge", 1), Kind("acknowledge")),
+            settlements=("acknowledge",),
+            closes=True,
+            cuts=True,
+        )
+    if acknowledging and claims.purge:
+        yield Scope(
+            "the power goes beside a purge",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            gets=gets,
+            settlements=("reject",),
+            purges=True,
+            cuts=True,
+        )
+    if gets and "priority" in claims.orders:
+        yield Scope(
+            "the power goes beside priorities",
+            (Priority(min(2, claims.priority_levels)),),
+            messages=3,
+            payloads=(Payload(0, persistent=True), Payload(9, persistent=True)),
+            durable=(True,),
+            gets=gets,
+            settlements=("acknowledge",),
+            closes=True,
+            cuts=True,
+        )
