@@ -20,6 +20,7 @@ def scopes_of_crashes(
 ) -> Iterator[Scope]:
     """Yield the scopes in which the broker stops, between operations and in their midst."""
     takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    both: tuple[GetMode, ...] = (*gets, "automatic") if gets else ()
     browsers = (Kind("browse"),) if claims.browse else ()
     if claims.durable:
         yield Scope(
@@ -30,7 +31,7 @@ def scopes_of_crashes(
             durable=(True,),
             consumers=0 if gets else 1,
             kinds=() if gets else takers,
-            gets=gets,
+            gets=both,
             settlements=("acknowledge",),
             crashes=True,
         )

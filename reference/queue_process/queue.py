@@ -139,6 +139,9 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         if fetched is None:
             return False
         message = _DECODER.decode(fetched.body)
+        if fetched.tag is None and self.durable and message.persistent:
+            # It is done with as it is sent, and nobody may see it again.
+            self.storage.sync()
         self._hand_out(HandedOut(message, taker, fetched.tag, redelivered=fetched.redelivered))
         return True
 
