@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -67,7 +67,7 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     help="Search states that differ in the names of this family's elements as one.",
 )
 def explore(
-    model: str,
+    model: tuple[str, ...],
     sizes: tuple[tuple[str, int], ...],
     integers: range | None,
     limit_states: int | None,
@@ -80,12 +80,49 @@ def explore(
 ) -> None:
     """Visit every state of MODEL in a scope and check its invariants in each.
 
-    MODEL is a name, or FILE.py:CLASS. A violation comes with a shortest way to it. Ctrl-C shows
-    what was found so far.
+    MODEL is a name, or FILE.py:CLASS; a documented system's name, rabbitmq-paging say, stands for
+    all its models. A violation comes with a shortest way to it. Ctrl-C shows what was found so far.
 
     Exit status: 0 all states visited, all promises kept, each action taken; 1 a promise is broken;
-    2 the arguments do not fit; 3 not all was visited, taken or checked.
+    2 the arguments do not fit; 3 not all was visited, taken or checked. Of several models, 1 where
+    one has it.
     """
+    files = _Files(itf_file, dot_file, svg_file)
+    if len(model) > 1 and (sizes or integers or never or symmetric or any(files)):
+        raise click.UsageError(f"this option is about one model: name one of {', '.join(model)}")
+    statuses = set()
+    for name in model:
+        asked = _Asked(sizes, integers, limit_states, deadlock, never, symmetric)
+        try:
+            _explore(name, asked, files)
+        except SystemExit as status:
+            statuses.add(status.code)
+    for status_of_all in (1, 3):
+        if status_of_all in statuses:
+            raise SystemExit(status_of_all)
+
+
+class _Files(NamedTuple):
+    """Where what is found is written, if anywhere."""
+
+    itf: Path | None
+    dot: Path | None
+    svg: Path | None
+
+
+class _Asked(NamedTuple):
+    """What is asked of a model."""
+
+    sizes: tuple[tuple[str, int], ...]
+    integers: range | None
+    limit_states: int | None
+    deadlock: bool
+    never: tuple[str, ...]
+    symmetric: str | None
+
+
+def _explore(model: str, asked: _Asked, files: _Files) -> None:
+    """Explore one model; exits where not all is well."""
     # NumPy and the explorer take a moment to load, and no other command of the program needs them.
     from brokerproof.models.language import explorer  # noqa: PLC0415
 
@@ -93,16 +130,16 @@ def explore(
     system = trace(listed.model)
     progress = _show_progress if sys.stderr.isatty() else None
     try:
-        _check_actions(system, never)
-        scope = scope_asked_for(system, listed, sizes, integers)
-        _draw(system, scope, dot_file, svg_file)
+        _check_actions(system, asked.never)
+        scope = scope_asked_for(system, listed, asked.sizes, asked.integers)
+        _draw(system, scope, files.dot, files.svg)
         found = explorer.explore(
             system,
             scope,
-            limit_states=limit_states,
+            limit_states=asked.limit_states,
             progress=progress,
-            deadlock=deadlock,
-            symmetric=symmetric,
+            deadlock=asked.deadlock,
+            symmetric=asked.symmetric,
         )
     except OutOfRange as error:
         _show_the_way_out(error)
@@ -112,18 +149,18 @@ def explore(
     finally:
         if progress:
             click.echo("\r\033[K", nl=False, err=True)
-    for line in _lines(model, system, found, never):
+    for line in _lines(model, system, found, asked.never):
         click.echo(line)
     if found.violation:
         described = f"{found.violation.invariant} is broken in the scope {found.scope}"
-        _write(itf_file, itf(found.violation.trace, model=model, description=described))
+        _write(files.itf, itf(found.violation.trace, model=model, description=described))
         raise SystemExit(1)
     if found.incomplete:
         raise SystemExit(3)
-    _say_what_happens_in_the_end(model, system, scope, itf_file)
-    if itf_file:
-        click.echo(f"  nothing is broken, so {itf_file} is not written")
-    if set(found.never_taken) - set(never):
+    _say_what_happens_in_the_end(model, system, scope, files.itf)
+    if files.itf:
+        click.echo(f"  nothing is broken, so {files.itf} is not written")
+    if set(found.never_taken) - set(asked.never):
         raise SystemExit(3)
 
 

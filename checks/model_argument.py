@@ -1,4 +1,4 @@
-"""The argument that names a model on the command line: one of ours, or one in a file."""
+"""The argument that names models on the command line: one of ours or in a file, or a system's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from brokerproof.models.catalogue import CATALOGUE, Listed
+from brokerproof.models.catalogue import CATALOGUE, SYSTEMS, Listed
 from brokerproof.models.language.model import Model, ModelError, trace
 from brokerproof.models.language.scope import default_scope
 from brokerproof.models.language.systems import System
@@ -18,23 +18,33 @@ FILE_SCOPE_SIZE = 2
 """So many elements has each family of a model in a file, unless another size is asked for."""
 
 
-class ModelName(click.ParamType[str]):
-    """A name in the catalogue of models, or `FILE.py:CLASS`; what is loaded joins the catalogue.
+class ModelNames(click.ParamType[tuple[str, ...]]):
+    """A name in the catalogue of models, a documented system's, or `FILE.py:CLASS`.
 
-    Anything else is an error of usage that lists the names.
+    A system's name stands for its models; what is loaded from a file joins the catalogue. Anything
+    else is an error of usage that lists the names.
     """
 
     name = "model"
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name."""
-        if value in CATALOGUE:
+    def convert(
+        self,
+        value: str | tuple[str, ...],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, ...]:
+        """Return the names of the models that are meant."""
+        if isinstance(value, tuple):
             return value
+        if value in CATALOGUE:
+            return (value,)
+        if value in SYSTEMS:
+            return SYSTEMS[value]
         path, _, name = value.rpartition(":")
         if value.endswith(".py"):
             path, name = value, ""
         if not path.endswith(".py"):
-            names = ", ".join(CATALOGUE)
+            names = ", ".join((*CATALOGUE, *SYSTEMS))
             self.fail(f"there is no model {value!r}: try {names}, or FILE.py:CLASS", param, ctx)
         try:
             model = _loaded(Path(path), name)
@@ -43,7 +53,7 @@ class ModelName(click.ParamType[str]):
             )
         except ModelError as error:
             self.fail(str(error), param, ctx)
-        return value
+        return (value,)
 
 
 def _traced(model: type[Model], path: Path) -> System:
@@ -85,4 +95,4 @@ def _loaded(path: Path, name: str) -> type[Model]:
     raise ModelError(f"{missing}: {listing}")
 
 
-MODEL = ModelName()
+MODEL = ModelNames()

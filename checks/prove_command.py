@@ -2,7 +2,7 @@
 
 Owns the order of the questions; the words are those of `proof_lines`. Exit status: 0 all proved,
 1 something refuted, unknown, proved only because nothing can happen, or survived an attack without
-a reason, or nothing there to prove, 2 no such model, 3 interrupted.
+a reason, or nothing there to prove, 2 no such model, 3 interrupted. Of several models, the worst.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ BOUNDED_SIZE = 2
     help="Only search for a violation within K steps of the beginning.",
 )
 @click.option("--no-cache", is_flag=True, help="Decide everything anew and keep nothing.")
-def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool) -> None:
+def prove(
+    model: tuple[str, ...] | None, attacked: bool, bounded: int | None, no_cache: bool
+) -> None:
     """Prove the invariants of MODEL, or of all models, for families of any size.
 
+    A documented system's name, rabbitmq-paging say, stands for all its models.
     Without MODEL, those are attacked that take no more than minutes together; the others by name.
 
     For what is not proved, show a small state and the step that breaks it, and a run to it where
@@ -58,7 +61,7 @@ def prove(model: str | None, attacked: bool, bounded: int | None, no_cache: bool
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
     complete = True
-    for name in [model] if model else list(SURVIVORS if attacked else CATALOGUE):
+    for name in model or tuple(SURVIVORS if attacked else CATALOGUE):
         click.echo(name)
         try:
             with between_questions():

@@ -1,4 +1,7 @@
-"""The models by name, each with the scope in which it is explored unless another is asked for."""
+"""The models by name, each with the scope in which it is explored unless another is asked for.
+
+Owns, too, which of them a documented system's name stands for.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +171,7 @@ CATALOGUE: dict[str, Listed] = {
     ),
     "paging-index": Listed(
         paging_index.PagingIndex,
-        Scope({paging_index.Position: 3, paging_index.Segment: 2}, range(-2, 3)),
+        Scope({paging_index.Position: 2, paging_index.Segment: 2}, range(-2, 3)),
     ),
     "paging-lengths": Listed(paging_lengths.PagingLengths, Scope({}, range(-6, 7), {"most": 6})),
     "paging-places": Listed(
@@ -184,3 +187,22 @@ CATALOGUE: dict[str, Listed] = {
         Scope({}, range(-3, 7), {"most": 3, "batch": 2, "segment_size": 1}),
     ),
 }
+
+
+_OF_QPID = (
+    *("pointer-queue", "paired-pointer", "whole-contract"),
+    *("entry-states", "node-list", "channel-credit"),
+)
+
+SYSTEMS: dict[str, tuple[str, ...]] = {
+    "qpid-push": (*_OF_QPID, "pointer-queue-clock", "queue-runner"),
+    "qpid-pull": (
+        *(*_OF_QPID, "pull-queue", "consumer-lists", "consumer-notification"),
+        *("interested-line", "waiting-turns"),
+    ),
+    "rabbitmq-paging": (
+        *("paging-places", "paging-lengths", "paging-reduction"),
+        *("paging-index", "paging-confirms"),
+    ),
+}
+"""The models of a documented system, by its name."""

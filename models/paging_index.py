@@ -5,8 +5,9 @@ Sources: later notes on RabbitMQ's queue index (2.8.2 to 3.11), with the tables 
 flush takes one segment after the other: where nothing in it is live its file is deleted, else what
 the journal has of it is appended, but for what came and went within the journal. Only then the
 journal is truncated. So after a crash in between, the same may be in both, or in the journal alone
-though its segment has gone; and of what was being appended, a part may be there. Recovery takes
-from the journal what the file has, and the index is what it was.
+though its segment has gone; and of what was being appended, a part may be there: that it reaches
+the disk is a step of its own, record by record. Recovery takes from the journal what the file has,
+and the index is what it was.
 
 Each position is looked at alone: that what is torn is a prefix of a segment's records is weakened
 here to a prefix of each position's. That nothing written to the journal is lost is assumed, since
@@ -28,13 +29,13 @@ from brokerproof.models.language import (
     Int,
     Map,
     Model,
-    SetOf,
     action,
     forall,
     implies,
     initial,
     invariant,
     ite,
+    leads_to,
     require,
 )
 from brokerproof.models.language.terms import integer
@@ -42,8 +43,11 @@ from brokerproof.models.paging_index_tables import (
     FILE,
     JOURNAL,
     JOURNAL_WITHOUT_SEGMENT,
+    RECORDS,
     SEGMENT_WITH_JOURNAL,
 )
+from brokerproof.models.survivors_of_paging import PAGING_INDEX
+from brokerproof.models.survivors_of_threads import by_name
 
 READS = "the-index-reads-what-was-done"
 RECOVERS = "recovery-is-exact"
@@ -51,6 +55,14 @@ ROWS = "each-recovery-has-a-row"
 COUNT = "the-count-of-what-is-live-is-exact"
 SPLIT = "file-and-journal-have-it-all"
 MEMORY = "file-and-memory-have-it-all"
+TORN_ENDS = "what-was-being-appended-is-there-or-is-not"
+SAME = "while-it-runs-memory-has-the-journal"
+DOWN = "what-is-down-has-nothing-in-memory"
+TORN = "what-was-being-appended-follows-the-file"
+FLUSHED = "what-was-written-is-flushed"
+FLUSH_ENDS = "a-flush-ends"
+RECOVERED = "what-is-down-recovers"
+DELETED = "what-is-done-with-is-deleted"
 
 
 class Position(Family):
@@ -97,6 +109,8 @@ def named(written: str) -> Ops:
 class PagingIndex(Model):
     """Positions whose entries are in files, in a journal, or in both."""
 
+    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_INDEX)
+
     with_journal: ClassVar[Mapping[tuple[str, str], tuple[str, int]]] = SEGMENT_WITH_JOURNAL
     without_segment: ClassVar[Mapping[tuple[str, str], tuple[str, int]]] = JOURNAL_WITHOUT_SEGMENT
 
@@ -106,13 +120,14 @@ class PagingIndex(Model):
     filed: Map[Position, Ops]
     journal: Map[Position, Ops]
     in_ram: Map[Position, Ops]
+    torn: Map[Position, Ops]
     flushed: Map[Segment, Bool]
     phase: Map[Index, Phase]
 
     @initial
     def empty(self) -> None:
         """Nothing has been written."""
-        for ops in (self.done, self.filed, self.journal, self.in_ram):
+        for ops in (self.done, self.filed, self.journal, self.in_ram, self.torn):
             ops.fill(Ops.NONE)
         self.flushed.fill(False)
         self.phase.fill(Phase.RUNS)
@@ -161,19 +176,29 @@ class PagingIndex(Model):
             found = ite(ops == named(written), integer(("P" in written) - ("a" in written)), found)
         return found
 
-    def joined(self, first: Ops, second: Ops) -> Ops:
-        """Return what is written where the second follows the first."""
+    def joined(
+        self,
+        first: Ops,
+        second: Ops,
+        known: tuple[str, ...] = FILE,
+        parts: tuple[str, ...] = JOURNAL,
+    ) -> Ops:
+        """Return what is written where a part follows the first, of what can be there."""
         found = first
-        for written in JOURNAL:
-            for more in JOURNAL:
-                if more and written + more in JOURNAL:
+        for written in known:
+            for more in parts:
+                if more and written + more in known:
                     here = (first == named(written)) & (second == named(more))
                     found = ite(here, named(written + more), found)
         return found
 
-    def begun(self, ops: Ops) -> Ops:
+    def first_of(self, ops: Ops) -> Ops:
         """Return the first record alone: deliver and acknowledge are records of their own."""
         return ite(ops == Ops.PD, Ops.P, ite(ops == Ops.DA, Ops.D, ops))
+
+    def rest_of(self, ops: Ops) -> Ops:
+        """Return what follows the first record."""
+        return ite(ops == Ops.PD, Ops.D, ite(ops == Ops.DA, Ops.A, Ops.NONE))
 
     def live(self, p: Position) -> Ops:
         """Return what there should be of a position: nothing, once it is acknowledged."""
@@ -205,8 +230,8 @@ class PagingIndex(Model):
 
     def _writes(self, p: Position, ops: Ops) -> None:
         self.done[p] = self.joined(self.done[p], ops)
-        self.journal[p] = self.joined(self.journal[p], ops)
-        self.in_ram[p] = self.joined(self.in_ram[p], ops)
+        self.journal[p] = self.joined(self.journal[p], ops, JOURNAL)
+        self.in_ram[p] = self.joined(self.in_ram[p], ops, JOURNAL)
 
     # Flushing.
 
@@ -265,17 +290,11 @@ class PagingIndex(Model):
         self._stops()
 
     @action
-    def crash_in_append(self, s: Segment, some: SetOf[Position], whole: SetOf[Position]) -> None:
-        """The broker stops while a segment is appended to: parts of that have reached the disk."""
-        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s] & ~self.is_dead(s))
-
-        def reached(p: Position) -> Ops:
-            appended = self.appended(p)
-            return ite(whole[p], appended, ite(some[p], self.begun(appended), Ops.NONE))
-
-        self.filed = self.filed.map(
-            lambda p, old: ite(self.segment[p] == s, self.joined(old, reached(p)), old)
-        )
+    def crash_in_append(self, s: Segment) -> None:
+        """The broker stops while a segment is appended to: some of that may reach the disk."""
+        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
+        require(~self.is_dead(s))
+        self.torn = self.torn.map(lambda p, old: ite(self.segment[p] == s, self.appended(p), old))
         self._stops()
 
     def _stops(self) -> None:
@@ -283,10 +302,18 @@ class PagingIndex(Model):
         self.phase[Index.IT] = Phase.IS_DOWN
 
     @action
+    def reach(self, p: Position) -> None:
+        """The next record of what was being appended of a position has reached the disk."""
+        require(self.is_phase(Phase.IS_DOWN) & (self.torn[p] != Ops.NONE))
+        self.filed[p] = self.joined(self.filed[p], self.first_of(self.torn[p]), parts=RECORDS)
+        self.torn[p] = self.rest_of(self.torn[p])
+
+    @action
     def recover(self) -> None:
         """The journal is read, and what files have is taken from it; a flush comes next."""
         require(self.is_phase(Phase.IS_DOWN))
         self.in_ram = self.in_ram.map(lambda p, _: self.left_of(self.journal[p], self.filed[p]))
+        self.torn.fill(Ops.NONE)
         self.flushed.fill(False)
         self.phase[Index.IT] = Phase.FLUSHES
 
@@ -392,3 +419,64 @@ class PagingIndex(Model):
             )
 
         return implies(~self.is_phase(Phase.IS_DOWN), forall(Position, holds))
+
+    @invariant(SAME)
+    def memory_has_the_journal(self) -> Bool:
+        """What is written goes to both, and a flush empties both."""
+        return implies(
+            self.is_phase(Phase.RUNS),
+            forall(Position, lambda p: self.in_ram[p] == self.journal[p]),
+        )
+
+    @invariant(DOWN)
+    def nothing_in_memory(self) -> Bool:
+        """Memory is lost with the broker."""
+        return implies(
+            self.is_phase(Phase.IS_DOWN), forall(Position, lambda p: self.in_ram[p] == Ops.NONE)
+        )
+
+    @invariant(TORN)
+    def torn_follows_the_file(self) -> Bool:
+        """What may still reach the disk is what the file lacked when the broker stopped."""
+
+        def follows(p: Position) -> Bool:
+            return (
+                self.is_phase(Phase.IS_DOWN)
+                & (self.torn[p] != Ops.PDA)
+                & self.has_row(self.with_journal, self.filed[p], self.torn[p])
+                & (self.joined(self.filed[p], self.torn[p]) == self.done[p])
+            )
+
+        return forall(Position, lambda p: implies(self.torn[p] != Ops.NONE, follows(p)))
+
+    # What comes about.
+
+    @leads_to(FLUSHED, fair=("begin_flush", "append", "delete", "end_flush"))
+    def written_is_flushed(self, p: Position) -> tuple[Bool, Bool]:
+        """What is in the journal leaves it: it is flushed, if the broker does not stop before."""
+        gone = (self.journal[p] == Ops.NONE) | self.is_phase(Phase.IS_DOWN)
+        return self.journal[p] != Ops.NONE, gone
+
+    @leads_to(TORN_ENDS, fair=("reach", "recover"))
+    def torn_ends(self, p: Position) -> tuple[Bool, Bool]:
+        """What was being appended has reached the disk, or never does."""
+        return self.torn[p] != Ops.NONE, self.torn[p] == Ops.NONE
+
+    @leads_to(FLUSH_ENDS, fair=("append", "delete", "end_flush"))
+    def flush_ends(self) -> tuple[Bool, Bool]:
+        """A flush comes to an end, if the broker does not stop before."""
+        return self.is_phase(Phase.FLUSHES), ~self.is_phase(Phase.FLUSHES)
+
+    @leads_to(RECOVERED, fair=("recover",))
+    def is_recovered(self) -> tuple[Bool, Bool]:
+        """A broker that has stopped recovers."""
+        return self.is_phase(Phase.IS_DOWN), ~self.is_phase(Phase.IS_DOWN)
+
+    @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))
+    def dead_is_deleted(self, s: Segment) -> tuple[Bool, Bool]:
+        """The file of a segment goes when all of it is acknowledged (I13)."""
+
+        def every(ops: Map[Position, Ops], value: Ops) -> Bool:
+            return forall(Position, lambda p: implies(self.segment[p] == s, ops[p] == value))
+
+        return every(self.done, Ops.PDA), every(self.filed, Ops.NONE) | self.is_phase(Phase.IS_DOWN)

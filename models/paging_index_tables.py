@@ -19,6 +19,9 @@ FILE = ("", "P", "Pd", "Pda")
 JOURNAL = ("", "P", "Pd", "Pda", "d", "da", "a")
 """What a journal can have of a position."""
 
+RECORDS = ("P", "d", "a")
+"""What is written at once."""
+
 SEGMENT_WITH_JOURNAL: Mapping[tuple[str, str], tuple[str, int]] = {
     ("", ""): ("", 0),
     ("P", ""): ("P", 0),

@@ -26,6 +26,7 @@ NOT_LOST = "the-content-is-in-memory-or-in-the-store"
 PREFIX = "the-index-has-a-prefix-of-publish-deliver-acknowledge"
 NOTED = "the-index-knows-what-was-delivered"
 NOTHING_LEFT = "what-is-gone-leaves-nothing-behind"
+FORGOTTEN = "of-what-is-in-delta-memory-has-nothing"
 FIRST = "the-smallest-is-first-in-q4-or-else-in-q3"
 IN_TURN = "a-fetch-returns-the-smallest"
 FLAG = "what-was-fetched-says-so"
@@ -259,6 +260,14 @@ class PagingInvariants(PagingWords):
                 self.is_in(m, Place.GONE, Place.NOWHERE),
                 ~self.in_ram[m] & ~self.stored[m] & ~self.is_live(m),
             ),
+        )
+
+    @invariant(FORGOTTEN, by=(FOUND, CUTS, BOUNDS, CONTENT))
+    def memory_has_nothing_of_delta(self) -> Bool:
+        """Neither the content nor whether it was delivered: the index alone knows (I5, I14)."""
+        return forall(
+            Message,
+            lambda m: implies(self.is_in(m, Place.DELTA), ~self.in_ram[m] & ~self.delivered[m]),
         )
 
     @invariant(FLAG, by=(NOTED, PREFIX, FOUND, INDEXED, USED))

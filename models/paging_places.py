@@ -18,17 +18,22 @@ of segments. What is counted is `paging_lengths`'s business; crashes are that of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from brokerproof.models.language import Bool, action, exists, forall, implies, ite, require
 from brokerproof.models.paging_invariants import PagingInvariants
 from brokerproof.models.paging_words import Message, Place, Segment
+from brokerproof.models.survivors_of_paging import PAGING_PLACES
+from brokerproof.models.survivors_of_threads import by_name
 
 __all__ = ["Message", "PagingPlaces", "Place", "Segment"]
 
 
 class PagingPlaces(PagingInvariants):
     """A queue whose messages leave memory as it fills, and come back as they are fetched."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_PLACES)
 
     # Arriving.
 

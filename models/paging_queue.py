@@ -172,7 +172,6 @@ class PagingQueue(PagingPlaces):
         self.used = self.used.map(lambda n, old: old | self.at_or_before(n, m))
         self.place[m] = Place.GONE
         self.holder[m] = self.taker[Turn.IT]
-        self.was_fetched[m] = True
         self.offered[m] = False
 
     @action
@@ -259,9 +258,9 @@ class PagingQueue(PagingPlaces):
 
     @action
     def find_nothing(self, who: Consumer) -> None:
-        """A get finds nothing in q4 and q3."""
+        """A get finds nothing in q4 and q3, whoever asks."""
+        del who
         require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
-        self.taker[Turn.IT] = who
 
     @action
     def come_to_rest(self) -> None:

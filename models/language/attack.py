@@ -36,6 +36,7 @@ from brokerproof.models.language.model import Action, ModelError, System
 from brokerproof.models.language.mutants import Mutant, mutants
 from brokerproof.models.language.prover import initial_state_exists, prove_invariant
 from brokerproof.models.language.questions import (
+    STEPS_FEW,
     STEPS_FIRST,
     after,
     asked,
@@ -178,12 +179,12 @@ def _refuted(
     premises = [*assumed(changed), *taken(action)]
     statements = [formula for stated, formula in broken.items() if isinstance(stated, Statement)]
     question = Question(changed, sizes, action)
-    if question.asked([*premises, disjunction(statements)], STEPS_FIRST)[0] == z3.sat:
+    if question.asked([*premises, disjunction(statements)], STEPS_FEW)[0] == z3.sat:
         return question.broken()
     for stated, formula in broken.items():
         if isinstance(stated, Ghost):
             question = Question(changed, sizes, action)
-            if question.asked([*premises, formula], STEPS_FIRST)[0] == z3.sat:
+            if question.asked([*premises, formula], STEPS_FEW)[0] == z3.sat:
                 return (called(stated),), question.shown()
     return None
 

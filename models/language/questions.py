@@ -47,6 +47,9 @@ MIXED_MAX = 3
 STEPS_FIRST = 2_000_000
 """Z3's limit for the first try: true conditions take far less, and false ones go on for ever."""
 
+STEPS_FEW = 20_000_000
+"""Z3's limit where a few elements are to show what a changed action breaks: there, it decides."""
+
 STEPS_MAX = 100_000_000
 """Z3's limit before a condition is unknown, about a minute."""
 

@@ -36,7 +36,10 @@ def reached(system: System, invariants: tuple[str, ...] | None = None) -> Violat
         integers = range(min([-2, *named]), max([size, *named]) + 2)
         scope = Scope(dict.fromkeys(families(system), size), integers)
         try:
-            found = explore(system, scope, invariants=invariants, limit_states=STATES_MAX)
+            # A scope can begin with more states than are visited here: none is worth a compiler.
+            found = explore(
+                system, scope, invariants=invariants, limit_states=STATES_MAX, engine="columns"
+            )
         except ModelError:
             # Its integers have left the scope, or its states do not fit a word.
             continue

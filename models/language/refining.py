@@ -32,6 +32,7 @@ from brokerproof.models.language.model import (
 )
 from brokerproof.models.language.prover import Firing, can_fire, prove_invariant
 from brokerproof.models.language.questions import (
+    STEPS_FEW,
     STEPS_FIRST,
     STEPS_TRIVIAL,
     Outcome,
@@ -73,6 +74,8 @@ from brokerproof.models.language.z3_reading import order_laws
 
 Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
 """What abstract variables, and the symbols of abstract set parameters, stand for."""
+
+Claims: TypeAlias = list[tuple[str, Bool]]
 
 FIRING: dict[Firing, Outcome] = {"fires": "proved", "never": "refuted", "unknown": "unknown"}
 """What it says of an action's obligations that it can happen, since guards that exclude each other
@@ -202,7 +205,7 @@ class Bound:
         system = self._remembering(raw)
         starts = bool(dropped) or changed.initial != self.concrete.initial
         others = [a.name for a in raw.actions if dropped or self.raw.action(a.name) is not a]
-        return self._broken(system, others, starts=starts)
+        return self._broken(system, others, starts=starts, silence=bool(dropped))
 
     def broken_above(self, changed: System) -> tuple[str, ...]:
         """Return what is not proved any more where the abstract model is replaced by another."""
@@ -216,21 +219,26 @@ class Bound:
         starts = changed.initial != self.abstract.initial
         return above._broken(above.system, others, starts=starts)
 
-    def _broken(self, system: System, actions: list[str], *, starts: bool) -> tuple[str, ...]:
-        """Return what is not proved of the start, if asked for, and of some actions."""
+    def _broken(
+        self, system: System, actions: list[str], *, starts: bool, silence: bool = False
+    ) -> tuple[str, ...]:
+        """Return what is lost of the start, and of some actions beyond what the attack asks."""
         broken: tuple[str, ...] = ()
+        own = () if silence else {s.name for s in self.concrete.invariants}
+        history = [s for s in system.invariants if s.name not in own]
         if starts:
             claims = [
                 *((each.name, each.broken) for each in self._about_the_start(system)),
                 *((s.name, negation(after(s.term, system.initial))) for s in system.invariants),
             ]
-            broken += _refuted(system, None, [s.term for s in system.axioms], claims)
+            broken += _refuted(system, None, [s.term for s in system.axioms], claims, silence=True)
         for action in map(system.action, actions):
             claims = [
                 *((each.name, each.unless & each.broken) for each in self._obligations(action)),
-                *((s.name, negation(after(s.term, action.updates))) for s in system.invariants),
+                *((s.name, negation(after(s.term, action.updates))) for s in history),
             ]
-            broken += _refuted(system, action, [*assumed(system), *taken(action)], claims)
+            premises = [*assumed(system), *taken(action)]
+            broken += _refuted(system, action, premises, claims, silence=silence)
         return tuple(dict.fromkeys(broken))
 
     def _about_the_start(self, system: System) -> Iterator[_Obligation]:
@@ -472,23 +480,21 @@ def _instance(model: type[Model]) -> Model:
 
 
 def _refuted(
-    system: System, action: Action | None, premises: list[Bool], claims: list[tuple[str, Bool]]
+    system: System, action: Action | None, premises: list[Bool], claims: Claims, *, silence: bool
 ) -> tuple[str, ...]:
-    """Return the names of the claims that are broken, in the smallest scope where one is.
-
-    A claim that no small scope breaks, and that is not proved either, is no longer kept.
-    """
+    """Return which claims are broken in the smallest scope, or with `silence` are not proved."""
     for size in SIZES:
         sizes = dict.fromkeys(families(system), size)
 
         def is_possible(broken: Bool, sizes: dict[Sort, int] = sizes) -> bool:
             question = Question(system, sizes, action)
-            return bool(question.asked([*premises, broken], STEPS_FIRST)[0] == z3.sat)
+            return bool(question.asked([*premises, broken], STEPS_FEW)[0] == z3.sat)
 
         if is_possible(disjunction(broken for _, broken in claims)):
             return tuple(name for name, broken in claims if is_possible(broken))
+    lost = (z3.sat, z3.unknown) if silence else (z3.sat,)
     return tuple(
         name
         for name, broken in claims
-        if asked(system, [*premises, broken], STEPS_FIRST)[0] != z3.unsat
+        if asked(system, [*premises, broken], STEPS_FIRST)[0] in lost
     )

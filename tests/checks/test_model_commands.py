@@ -103,6 +103,52 @@ def test_an_unknown_model_is_one_clear_line(run: Callable[[str], Result]) -> Non
     assert "there is no model 'no-such': try pointer-queue, impatient" in result.output
 
 
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> str:
+    """List a system of both models, the one that is wrong first."""
+    monkeypatch.setitem(catalogue.SYSTEMS, "a-system", ("impatient", "pointer-queue"))
+    return "a-system"
+
+
+def test_a_system_stands_for_all_its_models_and_the_worst_of_them_counts(system: str) -> None:
+    proved = run_prove(system, "--bounded", "3")
+    assert proved.exit_code == 1
+    named = [line for line in proved.output.splitlines() if not line.startswith(" ")]
+    assert named == ["impatient", "pointer-queue"]
+    assert "  no violation within 3 steps" in proved.output
+    explored = run_explore(system)
+    assert explored.exit_code == 1
+    assert "impatient in the scope Entry 2, Subscription 2" in explored.output
+    assert "pointer-queue in the scope Entry 2, Subscription 2" in explored.output
+
+
+def test_a_system_ends_with_the_status_of_what_was_not_all_visited(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(catalogue.SYSTEMS, system, ("pointer-queue", "pointer-queue"))
+    assert run_explore(system).exit_code == 0
+    assert run_explore(system, "--limit-states", "50").exit_code == 3
+
+
+@pytest.mark.parametrize("option", [("--size", "2"), ("--never", "get"), ("--itf", "way.itf")])
+def test_what_is_about_one_model_is_refused_for_a_system(
+    system: str, option: tuple[str, str]
+) -> None:
+    result = run_explore(system, *option)
+    assert result.exit_code == 2
+    assert "name one of impatient, pointer-queue" in result.output
+
+
+@pytest.mark.parametrize("run", [run_prove, run_explore])
+def test_the_line_about_an_unknown_model_lists_the_systems(
+    run: Callable[[str], Result], system: str
+) -> None:
+    said = [line for line in run("no-such").output.splitlines() if "no model" in line]
+    assert len(said) == 1
+    assert "qpid-push, qpid-pull, rabbitmq-paging" in said[0]
+    assert said[0].endswith(f"{system}, or FILE.py:CLASS")
+
+
 def test_a_scope_that_is_too_large_is_an_error_of_usage() -> None:
     result = run_explore("pointer-queue", "--size", "9")
     assert result.exit_code == 2

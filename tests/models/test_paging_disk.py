@@ -16,6 +16,7 @@ from brokerproof.models.language.scope import Scope
 from brokerproof.models.paging_invariants import (
     CONTENT,
     FLAG,
+    FORGOTTEN,
     FOUND,
     INDEXED,
     NOT_LOST,
@@ -98,6 +99,15 @@ class WritesNoDelivery(PagingPlaces):
         noted = self.noted[m]
         super()._goes_to_delta(m)
         self.noted[m] = noted
+
+
+class KeepsTheStatus(PagingPlaces):
+    """Keeps in memory that a message was delivered when its position leaves for delta."""
+
+    def _goes_to_delta(self, m: Message) -> None:
+        delivered = self.delivered[m]
+        super()._goes_to_delta(m)
+        self.delivered[m] = delivered
 
 
 class NotesNoDelivery(PagingPlaces):
@@ -187,6 +197,7 @@ class LimitsAcksUnwritten(PagingPlaces):
         (PutsBackWithoutContent, CONTENT, 4),
         (KeepsPendingContent, CONTENT, 2),
         (WritesNoDelivery, FLAG, 6),
+        (KeepsTheStatus, FORGOTTEN, 6),
         (NotesNoDelivery, NOTED, 2),
         (ForgetsTheFlag, FLAG, 7),
         (ReturnsAsNew, FLAG, 2),

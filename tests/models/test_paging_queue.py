@@ -10,12 +10,15 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
+import z3
 
-from brokerproof.models.language import FALSE, Bool, action, ite, require
+from brokerproof.models.language import FALSE, Bool, action, explorer, ite, refining, require
 from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import trace
+from brokerproof.models.language.mutants import mutants
+from brokerproof.models.language.reaching import reached
 from brokerproof.models.language.refinement import Refinement, Witness, does, stutters
-from brokerproof.models.language.refining import prove_refinement
+from brokerproof.models.language.refining import Bound, prove_refinement
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.paging_queue import Channel, Consumer, Message, PagingQueue
 from brokerproof.models.paging_queue_refines_contract import PAGING, PAGING_QUEUE_REFINES_CONTRACT
@@ -174,3 +177,37 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
         "page_q2",
         "requeue_to_delta",
     }
+
+
+def attacked(*names: str) -> dict[str, tuple[str, ...]]:
+    """Return what of the refinement each change of the queue loses."""
+    bound = Bound(GOOD)
+    system = bound.concrete
+    return {
+        mutant.name: bound.broken_by(mutant.within(system))
+        for mutant in mutants(system)
+        if mutant.name in names
+    }
+
+
+@pytest.mark.slow
+def test_a_change_is_refuted_by_the_contract_and_never_by_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong, harmless = (
+        "fetch_from_q4: holder: stays as it was",
+        "page_q2: from_start: stays as it was",
+    )
+    monkeypatch.setattr(refining, "asked", lambda *_: (z3.unknown, "tired"))
+    assert attacked(wrong, harmless) == {wrong: ("holder",), harmless: ()}
+
+
+@pytest.mark.slow
+def test_the_quick_search_for_a_run_calls_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three elements of each family begin with more states than the search visits at all."""
+
+    def compiled(*_: object) -> None:
+        raise AssertionError("a compiler takes longer than the whole search")
+
+    monkeypatch.setattr(explorer, "CompiledSearch", compiled)
+    assert reached(trace(PagingQueue)) is None

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.language import Bool, Int, action, ite
+from brokerproof.models.language import TRUE, Bool, Int, action
 from brokerproof.models.language.explorer import explore
+from brokerproof.models.language.liveness import check
 from brokerproof.models.language.model import Model, trace
 from brokerproof.models.language.prover import prove
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.paging_reduction import (
+    BATCH,
     ENOUGH,
     FEW,
     IN_RAM,
     IT,
+    LOOKS,
     LOWERS,
+    OVER,
+    PENDING,
+    REPORTS,
+    SUM,
+    Call,
     PagingReduction,
     Part,
 )
@@ -24,11 +32,11 @@ SCOPE = Scope({}, range(-3, 7), {"most": 3, "batch": 1, "segment_size": 1})
 
 
 class SkipsQ2(PagingReduction):
-    """Looks at q2 only where something of q3 could leave: then it reports, and does nothing."""
+    """Is done where nothing of q3 may leave, whatever is in q2: it reports, and does nothing."""
 
-    def pushed_of_q2(self, quota: Int, from_q3: Int, q2: Int) -> Int:
-        """Return how many of q2 leave for delta."""
-        return ite(from_q3 > 0, super().pushed_of_q2(quota, from_q3, q2), 0)
+    def pushes_no_more(self) -> Bool:
+        """Whether no position of q3 has to leave, or none may."""
+        return (self.quota[IT] == 0) | (self.pushable[IT] == 0)
 
 
 class CountsUntrimmed(PagingReduction):
@@ -42,38 +50,46 @@ class CountsUntrimmed(PagingReduction):
 class PermitsLess(PagingReduction):
     """Permits less than a segment, though q3 may be one."""
 
-    def may_be_permitted(self, permitted: Int, q3: Int) -> Bool:
+    def may_be_permitted(self, permitted: Int) -> Bool:
         """Whether so many positions may stay."""
-        del q3
         return permitted >= 0
 
 
 class LooksAtQ1AndQ4Alone(PagingReduction):
-    """Leaves what is pending in memory."""
+    """May leave what is pending in memory."""
 
-    def paged(self, acks_first: Bool, quota: Int) -> tuple[Int, Int]:
-        """Return how many contents leave memory."""
-        alphas, acks = super().paged(acks_first, quota)
-        return alphas, acks - acks
+    def has_paged_pending(self) -> Bool:
+        """Whether enough of what is pending has left."""
+        return TRUE
 
 
 class GivesOneQuotaTwice(PagingReduction):
     """Gives the second as much as the first."""
 
-    def paged(self, acks_first: Bool, quota: Int) -> tuple[Int, Int]:
-        """Return how many contents leave memory."""
-        del acks_first
-        alphas, _ = super().paged(self.batch < 0, quota)
-        return alphas, quota
+    @action
+    def end_pending(self) -> None:
+        """The other kind is next, with a batch of its own."""
+        super().end_pending()
+        self.quota[IT] = self.batch
+
+
+class PagesABatch(PagingReduction):
+    """Pages a batch, however little is over the target."""
+
+    @action
+    def begin(self, pending_first: Bool, target: Int) -> None:
+        """A call begins."""
+        super().begin(pending_first, target)
+        self.quota[IT] = self.batch
 
 
 class ReportsNothing(PagingReduction):
     """Does one batch, and is not called again."""
 
     @action
-    def reduce(self, acks_first: Bool, permitted: Int, pushable: Int) -> None:
-        """Contents leave memory."""
-        super().reduce(acks_first, permitted, pushable)
+    def end(self) -> None:
+        """The call is over."""
+        super().end()
         self.worked[IT] = False
         self.is_done[IT] = True
 
@@ -81,13 +97,50 @@ class ReportsNothing(PagingReduction):
 class PagesForGood(PagingReduction):
     """Forgets that what it pages is in memory no more."""
 
+    def _is_paged(self) -> None:
+        self.quota[IT] = self.quota[IT] - 1
+
+
+class LosesWhatItPages(PagingReduction):
+    """Pages a content of q4 to nowhere."""
+
     @action
-    def reduce(self, acks_first: Bool, permitted: Int, pushable: Int) -> None:
-        """Contents leave memory."""
-        in_ram = self.in_ram[IT]
-        super().reduce(acks_first, permitted, pushable)
-        self.in_ram[IT] = in_ram
-        self.measures[IT] = self.measure()
+    def page_q4(self) -> None:
+        """It is not in q3."""
+        q3 = self.length[Part.Q3]
+        super().page_q4()
+        self.length[Part.Q3] = q3
+
+
+class LosesWhatIsPending(PagingReduction):
+    """Forgets what is pending with its content."""
+
+    @action
+    def page_pending(self) -> None:
+        """Nothing of it is left."""
+        disk_acks = self.disk_acks[IT]
+        super().page_pending()
+        self.disk_acks[IT] = disk_acks
+
+
+class ForgetsToReport(PagingReduction):
+    """Ends a call without a word."""
+
+    @action
+    def end(self) -> None:
+        """It says nothing."""
+        super().end()
+        self.is_done[IT] = False
+
+
+class LeavesPositions(PagingReduction):
+    """Ends after contents."""
+
+    @action
+    def end_pending(self) -> None:
+        """No position is looked at."""
+        super().end_pending()
+        self.call[IT] = Call.RESTS
 
 
 def test_it_ends_and_is_enough_for_any_lengths_targets_batches_and_segments() -> None:
@@ -109,18 +162,33 @@ def test_three_messages_keep_all_of_it(batch: int, size: int) -> None:
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [
-        (SkipsQ2, LOWERS, 3),
-        (CountsUntrimmed, LOWERS, 3),
+        (SkipsQ2, LOWERS, 6),
+        (CountsUntrimmed, LOWERS, 6),
         (CountsUntrimmed, IN_RAM, 1),
-        (PermitsLess, LOWERS, 3),
-        (LooksAtQ1AndQ4Alone, LOWERS, 3),
-        (GivesOneQuotaTwice, "no-count-is-negative", 3),
-        (ReportsNothing, ENOUGH, 4),
-        (PagesForGood, LOWERS, 3),
-        (ReportsNothing, FEW, 4),
+        (PermitsLess, LOWERS, 6),
+        (LooksAtQ1AndQ4Alone, LOWERS, 6),
+        (GivesOneQuotaTwice, BATCH, 4),
+        (PagesABatch, OVER, 1),
+        (ReportsNothing, ENOUGH, 8),
+        (ReportsNothing, FEW, 8),
+        (PagesForGood, LOWERS, 7),
+        (LosesWhatItPages, SUM, 3),
+        (LosesWhatIsPending, PENDING, 3),
     ],
 )
 def test_each_rule_is_needed(model: type[Model], broken: str, steps: int) -> None:
     found = explore(trace(model), SCOPE, invariants=[broken])
     assert found.violation is not None
     assert len(found.violation.trace) - 1 == steps
+
+
+def kept_by(model: type[Model]) -> set[str]:
+    """Return which promises about the end a model keeps with one message."""
+    scope = Scope({}, range(-1, 2), {"most": 1, "batch": 1, "segment_size": 1})
+    return {each.name for each in check(trace(model), scope) if each.kept and each.asked}
+
+
+def test_a_call_comes_to_its_end() -> None:
+    assert kept_by(PagingReduction) == {REPORTS, LOOKS}
+    assert kept_by(ForgetsToReport) == {LOOKS}
+    assert LOOKS not in kept_by(LeavesPositions)

@@ -1,0 +1,38 @@
+"""The catalogue: a documented system's name stands for what is proved of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
+from brokerproof.models.refinements import REFINEMENTS
+from brokerproof.spec.invariants import ByModel, invariants
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_has_models_of_the_catalogue_each_once(system: str) -> None:
+    names = SYSTEMS[system]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(CATALOGUE)
+
+
+def test_no_name_is_a_model_and_a_system() -> None:
+    assert not set(CATALOGUE) & set(SYSTEMS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_has_the_models_that_hold_its_invariants(system: str) -> None:
+    bound = {
+        binding.model
+        for each in invariants().values()
+        if system in each.systems
+        for binding in each.held
+        if isinstance(binding, ByModel)
+    }
+    assert bound <= set(SYSTEMS[system])
+
+
+def test_all_models_of_paging_are_rabbitmqs_and_one_is_proved_to_keep_the_contract() -> None:
+    paging = {name for name in CATALOGUE if name.startswith("paging-")}
+    assert set(SYSTEMS["rabbitmq-paging"]) == paging
+    assert paging & set(REFINEMENTS) == {"paging-places"}
