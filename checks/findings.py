@@ -17,7 +17,7 @@ from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.candidate import Candidate, OnDisk
-from brokerproof.spec.operations import Operation, name_of
+from brokerproof.spec.operations import Drain, Operation, name_of
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,10 @@ def looked_inside(
 def _at_one_glance(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
     """Return what the views of the last look break, each by itself; adds to what is exercised."""
     breaches = []
+    rests = isinstance(told.operation, Drain) and told.answer.ok
     for queue, view in watch.views.items():
         if view is not None:
-            found = glance(view, watch.accounts[queue])
+            found = glance(view, watch.accounts.get(queue), rests=rests)
             exercised += found.exercised
             for requirement, complaint in found.broken:
                 seen = f"{queue} after {name_of(told.operation)}: {complaint}"

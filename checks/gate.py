@@ -18,7 +18,7 @@ from brokerproof.checks.durability import run_durability
 from brokerproof.checks.exhaustive import run_exhaustive
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
-from brokerproof.checks.glances import OF_ACCOUNTS, OF_PULL, OF_VIEWS, parts_in
+from brokerproof.checks.glances import GLANCED, parts_in
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.stateful import Heard, Sampling, sample
 from brokerproof.checks.step_conformance import REQUIREMENT, never_taken
@@ -136,7 +136,7 @@ def snapshot_stage(evidence: Evidence) -> Stage:
     did += "".join(f"; never {name}: {reason}" for name, reason in untaken.items())
     if evidence.given_up:
         did += f"; {evidence.given_up} steps not judged (too many paths)"
-    glanced = {name: evidence.exercised[name] for name in (*OF_VIEWS, *OF_ACCOUNTS, *OF_PULL)}
+    glanced = {name: evidence.exercised[name] for name in GLANCED}
     if any(glanced.values()):
         asked = ", ".join(f"{name} {times}" for name, times in glanced.items() if times)
         did += f"; at one glance: {asked}"

@@ -3,7 +3,8 @@
 Beside the steps between two views (`step_conformance`) each view by itself is held against what the
 documented system keeps inside, under the ids of `spec/invariants`. Where a model states the
 invariant, its own text is read on the view. Stated here is only what the models do not speak of:
-counts, hints and marks that a broker keeps beside what they stand for (`spec/accounts.py`).
+counts, hints and marks that a broker keeps beside what they stand for (`spec/accounts.py`). What is
+asked of a queue that pages is `paging_glances`'s.
 
 Owns the asking, and which parts of a view each id needs. A view that is wrong in form is refused
 before it comes here (`views`).
@@ -12,18 +13,20 @@ before it comes here (`views`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
 import msgspec
 
+from brokerproof.checks import paging_glances
 from brokerproof.checks.step_conformance import REQUIREMENT
-from brokerproof.models.pointer_queue_steps import NotAQueue
+from brokerproof.models.happenings import NotAQueue
 from brokerproof.models.pointer_queue_views import holds_of
 from brokerproof.spec.accounts import Accounts, PullAccount
-from brokerproof.spec.inspections import PointerQueueView
+from brokerproof.spec.inspections import Inspection, PointerQueueView
+from brokerproof.spec.paging_inspections import PagingQueueView
 
 Complaint: TypeAlias = str
 """What is wrong, in a few words; nothing where all is well."""
@@ -214,10 +217,25 @@ OF_PULL: Mapping[str, Callable[[_Shown, PullAccount], Complaint | None]] = {
     "QCM-4": _wanting,
     "SCH-1": _marks,
 }
-PARTS: Final = ("places", "accounts", "consumer-lists")
-"""The parts of a view that requirements need (`OFFERED`), each with its invariants above."""
+OF_POINTERS: Final[Mapping[str, Iterable[str]]] = {
+    "places": OF_VIEWS,
+    "accounts": OF_ACCOUNTS,
+    "consumer-lists": OF_PULL,
+}
+OF_PARTS: Final[Mapping[str, Iterable[str]]] = {**OF_POINTERS, **paging_glances.OF_PARTS}
+"""The parts of a view that requirements need (`OFFERED`), each with its invariants."""
 
-INSIDE: Final = frozenset((REQUIREMENT, *OF_VIEWS, *OF_ACCOUNTS, *OF_PULL))
+KINDS: Final[Mapping[str, frozenset[str]]] = {
+    name: frozenset(each for names in parts.values() for each in names)
+    for name, parts in (
+        ("a queue of pointers", OF_POINTERS),
+        ("a queue that pages", paging_glances.OF_PARTS),
+    )
+}
+"""The kinds of queues that views are of, each with what is asked of a view by itself."""
+
+GLANCED: Final = tuple(name for names in OF_PARTS.values() for name in names)
+INSIDE: Final = frozenset((REQUIREMENT, *GLANCED))
 """The requirements that are about the inside of a candidate."""
 
 
@@ -246,9 +264,9 @@ KNOWN_MAX: Final = 1 << 16
 _KNOWN: dict[Hashable, Glance] = {}
 
 
-def glance(view: PointerQueueView, accounts: Accounts | None) -> Glance:
-    """Return what is to be said of a view by itself."""
-    key = view, accounts
+def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = False) -> Glance:
+    """Return what is to be said of a view by itself; `rests` says that the broker has drained."""
+    key = view, accounts, rests and isinstance(view, PagingQueueView)
     try:
         known = _KNOWN.get(key)
     except TypeError:  # what cannot be hashed is no tuple
@@ -256,10 +274,13 @@ def glance(view: PointerQueueView, accounts: Accounts | None) -> Glance:
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:
             _KNOWN.clear()
-        fault = malformed(accounts, view)
-        if fault:
-            return _wrong(fault)
-        asked = [*_asked(view, accounts)]
+        if isinstance(view, PagingQueueView):
+            asked = [*paging_glances.asked_of(view, rests=rests)]
+        else:
+            fault = malformed(accounts, view)
+            if fault:
+                return _wrong(fault)
+            asked = [*_asked(view, accounts)]
         known = _KNOWN[key] = Glance(
             frozenset(name for name, _ in asked),
             tuple((name, complaint) for name, complaint in asked if complaint),
@@ -292,5 +313,6 @@ def malformed(accounts: Accounts | None, view: PointerQueueView) -> str:
 
 def parts_in(exercised: Mapping[str, int]) -> frozenset[str]:
     """Return which parts the views have had that these counts are of."""
-    asked = zip(PARTS, (OF_VIEWS, OF_ACCOUNTS, OF_PULL), strict=True)
-    return frozenset(part for part, names in asked if any(exercised.get(name) for name in names))
+    return frozenset(
+        part for part, names in OF_PARTS.items() if any(exercised.get(name) for name in names)
+    )

@@ -14,22 +14,25 @@ from typing import Self
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.paging_glances import text_of_queue
 from brokerproof.checks.views import malformed
-from brokerproof.models import pointer_queue_steps, pull_queue_steps
+from brokerproof.models import paging_steps, pointer_queue_steps, pull_queue_steps
+from brokerproof.models.happenings import Happening, NotAQueue, happening
 from brokerproof.models.language.paths import TooFar
-from brokerproof.models.pointer_queue_steps import NotAQueue, happening
 from brokerproof.spec.accounts import Accounts
 from brokerproof.spec.answers import Answer, ConsumerClosed
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.inspections import Inspection, PointerQueueView
 from brokerproof.spec.messages import Message, Order, level_of
-from brokerproof.spec.operations import Drain, Inspect, Operation, name_of
+from brokerproof.spec.operations import Drain, Inspect, Operation, Restart, name_of
+from brokerproof.spec.paging_inspections import PagingQueueView
 
 REQUIREMENT = "documented-steps"
 
 MODELS: Mapping[str, Mapping[str, str]] = {
     "pointer-queue": pointer_queue_steps.UNTAKEN,
     "pull-queue": pull_queue_steps.UNTAKEN,
+    "paging-places": paging_steps.UNTAKEN,
 }
 """The models that views are read as states of: each with what has not happened where one of its
 transitions was never taken."""
@@ -81,6 +84,9 @@ class Watch:
         `settled` is the message whose delivery the operation settled, if it did. Raises
         `Departure`; the candidate can be followed beyond it, unless it hangs.
         """
+        if book.down:
+            self.views, self.accounts = {}, {}
+            return False
         happened = operation if answer.ok else Drain()
         closed = frozenset(e.consumer for e in answer.events if isinstance(e, ConsumerClosed))
         before, self.views, self.accounts = self.views, {}, {}
@@ -88,15 +94,19 @@ class Watch:
         moved = 0
         for queue in book.queues:
             self.views[queue] = None
-            last = before.get(queue, PointerQueueView(book.order_of(queue)))
             try:
                 shown = _view(candidate, queue, book.order_of(queue))
-                self.accounts[queue] = shown.accounts
-                view = self.views[queue] = without_accounts(shown)
-                if last is None or (answer.error is not None and not answer.error.definite):
+                if isinstance(shown, PointerQueueView):
+                    self.accounts[queue] = shown.accounts
+                    shown = without_accounts(shown)
+                view = self.views[queue] = shown
+                last = before[queue] if queue in before else nothing_in(view, book.order_of(queue))
+                if last is None or isinstance(operation, Restart):
+                    continue
+                if answer.error is not None and not answer.error.definite:
                     continue
                 moved += self._explain(queue, last, view, happened, settled, closed, book)
-                if isinstance(operation, Drain) and answer.ok and view.lists is not None:
+                if isinstance(operation, Drain) and answer.ok:
                     self._rests(queue, view)
             except Departure as departure:
                 if departure.hangs:
@@ -122,8 +132,9 @@ class Watch:
             return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
 
         happened = happening(operation, settled, queue, level, closed)
+        model = "paging-places" if isinstance(after, PagingQueueView) else "pointer-queue"
         try:
-            steps = pointer_queue_steps.explained(_places(before), _places(after), happened)
+            steps = _steps(before, after, happened)
         except NotAQueue as error:
             raise Departure(f"{queue} after {name_of(operation)}: {error}", "a view") from error
         except TooFar:
@@ -132,20 +143,38 @@ class Watch:
         if steps is None:
             raise Departure(
                 f"{queue} after {name_of(operation)}: {text_of(after)}",
-                f"what steps of the model pointer-queue make of {text_of(before)}",
+                f"what steps of the model {model} make of {text_of(before)}",
             )
         if steps:
-            self.taken.update(("pointer-queue", action) for action in steps)
+            self.taken.update((model, action) for action in steps)
         return len(steps)
 
     def _rests(self, queue: str, view: Inspection) -> None:
-        """Count a rest, or raise `Departure` where the model could not be at rest."""
+        """Count a rest of a queue that is pulled from; `Departure` where it could not be one."""
+        if not isinstance(view, PointerQueueView) or view.lists is None:
+            return
         if not pull_queue_steps.may_rest(view):
             raise Departure(
                 f"{queue} after drain: {text_of(view)}; {_lists_of(view)}",
                 "nobody notified, and nothing left for whoever wants messages",
             )
         self.taken.update([("pull-queue", "come_to_rest")])
+
+
+def nothing_in(view: Inspection, order: Order) -> Inspection:
+    """Return what a new queue of `order` shows, of the kind that a view is of."""
+    if isinstance(view, PagingQueueView):
+        return paging_steps.nothing_in(view, order)
+    return PointerQueueView(order)
+
+
+def _steps(before: Inspection, after: Inspection, happened: Happening) -> tuple[str, ...] | None:
+    """Return what leads from one view to the next; raises `NotAQueue` and `TooFar`."""
+    if isinstance(before, PointerQueueView) and isinstance(after, PointerQueueView):
+        return pointer_queue_steps.explained(_places(before), _places(after), happened)
+    if isinstance(before, PagingQueueView) and isinstance(after, PagingQueueView):
+        return paging_steps.explained(before, after, happened)
+    raise NotAQueue("it shows itself as a queue of another kind than before")
 
 
 def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
@@ -187,8 +216,15 @@ def _lists_of(view: PointerQueueView) -> str:
     )
 
 
-def text_of(view: PointerQueueView) -> str:
-    """Return a view in one line: its entries, and where each subscription stands."""
+def text_of(view: Inspection) -> str:
+    """Return a view in one line."""
+    if isinstance(view, PagingQueueView):
+        return "; ".join(map(text_of_queue, view.levels))
+    return _text_of_pointers(view)
+
+
+def _text_of_pointers(view: PointerQueueView) -> str:
+    """Return a queue's entries, and where each subscription stands."""
     entries = [
         entry.message
         + {"available": "", "held": " (not due)", "dequeued": " (gone)"}.get(entry.state, "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from brokerproof.checks.paging_views import fault_of_form
 from brokerproof.spec.inspections import (
     ConsumerListsView,
     EntryView,
@@ -17,6 +18,7 @@ from brokerproof.spec.inspections import (
     SubscriptionView,
 )
 from brokerproof.spec.messages import Order
+from brokerproof.spec.paging_inspections import PagingQueueView
 
 STATES = ("available", "held", "acquired", "dequeued")
 
@@ -26,6 +28,8 @@ def malformed(view: object, order: Order) -> str:
 
     What follows a fault is not asked, and might fail.
     """
+    if type(view) is PagingQueueView:
+        return fault_of_form(view, order)
     if not isinstance(view, PointerQueueView):
         return f"{_kind(view)}, not a view"
     if view.order != order:

@@ -8,10 +8,10 @@ stated there and nowhere here; whether there is a path is answered in `pointer_q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeAlias, cast
 
+from brokerproof.models.happenings import Happening, NotAQueue
 from brokerproof.models.language.paths import Taken
 from brokerproof.models.pointer_queue_questions import (
     ABSENT,
@@ -28,7 +28,7 @@ from brokerproof.models.pointer_queue_questions import (
     shortened,
 )
 from brokerproof.spec.inspections import PointerQueueView, SubscriptionView
-from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.operations import (
     Acknowledge,
     Cancel,
@@ -58,38 +58,6 @@ UNTAKEN: Mapping[str, str] = {
     "pass_over": "no pointer met an entry that somebody had, or that it did not want",
 }
 """What has not happened where a transition of the model was never taken."""
-
-
-@dataclass(frozen=True)
-class Happening:
-    """What a client did, as far as a queue is concerned.
-
-    `arrival` is the message that was published to it, with its level; `settled` the message whose
-    delivery was settled. `closed` are the consumers that were told to have closed by themselves.
-    """
-
-    operation: Operation
-    arrival: tuple[str, int] | None = None
-    settled: str | None = None
-    closed: frozenset[str] = frozenset()
-
-
-def happening(
-    operation: Operation,
-    settled: str | None,
-    queue: str,
-    level: Callable[[Message], int],
-    closed: frozenset[str] = frozenset(),
-) -> Happening:
-    """Return what an operation is to `queue`; `level` is that of a message in it."""
-    arrival = None
-    if isinstance(operation, Publish) and operation.queue == queue:
-        arrival = operation.message.id, level(operation.message)
-    return Happening(operation, arrival, settled, closed)
-
-
-class NotAQueue(Exception):
-    """Two views that cannot be of one queue, before and after an operation; one line."""
 
 
 def explained(

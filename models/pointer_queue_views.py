@@ -6,8 +6,9 @@ which are the model's own text.
 
 from __future__ import annotations
 
+from brokerproof.models.happenings import Happening
 from brokerproof.models.pointer_queue_questions import reading_of, shortened, state_of
-from brokerproof.models.pointer_queue_steps import Happening, question
+from brokerproof.models.pointer_queue_steps import question
 from brokerproof.spec.inspections import PointerQueueView
 from brokerproof.spec.operations import Drain
 

@@ -13,13 +13,14 @@ import functools
 from collections.abc import Mapping
 
 from brokerproof.models.consumer_lists import Listed
+from brokerproof.models.happenings import Happening
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.pointer_queue import Entry, Subscription
 from brokerproof.models.pointer_queue_progress import Channel
 from brokerproof.models.pointer_queue_questions import shortened, state_of
-from brokerproof.models.pointer_queue_steps import Happening, question
+from brokerproof.models.pointer_queue_steps import question
 from brokerproof.models.pull_queue import PullQueue
 from brokerproof.spec.inspections import ConsumerListsView, PointerQueueView
 from brokerproof.spec.operations import Drain

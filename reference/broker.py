@@ -13,7 +13,6 @@ from brokerproof.reference.claims import CLAIMS, beyond
 from brokerproof.reference.clock import times_of
 from brokerproof.reference.consumers import CONSUME_MODES, GET_MODES, Consumer
 from brokerproof.reference.credit import ChannelWindow, Window, is_window
-from brokerproof.reference.inspection import view_of
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.pull.copies import name_clients
 from brokerproof.reference.pull.sessions import Clients
@@ -29,6 +28,7 @@ from brokerproof.reference.settings import (
 )
 from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
 from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
+from brokerproof.reference.views import shown
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.candidate import Start
 from brokerproof.spec.capabilities import Hello
@@ -234,7 +234,7 @@ class Broker:
             return Answer(error=unsupported("a view of inclusive pointers"))
         if queue is None:
             return Answer(error=refused(f"no queue {operation.queue!r}"))
-        return Answer(inspection=view_of(queue))
+        return Answer(inspection=shown(queue))
 
     def _run_jobs(self) -> bool:
         """Run jobs until none is left, and say whether that came about.

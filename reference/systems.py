@@ -127,7 +127,6 @@ SYSTEMS: Mapping[SystemName, System] = {
             "browse": False,
             "consumer_priority": True,
             "durable": True,
-            "inspect": False,
         },
     ),
 }

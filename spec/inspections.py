@@ -13,6 +13,7 @@ import msgspec
 
 from brokerproof.spec.accounts import Accounts
 from brokerproof.spec.messages import Order
+from brokerproof.spec.paging_inspections import PagingQueueView
 
 
 class EntryView(msgspec.Struct, frozen=True):
@@ -76,4 +77,4 @@ class PointerQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="point
     accounts: Accounts | None = None
 
 
-Inspection: TypeAlias = PointerQueueView
+Inspection: TypeAlias = PointerQueueView | PagingQueueView

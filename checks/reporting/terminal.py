@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from brokerproof.checks.counterexamples import text_of_counterexample
+from brokerproof.checks.glances import KINDS
 from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.verdict_file import CandidateRecord, VerdictRecord, summary
 from brokerproof.checks.verdicts import Outcome
@@ -43,7 +46,7 @@ def show(record: CandidateRecord, console: Console) -> None:
             Text(visible(reason_of(verdict))),
         )
     console.print(table)
-    unclaimed = [each.requirement for each in record.verdicts if each not in claimed]
+    unclaimed = gathered(each.requirement for each in record.verdicts if each not in claimed)
     if unclaimed:
         console.print(Text(f"not claimed: {', '.join(unclaimed)}", _STYLES[Outcome.NOT_CLAIMED]))
     for found in record.found:
@@ -51,6 +54,17 @@ def show(record: CandidateRecord, console: Console) -> None:
         text = text_of_counterexample(found)
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     console.print(visible(summary(record)), highlight=False, markup=False, soft_wrap=True)
+
+
+def gathered(requirements: Iterable[str]) -> list[str]:
+    """Return ids, with one phrase instead where all is there that a view of some kind is asked."""
+    found = list(requirements)
+    phrases = []
+    for kind, asked in KINDS.items():
+        if asked.issubset(found):
+            found = [each for each in found if each not in asked]
+            phrases.append(f"what {kind} keeps inside ({len(asked)} ids)")
+    return [*found, *phrases]
 
 
 def reason_of(verdict: VerdictRecord) -> str:

@@ -34,18 +34,23 @@ def path(
     reading: PlainReading,
     start: State,
     goal: Seen,
-    steps: Iterable[Taken],
+    steps: Iterable[Taken] | Callable[[State], Iterable[Taken]],
     seen_of: Callable[[State], Seen],
     states_max: int,
+    *,
+    deep: bool = False,
 ) -> tuple[Taken, ...] | None:
     """Return steps that lead from `start` to a state that looks like `goal`; None if none do.
 
+    Where `steps` says what may be taken in a state, it has to name all that is enabled there.
+
     States that look more like the goal are continued first, which only decides how soon a path is
-    found: without one, every state that the steps lead to is looked at. Raises `TooFar` when these
-    are more than `states_max`.
+    found: without one, every state that the steps lead to is looked at. Of those that are equally
+    unlike it the one that was met first is continued; going `deep`, one of those met last. Raises
+    `TooFar` when there are more than `states_max`.
     """
-    permitted = tuple(steps)
-    order = itertools.count()
+    permitted_in = steps if callable(steps) else _always(tuple(steps))
+    order = itertools.count(0, -1 if deep else 1)
     before: dict[State, tuple[State, Taken] | None] = {start: None}
     ahead = [(_unlike(seen_of(start), goal), next(order), start)]
     while ahead:
@@ -54,7 +59,8 @@ def path(
             return _back(before, state)
         if len(before) > states_max:
             raise TooFar(f"more than {states_max} states")
-        for taken in permitted:
+        permitted = permitted_in(state)
+        for taken in reversed([*permitted]) if deep else permitted:
             if reading.enabled(taken.action, state, taken.arguments):
                 following = reading.step(taken.action, state, taken.arguments)
                 if following not in before:
@@ -62,6 +68,10 @@ def path(
                     unlike = _unlike(seen_of(following), goal)
                     heapq.heappush(ahead, (unlike, next(order), following))
     return None
+
+
+def _always(steps: tuple[Taken, ...]) -> Callable[[State], Iterable[Taken]]:
+    return lambda _: steps
 
 
 def _unlike(seen: Seen, goal: Seen) -> int:

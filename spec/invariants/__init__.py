@@ -18,21 +18,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
+from brokerproof.spec.requirements import Source
 
 System: TypeAlias = Literal[
     "qpid-push", "qpid-priority", "qpid-pull", "rabbitmq-paging", "activemq-cursor"
 ]
-
-
-class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an invariant comes from: a section of a document, or versions of a broker's code."""
-
-    document: str
-    section: str = ""
-    versions: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.document}, {self.section or self.versions}"
 
 
 class _Binding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="by"):
@@ -106,7 +96,7 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     id: str
     systems: tuple[System, ...]
     statement: str
-    sources: tuple[Origin, ...]
+    sources: tuple[Source, ...]
     held: tuple[Binding, ...] = ()
     uncovered: str = ""
 
@@ -121,7 +111,7 @@ def read_invariants(name: str, text: str) -> tuple[Invariant, ...]:
     for each in found:
         if not each.sources or not each.systems:
             raise CatalogueError(f"{name}: {each.id} has no source, or is of no system")
-        if any(bool(origin.section) == bool(origin.versions) for origin in each.sources):
+        if not all(source.is_in_form() for source in each.sources):
             raise CatalogueError(f"{name}: {each.id}: a source names a section, or versions")
         if not each.held and not each.uncovered:
             raise CatalogueError(f"{name}: {each.id} is held by nothing, and nothing says why")

@@ -14,9 +14,17 @@ import msgspec
 
 from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
 
-OFFERED = frozenset(("on_threads", "places", "accounts", "consumer-lists"))
+OFFERED = frozenset(
+    (
+        "on_threads",
+        *("places", "accounts", "consumer-lists"),
+        *("backing-queue", "on-disk", "stores", "q1", "q2", "q3", "delta", "target"),
+        "behind-pending",
+        "queue-process",
+    )
+)
 """What a candidate may be asked for beside its claims: optional protocols of its Python form, and
-parts of the view that it shows of a queue."""
+parts of the view that it shows of a queue (of pointers, of the queue that pages)."""
 
 
 class Level(Enum):
@@ -26,14 +34,19 @@ class Level(Enum):
     SHOULD = "SHOULD"
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a requirement comes from: a document's title and the heading of the section."""
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where something comes from: a section of a document, or versions of a broker's code."""
 
     document: str
-    section: str
+    section: str = ""
+    versions: str = ""
 
     def __str__(self) -> str:
-        return f"{self.document}, {self.section}"
+        return f"{self.document}, {self.section or self.versions}"
+
+    def is_in_form(self) -> bool:
+        """Whether it names a section, or versions, and not both."""
+        return bool(self.section) != bool(self.versions)
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +77,8 @@ def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
     for requirement in found:
         if not requirement.sources:
             raise CatalogueError(f"{name}: {requirement.id} has no source")
+        if not all(source.is_in_form() for source in requirement.sources):
+            raise CatalogueError(f"{name}: {requirement.id}: a source names a section, or versions")
     return found
 
 

@@ -91,7 +91,7 @@ def test_a_reference_that_is_pulled_from_rests_as_its_model_may() -> None:
 def notified(answer: Answer) -> Answer:
     """Say of who is interested that it is notified."""
     view = answer.inspection
-    if view is None or view.lists is None:
+    if not isinstance(view, PointerQueueView) or view.lists is None:
         return answer
     lists = replace(view.lists, interested=(), notified=view.lists.interested)
     return Answer(inspection=replace(view, lists=lists))
@@ -156,7 +156,7 @@ def test_a_view_that_is_wrong_or_missing_is_a_finding(
 def spoils(answer: Answer) -> Answer:
     """Say that somebody stands behind the last entry."""
     view = answer.inspection
-    if view is None or not view.subscriptions:
+    if not isinstance(view, PointerQueueView) or not view.subscriptions:
         return answer
     wrong = replace(view.subscriptions[0], last_seen=len(view.entries) + 1)
     return Answer(inspection=replace(view, subscriptions=(wrong, *view.subscriptions[1:])))

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.views import malformed
+from brokerproof.models.happenings import NotAQueue, happening
 from brokerproof.models.language.paths import TooFar
-from brokerproof.models.pointer_queue_steps import NotAQueue, explained, happening
+from brokerproof.models.pointer_queue_steps import explained
 from brokerproof.reference import make
 from brokerproof.spec.inspections import (
     ConsumerListsView,
@@ -118,7 +119,7 @@ def seen() -> Iterator[tuple[Operation, PointerQueueView]]:
     for operation in operations():
         assert broker.handle(operation).ok
         view = broker.handle(Inspect(queue="q0")).inspection
-        assert view is not None
+        assert isinstance(view, PointerQueueView)
         yield operation, view
 
 

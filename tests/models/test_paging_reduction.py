@@ -18,6 +18,7 @@ from brokerproof.models.paging_reduction import (
     IT,
     LOOKS,
     LOWERS,
+    NOT_NEGATIVE,
     OVER,
     PENDING,
     REPORTS,
@@ -101,6 +102,16 @@ class PagesForGood(PagingReduction):
         self.quota[IT] = self.quota[IT] - 1
 
 
+class TakesOffTwo(PagingReduction):
+    """Counts each content of q4 that it pages as two."""
+
+    @action
+    def page_q4(self) -> None:
+        """Two are taken off."""
+        super().page_q4()
+        self.length[Part.Q4] = self.length[Part.Q4] - 1
+
+
 class LosesWhatItPages(PagingReduction):
     """Pages a content of q4 to nowhere."""
 
@@ -172,6 +183,7 @@ def test_three_messages_keep_all_of_it(batch: int, size: int) -> None:
         (ReportsNothing, ENOUGH, 8),
         (ReportsNothing, FEW, 8),
         (PagesForGood, LOWERS, 7),
+        (TakesOffTwo, NOT_NEGATIVE, 3),
         (LosesWhatItPages, SUM, 3),
         (LosesWhatIsPending, PENDING, 3),
     ],

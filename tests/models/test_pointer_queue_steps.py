@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from brokerproof.models import pointer_queue_questions as questions
 from brokerproof.models import pointer_queue_steps as steps
+from brokerproof.models.happenings import Happening, NotAQueue, happening
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.paths import TooFar
 from brokerproof.models.pointer_queue_clock import TimedQueue
-from brokerproof.models.pointer_queue_steps import Happening, NotAQueue, explained, happening
+from brokerproof.models.pointer_queue_steps import explained
 from brokerproof.reference import make
 from brokerproof.spec.inspections import EntryView, PointerQueueView, SubscriptionView
 from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority, level_of
@@ -109,7 +110,7 @@ def looks(seed: int, order: Order, operations: int, address: str = "qpid-push") 
         answer = broker.handle(operation)
         assert answer.ok or isinstance(operation, Cancel), answer
         seen = broker.handle(Inspect(queue="q")).inspection
-        assert seen is not None
+        assert isinstance(seen, PointerQueueView)
         done = operation if answer.ok else Drain()
         yield Look(view, seen, happening(done, settled, "q", lambda m: level_of(m.priority, order)))
         view = seen

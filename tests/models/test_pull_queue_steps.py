@@ -49,7 +49,7 @@ def test_whenever_the_reference_has_come_to_rest_the_model_may() -> None:
         assert broker.handle(operation).ok, operation
         assert broker.handle(Drain()).ok
         view = broker.handle(Inspect(queue="q")).inspection
-        assert view is not None
+        assert isinstance(view, PointerQueueView)
         assert view.lists is not None
         assert may_rest(view), view
         lists |= {name for name in LISTS if getattr(view.lists, name)}
@@ -65,7 +65,7 @@ def test_before_the_jobs_run_it_is_not_at_rest() -> None:
     ):
         broker.handle(operation)
     view = broker.handle(Inspect(queue="q")).inspection
-    assert view is not None
+    assert isinstance(view, PointerQueueView)
     assert view.lists == ConsumerListsView(notified=(0,))
     assert not may_rest(view)
 

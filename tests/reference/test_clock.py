@@ -6,6 +6,7 @@ import pytest
 
 from brokerproof.reference.entries import HELD, LEGAL_MOVES, Phase
 from brokerproof.reference.queue import Queue
+from brokerproof.spec.inspections import PointerQueueView
 from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.operations import Advance, Declare, Delete, Inspect, Publish
 from tests.reference.reference_bench import Bench, queue_in
@@ -188,7 +189,7 @@ def test_times_are_shown_and_told_apart() -> None:
     bench.publish_at("a", 1)
     bench.publish_at("b", None, 1)
     view = bench.broker.handle(Inspect(queue="q")).inspection
-    assert view is not None
+    assert isinstance(view, PointerQueueView)
     assert [(each.state, each.expires) for each in view.entries] == [
         ("held", False),
         ("available", True),

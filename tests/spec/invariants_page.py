@@ -59,6 +59,8 @@ bound to what holds it:
 * **model**: a statement that is proved for any number of messages, segments of any size, and any
   batch and target, or, where it is about what happens in the end, explored in a scope
   ([proofs](proofs.md)). The variant named breaks that statement, which a test looks at.
+* **requirement**: what `brokerproof check` asks of every view that a candidate shows of such a
+  queue, after each operation. The [planted fault](planted-faults.md) named breaks it.
 * **test**: a test of the reference's own code: long random runs, after each step of which
   everything is held, crashes at every change of the disk, or examples. Its twin is named with the
   case, where it has several: a mistake planted in the code, after which the same is found broken.
@@ -71,7 +73,8 @@ on. With what 2.8.2 does, I5 and I6 do not hold, and a reduction may never end (
 
 A test resolves every name below, so none of them can go stale. Made of
 `spec/invariants/rabbitmq.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
-`brokerproof requirements --invariants rabbitmq`, and `brokerproof requirements A1` for one.
+`brokerproof requirements --invariants rabbitmq`, and `brokerproof requirements Q1` for one (of an
+id that is a requirement as well, it tells that).
 """
 
 HEADS: Mapping[str, Head] = {

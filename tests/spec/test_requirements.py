@@ -17,11 +17,12 @@ import pytest
 
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.catalogues import CatalogueError
-from brokerproof.spec.invariants import invariants
+from brokerproof.spec.invariants import Invariant, invariants
 from brokerproof.spec.requirements import (
     OFFERED,
     Level,
     Requirement,
+    Source,
     catalogue,
     read_catalogue,
 )
@@ -30,6 +31,9 @@ DOCUMENTS = "BROKERPROOF_DOCUMENTS"
 PROTOCOL = "Driver protocol 1"
 OWN = {PROTOCOL: "protocol.md", "Every interleaving of real code": "interleavings.md"}
 """The documents that are pages of this project, and where each is."""
+
+RELEASES = {"Qpid Java broker, releases", "RabbitMQ, releases"}
+"""What is cited by versions: no document, but a broker's public history."""
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -109,6 +113,11 @@ def test_a_catalogue_file_is_read() -> None:
             'sources = [{ document = "Priority Queues", section = "Priority Queues" }]',
             "sources = []",
             "one.toml: nothing-lost has no source",
+        ),
+        (
+            'section = "Priority Queues"',
+            'section = "Priority Queues", versions = "0.8"',
+            "one.toml: nothing-lost: a source names a section, or versions",
         ),
         ("[[requirement]]", "[[promise]]", "unknown field `promise`"),
     ],
@@ -219,14 +228,20 @@ def outlines() -> Outlines:
     }
 
 
-def unknown_sources(found: Iterable[Requirement], known: Outlines) -> list[str]:
+def unknown_sources(found: Iterable[Requirement | Invariant], known: Outlines) -> list[str]:
     """Return the citations of documents and sections that do not exist."""
     return [
-        f"{requirement.id}: {source}"
-        for requirement in found
-        for source in requirement.sources
-        if source.section not in known.get(source.document, ())
+        f"{each.id}: {source}"
+        for each in found
+        for source in each.sources
+        if not _is_known(source, known)
     ]
+
+
+def _is_known(source: Source, known: Outlines) -> bool:
+    if source.versions:
+        return source.document in RELEASES
+    return source.section in known.get(source.document, ())
 
 
 def test_every_source_names_a_document_and_a_section_that_exist() -> None:
@@ -251,9 +266,9 @@ def test_a_source_that_does_not_exist_is_found(document: str, section: str) -> N
 
 
 def test_every_document_that_is_listed_is_cited() -> None:
-    cited = {source.document for each in catalogue().values() for source in each.sources}
-    inside = {origin for each in invariants().values() for origin in each.sources}
-    assert cited | {each.document for each in inside if each.section} == set(outlines())
+    promises: list[Requirement | Invariant] = [*catalogue().values(), *invariants().values()]
+    cited = {source for each in promises for source in each.sources}
+    assert {each.document for each in cited if each.section} == set(outlines())
 
 
 def test_headings_inside_of_code_are_no_sections() -> None:
