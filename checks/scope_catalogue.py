@@ -89,6 +89,8 @@ def scopes_for(
     if gets or takers:
         scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))
     scopes.extend(_scopes_of_messages(claims, orders, gets))
+    if gets and claims.durable:
+        scopes.append(_scope_of_returns(orders, gets))
     return tuple(scopes)
 
 
@@ -129,6 +131,22 @@ def _scope_of_a_long_queue(claims: Capabilities, orders: tuple[Order, ...]) -> S
         windows=(Credit(None),) if changes else (),
         settlements=(),
         closes=True,
+        filled=True,
+    )
+
+
+def _scope_of_returns(orders: tuple[Order, ...], gets: tuple[GetMode, ...]) -> Scope:
+    """Return the scope in which some of what was taken returns, in any order.
+
+    Who has a disk keeps a queue in several places (RabbitMQ: five). With four messages one can
+    return between two that have gone on to another place, and one that somebody holds be there too.
+    """
+    return Scope(
+        "gets that return in any order",
+        orders,
+        messages=4,
+        gets=gets,
+        settlements=("release",),
         filled=True,
     )
 

@@ -230,8 +230,9 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         returned = list(deliveries)
         self._take_back([entry for entry, _ in returned], self.sub_queues.requeue)
         for entry, taker in returned:
-            if taker.restore_credit(entry):
-                self.line.unblock()
+            taker.restore_credit(entry)
+        # Those too who share the room of a channel stand in line before anything is handed out.
+        self.line.unblock()
         self.run()
 
     def _take_back(self, entries: Sequence[HandedOut], settle: Callable[[list[Tag]], None]) -> None:

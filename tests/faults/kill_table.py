@@ -17,7 +17,7 @@ from pathlib import Path
 
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.exhaustive import run_exhaustive
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate import Budget, run_gate, run_stateful
 from brokerproof.checks.gate_run import Clock, GateRun, Report
 from brokerproof.checks.glances import INSIDE
 from brokerproof.checks.step_conformance import REQUIREMENT
@@ -137,6 +137,7 @@ def seconds_to(fault: Fault) -> float | None:
         wanted=fault.requirement,
     )
     run_exhaustive(clock.run)
+    run_stateful(clock.run)
     return None if clock.run.seconds is None else clock.run.seconds - began
 
 

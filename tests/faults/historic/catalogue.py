@@ -15,6 +15,8 @@ import msgspec
 from brokerproof.spec.invariants import Binding, System
 
 FOLDER = Path(__file__).parent
+FAMILIES = ("qpid", "rabbitmq")
+"""Those whose history there are notes on: a file here, and a page, of each."""
 
 
 class Historic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,7 +43,7 @@ class Historic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 @functools.cache
-def historic_faults(family: str = "qpid") -> tuple[Historic, ...]:
+def historic_faults(family: str) -> tuple[Historic, ...]:
     """Return those of a family of systems, in the order of their ids."""
     decoded = tomllib.loads((FOLDER / f"{family}.toml").read_text(encoding="utf-8"))
     return msgspec.convert(decoded["historic"], tuple[Historic, ...])

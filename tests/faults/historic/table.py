@@ -5,12 +5,15 @@ run under the interleavings of the gate's own cases. Seconds are of the processo
 machine that made the page; a test compares all but them.
 
     python -m tests.faults.historic.table docs/qpid-historic-faults.md [B-01 ...]
+    python -m tests.faults.historic.table docs/rabbitmq-historic-faults.md [BV1 ...]
 
-With ids, only these are run; the others are left as they are on the page.
+The page's name says whose faults. With ids, only these are run; the others are left as they are on
+the page.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +42,7 @@ SWITCHES_MAX = 2
 
 HEADINGS = ("fault", "what went wrong", "system", "found by", "requirement", "steps", "seconds")
 
-INTRODUCTION = """\
+_OF_QPID = """\
 # Historic faults of Qpid's Java broker
 
 Each row is a mistake that a release of Qpid's Java broker, or its development, once had, told in
@@ -54,11 +57,36 @@ written for it:
   on.
 * **test** and **model**: it breaks no promise to clients that the gate could ask for, or has a
   place in a model alone; the twin named is found.
+"""
 
+_OF_RABBITMQ = """\
+# Historic faults of RabbitMQ's queues
+
+Each row is a mistake that a release of RabbitMQ, or its development, once had in its queues, or one
+of the same kind, told in our own words, and what finds it when it is planted here. The ids of
+commits are those of its public history.
+
+* **check**: the fault is planted into a copy of the reference, or of `examples/whole_broker.py`,
+  and `brokerproof check` says that the requirement is broken; *steps* are the operations of the
+  shortest trace, as on the page of all [planted faults](planted-faults.md). `protocol` is what an
+  operation breaks that does not come to its end, here mostly since the reference holds itself to
+  [what the release asserts](rabbitmq-invariants.md).
+* **test**: no operation of a client shows it, because it costs memory or leaves files, or takes a
+  clean stop, a crash within an operation, or a target that changes; the twin named is found.
+"""
+
+_SECONDS = """
 What cannot be planted is listed below with the reason. *Seconds* are those of one core of the
 machine that made this page (an x86-64 virtual machine, Python 3.11), until the counterexample was
-there. Made by `python -m tests.faults.historic.table docs/qpid-historic-faults.md`.
+there. Made by `python -m tests.faults.historic.table docs/{family}-historic-faults.md`.
 """
+
+_INTRODUCTIONS = {"qpid": _OF_QPID, "rabbitmq": _OF_RABBITMQ}
+
+
+def introduction(family: str) -> str:
+    """Return how the page of a family begins."""
+    return _INTRODUCTIONS[family] + _SECONDS.format(family=family)
 
 
 @dataclass(frozen=True)
@@ -153,12 +181,12 @@ def rows_on(page: str) -> dict[str, list[list[str]]]:
     rows: dict[str, list[list[str]]] = {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" |")]
-        if line.startswith("| B-") and len(cells) == len(HEADINGS):
+        if re.match(r"\| B(-|[A-Z])\d", line) and len(cells) == len(HEADINGS):
             rows.setdefault(cells[0].partition(" ")[0], []).append(cells)
     return rows
 
 
-def page_of(rows: Mapping[str, Sequence[Sequence[str]]], family: str = "qpid") -> str:
+def page_of(rows: Mapping[str, Sequence[Sequence[str]]], family: str) -> str:
     """Return the page of what was found."""
     listed = historic_faults(family)
     bare = [each for each in listed if each.unplanted]
@@ -170,7 +198,7 @@ def page_of(rows: Mapping[str, Sequence[Sequence[str]]], family: str = "qpid") -
     left = [[f"{each.id} ({each.issue})", each.what, each.unplanted] for each in bare]
     return "\n".join(
         [
-            INTRODUCTION,
+            introduction(family),
             counts,
             table_of(found, HEADINGS),
             "## Not planted, and why\n",
@@ -182,13 +210,14 @@ def page_of(rows: Mapping[str, Sequence[Sequence[str]]], family: str = "qpid") -
 def main() -> None:
     """Run all faults, or those that are named, and write the page."""
     path, names = Path(sys.argv[1]), sys.argv[2:]
+    family = path.name.partition("-")[0]
     rows = rows_on(path.read_text(encoding="utf-8")) if names and path.is_file() else {}
-    for each in historic_faults():
+    for each in historic_faults(family):
         if not each.unplanted and (not names or each.id in names):
             rows[each.id] = cells_of(each)
             sys.stdout.writelines(f"{cells}\n" for cells in rows[each.id])
             sys.stdout.flush()
-    path.write_text(page_of(rows), encoding="utf-8")
+    path.write_text(page_of(rows, family), encoding="utf-8")
 
 
 if __name__ == "__main__":

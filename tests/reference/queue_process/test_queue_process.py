@@ -104,6 +104,17 @@ def test_a_get_takes_the_first_past_all_who_stand_in_line() -> None:
     assert bench.acknowledge("m0") == ["a:m2"]
 
 
+def test_room_that_a_channel_shares_is_there_before_what_returned_is_handed_out() -> None:
+    bench = Bench(PAGING)
+    bench.share("ch", 1)
+    bench.consume("high", channel="ch", priority=1)
+    assert bench.publish("m0") == ["high:m0"]
+    # One that acknowledges nothing takes no room of its channel.
+    bench.consume("low", channel="ch", mode="automatic")
+    assert bench.publish("m1") == ["low:m1"]
+    assert bench.release("m0") == ["high:m0"]
+
+
 # What comes back where.
 
 
@@ -201,6 +212,16 @@ def test_what_was_answered_outlives_a_crash(order: Fifo | Priority, unsynced: st
     bench.acknowledge("m1")
     crashed(bench)
     assert [bench.get()[0] for _ in range(3)] == ["m0", "m3", "m4"]
+    assert bench.get() == []
+
+
+def test_what_was_taken_for_good_does_not_come_back() -> None:
+    bench = Bench(PAGING, durable=True)
+    bench.publish("m0", "m1", persistent=True)
+    assert bench.get(mode="automatic") == ["m0"]
+    crashed(bench)
+    bench.consume("a", mode="automatic")
+    crashed(bench)
     assert bench.get() == []
 
 
