@@ -326,14 +326,39 @@ def test_what_was_certain_before_a_broker_went_down_is_judged_as_after_any_crash
     assert broken([*KEPT, *told], WHOLE) == [requirement]
 
 
+UNTOLD = [
+    (subscribe("c"), MAYBE),
+    (failed(get(), "crashed"),),
+    (failed(drain(), "crashed"),),
+    (failed(subscribe("c"), "crashed"),),
+]
+
+
+@pytest.mark.parametrize("told", UNTOLD)
+@pytest.mark.parametrize("redelivered", [False, True])
+def test_what_may_have_been_handed_out_untold_is_there_again(
+    told: tuple[Told, ...], redelivered: bool
+) -> None:
+    again = given("m0", None, again=redelivered)
+    assert broken([*KEPT, *told, RESTART, get(again)], WHOLE) == []
+
+
+@pytest.mark.parametrize("told", UNTOLD)
+def test_what_may_have_been_handed_out_untold_is_missed(told: tuple[Told, ...]) -> None:
+    assert broken([*KEPT, *told, RESTART, get()], WHOLE) == ["get-finds"]
+
+
 @pytest.mark.parametrize(
     "told",
     [
-        (subscribe("c"), MAYBE),
-        (failed(get(), "crashed"),),
+        (subscribe("c", mode="automatic"), MAYBE),
+        (failed(subscribe("c", mode="automatic"), "crashed"),),
+        (failed(make("q1", durable=True), "crashed"),),
         (failed(crash(), "crashed"),),
     ],
 )
-def test_what_may_have_been_handed_out_untold_is_not_judged(told: tuple[Told, ...]) -> None:
+def test_what_may_be_settled_untold_or_a_queue_that_may_be_there_is_not_judged(
+    told: tuple[Told, ...],
+) -> None:
     with pytest.raises(Unfollowable):
         broken([*KEPT, *told], WHOLE)
