@@ -6,7 +6,7 @@ Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business
 from __future__ import annotations
 
 from brokerproof.reference.broker import Broker
-from brokerproof.reference.durable_broker import DurableBroker
+from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
 from brokerproof.reference.settings import PARAMETERS, settings_from
 
 DOCUMENTED_SYSTEMS = (
@@ -37,5 +37,6 @@ def make(address: str) -> Broker:
             raise ValueError(f"parameter {name!r} is given twice in {address!r}")
         parameters[name] = value
     settings = settings_from(parameters)
-    make_broker = DurableBroker if settings.system == "rabbitmq-paging" else Broker
-    return make_broker(settings)
+    if settings.system != "rabbitmq-paging":
+        return Broker(settings)
+    return BrokerOnFiles(settings) if settings.disk == "files" else PoweredBroker(settings)

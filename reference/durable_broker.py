@@ -37,7 +37,7 @@ DOWN = refused("the broker is down")
 
 
 class DurableBroker(Broker):
-    """A broker on a simulated disk; without power, or after a crash, it is down."""
+    """A broker on a disk; without power, or after a crash, it is down."""
 
     __slots__ = ("is_down", "mailbox", "storage")
 
@@ -127,11 +127,34 @@ class DurableBroker(Broker):
     def _reset(self) -> None:
         super()._reset()
         self.mailbox = Lock()
+        if hasattr(self, "storage"):
+            self.storage.close()
         self.storage = storage_of(self.settings)
         self.is_down = False
 
     def _premises(self) -> Premises:
         return Premises(self.settings, self.outbox, self.executor, self.clients, self.storage)
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        copy = super().fork()
+        copy.is_down = self.is_down
+        copy.mailbox = Lock()
+        copy.storage = self.storage.fork()
+        for queue in copy._processes():  # noqa: SLF001 - its own
+            house(queue, copy.storage)
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return a value that is equal for states that behave alike; rates are never asked for."""
+        node = fingerprint_node(self.storage.node, with_rates=False)
+        return self.is_down, super().fingerprint(), node
+
+
+class PoweredBroker(DurableBroker):
+    """A broker on a simulated disk: it can be copied, and its power can go at any change."""
+
+    __slots__ = ()
 
     def changes(self) -> int:
         """Return how many changes the disk has been asked for; see `OnDisk`."""
@@ -148,17 +171,18 @@ class DurableBroker(Broker):
         assert isinstance(disk, SimulatedDisk)
         return disk
 
-    def fork(self) -> Self:
-        """Return an independent copy."""
-        copy = super().fork()
-        copy.is_down = self.is_down
-        copy.mailbox = Lock()
-        copy.storage = self.storage.fork()
-        for queue in copy._processes():  # noqa: SLF001 - its own
-            house(queue, copy.storage)
-        return copy
 
-    def fingerprint(self) -> Hashable:
-        """Return a value that is equal for states that behave alike; rates are never asked for."""
-        node = fingerprint_node(self.storage.node, with_rates=False)
-        return self.is_down, super().fingerprint(), node
+class BrokerOnFiles(DurableBroker):
+    """A broker on files of a temporary folder, which goes with it; it cannot be copied.
+
+    A crash is the end of its process: what it had not handed to the operating system is lost.
+    """
+
+    __slots__ = ()
+
+    # Threads are let in by those who run many copies of one start, and this has one only.
+    on_threads = None  # type: ignore[assignment]
+
+    def close(self) -> None:
+        """Let go of the folder; nothing is asked of the broker afterwards."""
+        self.storage.close()

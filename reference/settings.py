@@ -21,6 +21,7 @@ RunnerPolicy: TypeAlias = Literal["eager", "drain"]
 ConnectionForm: TypeAlias = Literal["channel", "shared"]
 AcquisitionForm: TypeAlias = Literal["firm", "stealable"]
 Recovered: TypeAlias = Literal["known", "delivered"]
+DiskKind: TypeAlias = Literal["simulated", "files"]
 
 NUMBER_MAX: Final = 2**31 - 1
 ANY_NUMBER: Final = "any"
@@ -39,7 +40,8 @@ class Settings:
     Of the paging queue: `segment`, `batch`, `journal` and `file` are sizes, see
     `paging.parameters`; `target` is how many messages of a queue may be in RAM, None for any
     number. `unsynced`: what a crash leaves of what was written and not synced. `recovered`: as
-    what a message comes back of which no delivery is known, `delivered` as in the release.
+    what a message comes back of which no delivery is known, `delivered` as in the release. `disk`:
+    a simulated one, which can be copied, or real files in a temporary folder.
     """
 
     system: SystemName = "qpid-push"
@@ -54,10 +56,11 @@ class Settings:
     target: int | None = None
     unsynced: Unsynced = "lost"
     recovered: Recovered = "known"
+    disk: DiskKind = "simulated"
 
     def __post_init__(self) -> None:
         """Refuse values that are not among the allowed ones, or do not go together."""
-        system = cast_one_of("system", self.system, get_args(SystemName))
+        system = one_of("system", self.system, get_args(SystemName))
         for name, parameter in PARAMETERS.items():
             value, default = getattr(self, name), DEFAULTS[name]
             parameter.check(name, value)
@@ -81,7 +84,7 @@ def _text(value: object) -> str:
     return ANY_NUMBER if value is None else str(value)
 
 
-def cast_one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     """Return a value that is among the allowed ones; ValueError names those."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
@@ -101,7 +104,7 @@ def _choice(form: Any, *systems: SystemName) -> Parameter:
     allowed = get_args(form)
 
     def read(name: str, text: str) -> str:
-        return cast_one_of(name, text, allowed)
+        return one_of(name, text, allowed)
 
     return Parameter(systems, read, read)
 
@@ -137,6 +140,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "target": _number(0, or_any=True),
     "unsynced": _choice(Unsynced, "rabbitmq-paging"),
     "recovered": _choice(Recovered, "rabbitmq-paging"),
+    "disk": _choice(DiskKind, "rabbitmq-paging"),
 }
 """The parameters, in the order in which an address has them."""
 

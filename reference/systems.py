@@ -17,7 +17,7 @@ from brokerproof.reference.published_pointer import PublishedPointer
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
 from brokerproof.reference.queue_process.queue import QueueProcess
-from brokerproof.reference.queue_process.storage import Storage
+from brokerproof.reference.queue_process.storage import Storage, TemporaryFiles
 from brokerproof.reference.settings import PointerForm, Settings, SystemName
 from brokerproof.reference.stealing import StealingQueue
 
@@ -84,7 +84,7 @@ def _queue_process(premises: Premises, definition: Definition) -> QueueProcess:
 
 
 def storage_of(settings: Settings) -> Storage:
-    """Return an empty disk with a node on it."""
+    """Return an empty disk with a node on it: a simulated one, or a folder of its own."""
     parameters = Parameters(
         segment=settings.segment,
         batch=settings.batch,
@@ -92,7 +92,8 @@ def storage_of(settings: Settings) -> Storage:
         file_size=settings.file,
         recovered=settings.recovered,
     )
-    return Storage(SimulatedDisk(), parameters, settings.target, settings.unsynced)
+    disk = TemporaryFiles() if settings.disk == "files" else SimulatedDisk()
+    return Storage(disk, parameters, settings.target, settings.unsynced)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -152,6 +152,16 @@ class RealDirectory:
         for name in {*self._writers, *self._readers}:
             self._close(name)
 
+    def abandon(self) -> None:
+        """Let go of all files as the end of a process does: what is in buffers is lost."""
+        for name in [*self._writers]:
+            path = self.root / name
+            handed_over = path.stat().st_size
+            self._close(name)
+            os.truncate(path, handed_over)
+        self._created.clear()
+        self.close()
+
     def _close(self, name: str) -> None:
         writer = self._writers.pop(name, None)
         if writer is not None:

@@ -3,17 +3,20 @@
 Owns what comes back after a crash, down to the definitions of queues, which are written before a
 declaration is answered. Refuses to know consumers and how messages are kept.
 
-Of what was written and not synced, a crash leaves nothing, all, or of each file the first half,
-as the settings say: the last tears a record in two.
+Of what was written and not synced, a crash of a simulated disk leaves nothing, all, or of each file
+the first half, as the settings say: the last tears a record in two. Of real files it leaves what
+the operating system was handed.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from brokerproof.reference.paging import Node, SimulatedDisk, fork_node
+from brokerproof.reference.paging import Node, RealDirectory, SimulatedDisk, fork_node
 from brokerproof.reference.paging.node import file_prefix
 from brokerproof.reference.queue_process.sub_queues import SubQueues, names_of
 from brokerproof.spec.messages import Order
@@ -36,6 +39,21 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(tuple[Definition, ...])
+
+
+class TemporaryFiles(RealDirectory):
+    """Real files, in a temporary folder that goes with them."""
+
+    __slots__ = ("_folder",)
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="brokerproof-files-")
+        super().__init__(Path(self._folder.name))
+
+    def remove(self) -> None:
+        """Let go of the files, and of the folder."""
+        self.close()
+        self._folder.cleanup()
 
 
 class Storage:
@@ -111,10 +129,18 @@ class Storage:
     def crash(self) -> None:
         """Lose what is not synced, as the settings say."""
         disk = self.disk
-        assert isinstance(disk, SimulatedDisk), "the power of a real disk is not ours"
+        if isinstance(disk, RealDirectory):
+            disk.abandon()
+            return
+        assert isinstance(disk, SimulatedDisk)
         written = disk.unsynced()
         kept = {"lost": {}, "torn": {n: -(-size // 2) for n, size in written.items()}}
         disk.crash(kept.get(self.unsynced, written))
+
+    def close(self) -> None:
+        """Give back what is outside of this process."""
+        if isinstance(self.disk, TemporaryFiles):
+            self.disk.remove()
 
     def fork(self) -> Storage:
         """Return an independent copy."""

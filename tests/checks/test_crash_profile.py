@@ -20,6 +20,7 @@ from brokerproof.checks.findings import Told, step
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, open_subject
 from brokerproof.reference import make
+from brokerproof.spec.candidate import Closable
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.operations import Crash, Publish
 from tests.faults.overlay import Edit, plant
@@ -68,11 +69,14 @@ def crashes_in(steps: list[Told]) -> int:
     return sum(isinstance(told.operation, Crash) for told in steps)
 
 
-@pytest.mark.parametrize("address", [TIGHT, REAL])
+@pytest.mark.parametrize("address", [TIGHT, REAL, f"{TIGHT}&disk=files"])
 def test_the_reference_keeps_the_profile(address: str) -> None:
     crashes = persistent = 0
     for seed in SEEDS:
-        steps, breaches = played(make(address), CLAIMS_OF_BOTH, seed)
+        candidate = make(address)
+        steps, breaches = played(candidate, CLAIMS_OF_BOTH, seed)
+        if isinstance(candidate, Closable):
+            candidate.close()
         assert breaches == []
         crashes += crashes_in(steps)
         published = [each.operation for each in steps if isinstance(each.operation, Publish)]

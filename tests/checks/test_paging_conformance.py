@@ -14,7 +14,7 @@ from brokerproof.checks.reporting.terminal import gathered
 from brokerproof.checks.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.reference.durable_broker import DurableBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.reference.settings import Settings
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.inspections import Inspection, PointerQueueView
@@ -25,7 +25,7 @@ from brokerproof.spec.requirements import catalogue
 from tests.checks.paging_scenes import carried_out, changed, everything, published, shown_by
 
 
-class Shown(DurableBroker):
+class Shown(PoweredBroker):
     """The reference with tiny sizes, which shows what `shows` makes of its views."""
 
     shows: Callable[[PagingQueueView], Inspection] = staticmethod(lambda view: view)
@@ -138,7 +138,7 @@ def test_after_that_steps_are_judged_again() -> None:
 
 def test_looking_changes_nothing() -> None:
     broker = carried_out(everything())
-    assert isinstance(broker, DurableBroker)
+    assert isinstance(broker, PoweredBroker)
     state, changes = broker.fingerprint(), broker.changes()
     first = shown_by(broker)
     assert broker.handle(Inspect(queue="q")).inspection == first

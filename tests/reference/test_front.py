@@ -155,7 +155,7 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
             (
                 "unknown parameter 'x' in 'qpid-push?x=1'; "
                 "there are pointer, runner, connections, acquisition, segment, batch, journal, "
-                "file, target, unsynced, recovered"
+                "file, target, unsynced, recovered, disk"
             ),
         ),
         ("rabbitmq-paging?segment=0", "segment must be a number from 1 to 16384, not 0"),

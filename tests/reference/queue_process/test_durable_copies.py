@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.reference import make
-from brokerproof.reference.durable_broker import DurableBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.spec.answers import Answer, Delivered
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.operations import (
@@ -107,9 +107,9 @@ class Walk:
         ]
 
 
-def broker_at(address: str) -> DurableBroker:
+def broker_at(address: str) -> PoweredBroker:
     broker = make(address)
-    assert isinstance(broker, DurableBroker)
+    assert isinstance(broker, PoweredBroker)
     return broker
 
 

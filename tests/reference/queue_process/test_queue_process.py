@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from brokerproof.reference.durable_broker import BrokerOnFiles
+from brokerproof.reference.paging import RealDirectory
 from brokerproof.reference.queue_process.queue import QueueProcess
 from brokerproof.reference.queue_process.sub_queues import SubQueues, Tag
+from brokerproof.spec.candidate import OnDisk, OnThreads
 from brokerproof.spec.messages import Fifo, Priority
-from brokerproof.spec.operations import Crash, Declare, Delete, Drain, Restart
+from brokerproof.spec.operations import Crash, Declare, Delete, Drain, Reset, Restart
 from tests.reference.reference_bench import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 PAGING = "rabbitmq-paging"
 TIGHT = "rabbitmq-paging?segment=2&batch=1&journal=2&file=100&target=0"
@@ -223,6 +227,37 @@ def test_what_was_taken_for_good_does_not_come_back() -> None:
     bench.consume("a", mode="automatic")
     crashed(bench)
     assert bench.get() == []
+
+
+def test_on_files_what_was_answered_outlives_a_crash_and_the_folder_goes_at_the_end() -> None:
+    bench = Bench(f"{TIGHT}&disk=files", durable=True)
+    broker = bench.broker
+    assert isinstance(broker, BrokerOnFiles)
+    for what_copies_can in (OnDisk, OnThreads):
+        assert not isinstance(broker, what_copies_can)
+    bench.publish("m0", "m1", persistent=True)
+    bench.publish("m2")
+    crashed(bench)
+    assert [bench.get()[0] for _ in range(2)] == ["m0", "m1"]
+    assert bench.get() == []
+    disk = broker.storage.disk
+    assert isinstance(disk, RealDirectory)
+    folder = disk.root
+    assert list(folder.iterdir())
+    bench.ok(Reset())
+    assert not folder.exists()
+    broker.close()
+
+
+def test_what_files_were_not_handed_is_lost_with_the_process(tmp_path: Path) -> None:
+    disk = RealDirectory(tmp_path)
+    disk.append("a", b"handed over")
+    disk.sync("a")
+    disk.append("a", b" and kept back")
+    disk.append("b", b"kept back")
+    disk.abandon()
+    assert RealDirectory(tmp_path).read("a", 0, 99) == b"handed over"
+    assert RealDirectory(tmp_path).size("b") == 0
 
 
 def test_a_queue_comes_back_as_it_was_declared_or_not_at_all() -> None:
