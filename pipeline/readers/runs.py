@@ -22,7 +22,7 @@ from brokerproof.checks.counterexamples import (
     UnreadableCounterexample,
 )
 from brokerproof.checks.counterexamples import read as read_counterexample
-from brokerproof.checks.moves import Move, Settle
+from brokerproof.checks.moves import Cut, Move, Settle
 from brokerproof.pipeline.readers.rows import Used, name_of, unfit
 from brokerproof.pipeline.set_aside import SetAside, set_aside
 from brokerproof.pipeline.tables import UnreadableHistory
@@ -114,11 +114,12 @@ class _Following:
         now = 2 * (number + 1)
         error = line.answer.error
         result: Result = "ok" if error is None else "failed" if error.definite else "unknown"
-        yield from self._operation(line.move, number, now, result)
+        move = line.move.move if isinstance(line.move, Cut) else line.move
+        yield from self._operation(move, number, now, result)
         for event in line.events:
             match event:
                 case Delivered():
-                    yield self._delivery(event, line.move, now)
+                    yield self._delivery(event, move, now)
                 case ConsumerClosed(consumer=consumer):
                     self.unlimited.pop(consumer, None)
                     yield self._record("cancel", self.drained, now + 1, consumer=consumer)
@@ -127,6 +128,15 @@ class _Following:
                     yield self._record("delete", self.drained, now + 1, queue=queue)
                 case Accepted():
                     continue
+        if error is not None and error.code == "crashed":
+            yield self._went_down("crash", now, now + 1, "ok")
+
+    def _went_down(self, op: str, start: int, end: int | None, outcome: Result) -> Record:
+        """Note a crash, or the start after it: nobody subscribes or holds anything then."""
+        self.unlimited.clear()
+        self.held.clear()
+        self.crashes += op == "crash"
+        return self._record(op, start, end, outcome=outcome)
 
     def _record(self, op: str, start: int, end: int | None, **fields: object) -> Record:
         return Record(op=op, run=self.run, start=start, end=end, **fields)  # type: ignore[arg-type]
@@ -165,10 +175,7 @@ class _Following:
                 yield self._record(op, now, end, queue=queue, outcome=result)
             case Crash() | Restart():
                 op = "crash" if isinstance(move, Crash) else "restart"
-                self.unlimited.clear()
-                self.held.clear()
-                self.crashes += isinstance(move, Crash)
-                yield self._record(op, now, end, outcome=result)
+                yield self._went_down(op, now, end, result)
             case Drain() if result == "ok":
                 self.drained = now
                 for queue in sorted({q for queues in self.unlimited.values() for q in queues}):

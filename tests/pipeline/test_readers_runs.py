@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from brokerproof.checks.counterexamples import Certificate, Counterexample, Line, write
-from brokerproof.checks.moves import Move, Settle
+from brokerproof.checks.moves import Cut, Move, Settle
 from brokerproof.pipeline import conversion, sources
 from brokerproof.pipeline.readers import runs
 from brokerproof.pipeline.readers.rows import Used
@@ -245,6 +245,25 @@ def test_the_claim_says_where_messages_return_to(
 ) -> None:
     path = counterexample(tmp_path, line(DECLARE), release_position=position)
     assert records_of(path)[0].returns == returns
+
+
+def test_what_the_power_went_in_the_midst_of_may_have_happened_before_a_crash(
+    tmp_path: Path,
+) -> None:
+    path = counterexample(
+        tmp_path,
+        line(Declare(queue="q", order=Fifo(), durable=True)),
+        line(Cut(move=publish("a"), change=1), error=Error("crashed", "no power")),
+        line(Restart()),
+        line(Cut(move=publish("b"), change=9)),
+    )
+    assert [(each.op, each.end is None) for each in records_of(path)] == [
+        ("declare", False),
+        ("publish", True),
+        ("crash", False),
+        ("restart", False),
+        ("publish", False),
+    ]
 
 
 def test_a_channel_that_comes_again_has_another_name(tmp_path: Path) -> None:
