@@ -110,7 +110,7 @@ def test_q3_never_pages_its_first_segment() -> None:
     assert places(bench) == ([], [0, 1], NO_DELTA, [])
 
 
-def test_delta_begins_with_the_smallest_that_was_paged_not_with_the_boundary() -> None:
+def test_what_is_paged_last_of_q3_is_all_of_a_new_delta() -> None:
     bench = filled(5)
     bench.set_target(0)
     while len(bench.queue.q3) < 5 and not bench.queue.delta.count:
