@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from brokerproof.checks.book import Book
@@ -51,8 +50,7 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     operation = operation_of(move, oracle.book)
     if operation is None:
         return None, []
-    with power_of(candidate, move):
-        answer = ask(candidate, operation)
+    answer = ask_with_power(candidate, move, operation)
     if isinstance(answer, Misbehaviour):
         told, breach = instead_of(answer, move, operation)
         return told, [breach]
@@ -65,17 +63,35 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     return told, breaches
 
 
-@contextmanager
-def power_of(candidate: Candidate, move: Move) -> Iterator[None]:
-    """Let the power go during a move that is to be cut off, and at no other time."""
+def ask_with_power(candidate: Candidate, move: Move, operation: Operation) -> Answer | Misbehaviour:
+    """Hand over what a move is; where it is to be cut off, the power goes meanwhile.
+
+    Whoever goes on without power has none that goes, and nothing could be said of its crashes.
+    """
     if not isinstance(move, Cut):
-        yield
-        return
+        return ask(candidate, operation)
     if not isinstance(candidate, OnDisk):
         raise Unfollowable("it has no disk whose power could go")
-    candidate.power_lasts(move.change, move.unsynced)
-    yield
-    candidate.power_lasts(None)
+    # A candidate's own methods may raise anything: all of it is a finding.
+    try:
+        before = candidate.changes()
+        candidate.power_lasts(move.change, move.unsynced)
+        answer = ask(candidate, operation)
+        candidate.power_lasts(None)
+        made = candidate.changes() - before
+    except Exception as raised:  # noqa: BLE001
+        text = f"{type(raised).__name__}: {str(raised)[:200]}"
+        return Misbehaviour(f"changes or power_lasts raised {text}")
+    if isinstance(answer, Misbehaviour) or made <= move.change or _has_crashed(answer):
+        return answer
+    return Misbehaviour(
+        f"{name_of(operation)} was not answered `crashed`, and the disk was asked for {made} "
+        f"changes though the power had gone at change {move.change}"
+    )
+
+
+def _has_crashed(answer: Answer) -> bool:
+    return answer.error is not None and answer.error.code == "crashed"
 
 
 def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Told, Breach]:

@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Moment, Unfollowable
-from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.findings import Told, goes_on, instead_of, looked_inside, power_of
+from brokerproof.checks.conversation import Misbehaviour
+from brokerproof.checks.findings import Told, ask_with_power, goes_on, instead_of, looked_inside
 from brokerproof.checks.moves import Cut, Move, operation_of
 from brokerproof.checks.operation_steps import ID_CHARACTERS_MAX
 from brokerproof.checks.oracle import Oracle
@@ -163,8 +163,7 @@ class Standings:
             assert isinstance(operation, Acknowledge | Release | Reject)
             name = place.names.get(operation.delivery, operation.delivery)
             operation = type(operation)(delivery=name)
-        with power_of(candidate, move):
-            answer = ask(candidate, operation)
+        answer = ask_with_power(candidate, move, operation)
         if isinstance(answer, Misbehaviour):
             told, breach = instead_of(answer, move, operation)
             return told, (breach,), None

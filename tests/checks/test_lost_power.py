@@ -21,6 +21,8 @@ from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.product import search
 from brokerproof.checks.searches import Search
 from brokerproof.reference import make
+from brokerproof.reference.durable_broker import PoweredBroker
+from brokerproof.reference.settings import settings_from
 from brokerproof.spec.candidate import OnDisk, Unsynced
 from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.operations import (
@@ -177,6 +179,56 @@ def test_where_the_power_lasts_the_move_is_made_and_the_next_one_is_not_cut_off(
 def test_a_candidate_without_a_disk_cannot_be_cut_off() -> None:
     with pytest.raises(Unfollowable, match="has no disk"):
         after(Cut(move=Drain(), change=0), address="qpid-push")
+
+
+class GoesOn(PoweredBroker):
+    """A broker whose power never goes."""
+
+    __slots__ = ()
+
+    def power_lasts(self, changes: int | None, unsynced: Unsynced | None = None) -> None:
+        """Do nothing."""
+
+
+class Raises(PoweredBroker):
+    """A broker that cannot be told how long its power lasts."""
+
+    __slots__ = ()
+
+    def power_lasts(self, changes: int | None, unsynced: Unsynced | None = None) -> None:
+        """Fail."""
+        raise TypeError(f"no {unsynced} at {changes}")
+
+
+class Uncounted(PoweredBroker):
+    """A broker that does not count what its disk is asked for."""
+
+    __slots__ = ()
+
+    def changes(self) -> int:
+        """Fail."""
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (GoesOn, "was not answered `crashed`"),
+        (Raises, "power_lasts raised TypeError"),
+        (Uncounted, "power_lasts raised NotImplementedError"),
+    ],
+)
+def test_who_does_not_lose_its_power_is_no_witness(kind: type[PoweredBroker], told: str) -> None:
+    settings = settings_from({"system": "rabbitmq-paging"})
+    candidate = kind(settings)
+    reset(candidate)
+    oracle = Oracle(candidate.hello().capabilities)
+    run = play(candidate, oracle, (DECLARE, Cut(move=published(), change=0)))
+    assert run.broken is not None
+    assert run.broken.requirement == "protocol"
+    assert told in run.broken.reason
+    found = searched(lambda: kind(settings), "gets", 100)
+    assert "protocol" in found.broken
 
 
 def test_a_cut_is_written_and_read_like_any_move() -> None:
