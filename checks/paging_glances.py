@@ -126,11 +126,10 @@ def asked_of(view: PagingQueueView, *, rests: bool) -> Iterator[tuple[str, Compl
     """
     found: dict[str, Complaint] = {}
     for queue in view.levels:
-        what = text_of_queue(queue)
         broken = {each.id for each in broken_invariants(_rules_view(queue))}
         for name, says in _OF_QUEUES.items():
             if name in broken:
-                found[name] = found.get(name) or what
+                found[name] = found.get(name) or text_of_queue(queue)
             elif says(queue):
                 found.setdefault(name, "")
         if rests and queue.target is not None and _held(queue):

@@ -83,14 +83,14 @@ def _fault_of(part: msgspec.Struct) -> str:
     kind = type(part)
     for name, expected in _FACTS.get(kind, {}).items():
         if type(getattr(part, name)) is not expected:
-            return f"{_kind(getattr(part, name))} as {_words(name)}"
+            return f"{kind_of(getattr(part, name))} as {_words(name)}"
     for name, expected in _PARTS.get(kind, {}).items():
         members = cast("object", getattr(part, name))
         if type(members) is not tuple:
-            return f"{_kind(members)} as {_words(name)}"
+            return f"{kind_of(members)} as {_words(name)}"
         for each in members:
             if type(each) is not expected:
-                return f"{_kind(each)} in {_words(name)}"
+                return f"{kind_of(each)} in {_words(name)}"
             fault = _fault_of(each)
             if fault:
                 return f"{fault} in {_words(name)}"
@@ -100,11 +100,11 @@ def _fault_of(part: msgspec.Struct) -> str:
 def _faults_of_level(level: BackingQueueView) -> Iterator[str]:
     delta, target = cast("tuple[object, object]", (level.delta, level.target))
     if type(delta) is not DeltaView:
-        yield f"{_kind(delta)} as delta"
+        yield f"{kind_of(delta)} as delta"
     elif fault := _fault_of(delta):
         yield f"{fault} in delta"
     if not (target is None or (type(target) is int and target >= 0)):
-        yield f"{_kind(target)} as the target"
+        yield f"{kind_of(target)} as the target"
     if level.segment < 1 or level.batch < 1:
         yield "a segment or a batch of nothing"
     ram_acks = cast("object", level.ram_acks)
@@ -123,7 +123,7 @@ def _faults_of_level(level: BackingQueueView) -> Iterator[str]:
 
 def _faults_of_stores(stores: object) -> Iterator[str]:
     if type(stores) is not StoresView:
-        yield f"{_kind(stores)} as what the stores have"
+        yield f"{kind_of(stores)} as what the stores have"
         return
     for references in cast("tuple[object, ...]", (stores.persistent, stores.transient)):
         if type(references) is not tuple or not all(map(_is_reference, references)):
@@ -138,5 +138,6 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return what a value is, and nothing of it: its own text may be a trap."""
     return f"an object of type {type(value).__name__}"

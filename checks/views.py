@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from brokerproof.checks.paging_views import fault_of_form
+from brokerproof.checks.paging_views import fault_of_form, kind_of
 from brokerproof.spec.inspections import (
     ConsumerListsView,
     EntryView,
@@ -31,7 +31,7 @@ def malformed(view: object, order: Order) -> str:
     if type(view) is PagingQueueView:
         return fault_of_form(view, order)
     if not isinstance(view, PointerQueueView):
-        return f"{_kind(view)}, not a view"
+        return f"{kind_of(view)}, not a view"
     if view.order != order:
         return "a queue of another order than it was declared with"
     # Nothing has made sure that what they hold is what the annotations say.
@@ -41,7 +41,7 @@ def malformed(view: object, order: Order) -> str:
     takers, length = len(subscriptions), len(entries)
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, EntryView):
-            return f"{_kind(entry)} as entry {number}"
+            return f"{kind_of(entry)} as entry {number}"
         fault = _fault_of_entry(entry, takers)
         if fault:
             return fault
@@ -49,7 +49,7 @@ def malformed(view: object, order: Order) -> str:
         return "a message that is there twice"
     for each in subscriptions:
         if not isinstance(each, SubscriptionView):
-            return f"{_kind(each)} as a subscription"
+            return f"{kind_of(each)} as a subscription"
         fault = _fault_of_subscription(each, length)
         if fault:
             return fault
@@ -58,7 +58,7 @@ def malformed(view: object, order: Order) -> str:
 
 def _fault_of_lists(lists: object, takers: int) -> str:
     if not isinstance(lists, ConsumerListsView):
-        return f"{_kind(lists)} as the lists of consumers"
+        return f"{kind_of(lists)} as the lists of consumers"
     for name in ConsumerListsView.__struct_fields__:
         members = cast("object", getattr(lists, name))
         if not isinstance(members, tuple):
@@ -72,9 +72,9 @@ def _fault_of_lists(lists: object, takers: int) -> str:
 def _fault_of_entry(entry: EntryView, takers: int) -> str:
     message, holder = cast("tuple[object, object]", (entry.message, entry.holder))
     if not isinstance(message, str):
-        return f"{_kind(message)} as the name of a message"
+        return f"{kind_of(message)} as the name of a message"
     if type(entry.level) is not int:
-        return f"{_kind(entry.level)} as the level of {message}"
+        return f"{kind_of(entry.level)} as the level of {message}"
     if type(entry.expires) is not bool:
         return f"{message} with something else than true or false"
     if entry.state not in STATES:
@@ -101,7 +101,7 @@ def _fault_of_subscription(each: SubscriptionView, entries: int) -> str:
         return f"{who} sent back to entry {_text(each.released)} of {entries}"
     unwanted = cast("object", each.unwanted)
     if not isinstance(unwanted, tuple):
-        return f"{who} with {_kind(unwanted)} as what it does not want"
+        return f"{who} with {kind_of(unwanted)} as what it does not want"
     last = 0
     for number in unwanted:
         if not _is_number(number, last + 1, entries):
@@ -118,8 +118,4 @@ def _text(value: object) -> str:
     """Return a number as text, and of anything else only what it is: its own text may be a trap."""
     if value is None:
         return "nobody"
-    return str(value) if type(value) is int else _kind(value)
-
-
-def _kind(value: object) -> str:
-    return f"an object of type {type(value).__name__}"
+    return str(value) if type(value) is int else kind_of(value)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from brokerproof.reference.paging.inspection import view_of
-from brokerproof.spec.messages import Message
+from brokerproof.reference.queue_process.queue import message_in
 from brokerproof.spec.paging_inspections import (
     BackingQueueView,
     DeltaView,
@@ -101,12 +99,9 @@ def _level_view(level: int, queue: VariableQueue, *, alone: bool) -> BackingQueu
     )
 
 
-_DECODER = msgspec.msgpack.Decoder(Message)
-
-
 @functools.lru_cache(maxsize=1 << 12)
 def _name_in(body: bytes) -> str:
-    return _DECODER.decode(body).id
+    return message_in(body).id
 
 
 class _Names:

@@ -42,6 +42,11 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Message)
 
 
+def message_in(body: bytes) -> Message:
+    """Return the message that a stored body is."""
+    return _DECODER.decode(body)
+
+
 def id_of(message: Message) -> bytes:
     """Return the id by which the store knows a message; clients give no two of the same name."""
     return blake2b(message.id.encode(), digest_size=ID_BYTES).digest()
@@ -138,7 +143,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         fetched = self.sub_queues.fetch(ack_required=not taker.mode.settled_when_sent)
         if fetched is None:
             return False
-        message = _DECODER.decode(fetched.body)
+        message = message_in(fetched.body)
         if fetched.tag is None and self.durable and message.persistent:
             # It is done with as it is sent, and nobody may see it again.
             self.storage.sync()
