@@ -16,9 +16,11 @@ from click.testing import CliRunner
 
 from brokerproof.checks import exhaustive, side_by_side, standings
 from brokerproof.checks.command_line import main
-from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.exhaustive import CTRL_C
+from brokerproof.checks.findings import ask_with_power
 from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.moves import Move
 from brokerproof.checks.side_by_side import ProcessEnded, SideBySide, Tell
 from brokerproof.checks.subjects import Subject
 from brokerproof.reference import make
@@ -93,12 +95,14 @@ def test_the_report_does_not_hang_on_the_number_of_processes(
 def test_the_report_does_not_hang_on_it_where_the_candidate_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def hangs_at_a_get(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
+    def hangs_at_a_get(
+        candidate: Candidate, move: Move, operation: Operation
+    ) -> Answer | Misbehaviour:
         if isinstance(operation, Get):
             return Misbehaviour("get did not come back", hangs=True)
-        return ask(candidate, operation)
+        return ask_with_power(candidate, move, operation)
 
-    monkeypatch.setattr(standings, "ask", hangs_at_a_get)
+    monkeypatch.setattr(standings, "ask_with_power", hangs_at_a_get)
     alone = judged(Box, 1)
     assert len(alone.stages) == 1
     assert repr(judged(Box, 3)) == repr(alone)
