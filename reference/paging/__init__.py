@@ -12,7 +12,7 @@ follows the release, and the place says so. A message here is an id of 16 bytes 
 what they mean is the business of the layer above.
 """
 
-from brokerproof.reference.paging.disk import Disk, PowerLost, RealDirectory, SimulatedDisk
+from brokerproof.reference.disk import Disk, PowerLost, RealDirectory, SimulatedDisk
 from brokerproof.reference.paging.inspection import view_of
 from brokerproof.reference.paging.invariants import broken_invariants
 from brokerproof.reference.paging.node import Node

@@ -14,8 +14,8 @@ from brokerproof.reference.paging.message_store import StoreClient
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.confirms import Confirms
-    from brokerproof.reference.paging.disk import Disk
     from brokerproof.reference.paging.message_store import MessageStore
     from brokerproof.reference.paging.queue_index import QueueIndex
     from brokerproof.reference.paging.statuses import MessageStatus

@@ -35,7 +35,7 @@ from brokerproof.reference.paging.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.parameters import Parameters
     from brokerproof.reference.paging.records import IndexEntry
 

@@ -26,7 +26,7 @@ from brokerproof.reference.paging.terms import StoreTerms, forget_terms, read_te
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.parameters import Parameters
 
 GARBAGE_MAX: Final = 0.5

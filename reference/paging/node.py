@@ -21,7 +21,7 @@ from brokerproof.reference.paging.variable_queue import VariableQueue
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.parameters import Parameters
     from brokerproof.reference.paging.terms import QueueTerms
 

@@ -48,7 +48,7 @@ from brokerproof.reference.paging.terms import QueueTerms, forget_terms, read_te
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.parameters import Parameters
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.paging.disk import SimulatedDisk
+from brokerproof.reference.disk import SimulatedDisk
 from brokerproof.reference.paging.node import Node
 from brokerproof.reference.paging.records import journal_operations
 from brokerproof.reference.paging.store_records import records_of

@@ -18,7 +18,7 @@ from brokerproof.reference.paging.store_records import records_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
     from brokerproof.reference.paging.terms import StoreTerms
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
-    from brokerproof.reference.paging.disk import Disk
+    from brokerproof.reference.disk import Disk
 
 T = TypeVar("T", bound=msgspec.Struct)
 

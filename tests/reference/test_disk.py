@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from brokerproof.reference.disk import OPEN_FILES_MAX
 from brokerproof.reference.paging import Disk, PowerLost, RealDirectory, SimulatedDisk
-from brokerproof.reference.paging.disk import OPEN_FILES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
