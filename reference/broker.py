@@ -16,7 +16,6 @@ from brokerproof.reference.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.outbox import Executor, Outbox
 from brokerproof.reference.pull.copies import name_clients
 from brokerproof.reference.pull.sessions import Clients
-from brokerproof.reference.queue_process.storage import Definition
 from brokerproof.reference.refusals import no_window, refused, unsupported
 from brokerproof.reference.settings import (
     AcquisitionForm,
@@ -27,6 +26,7 @@ from brokerproof.reference.settings import (
     SystemName,
 )
 from brokerproof.reference.snapshots import Copies, fingerprint_queue, fork_queue
+from brokerproof.reference.storage import Definition
 from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
 from brokerproof.reference.views import shown
 from brokerproof.spec.answers import Answer, ConsumerClosed, Error, Event

@@ -1,7 +1,7 @@
 """A broker with a disk: its durable queues outlive a crash, and what was promised of them.
 
 Owns crash and restart, and when the work is done that waits until nothing else happens. Refuses to
-know what is on the disk (`queue_process.storage`).
+know what is on the disk (`storage`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from brokerproof.reference.atomics import Lock
 from brokerproof.reference.broker import Broker
-from brokerproof.reference.paging import PowerLost, SimulatedDisk, fingerprint_node
-from brokerproof.reference.queue_process.copies import house
-from brokerproof.reference.queue_process.queue import QueueProcess
+from brokerproof.reference.disk import PowerLost, SimulatedDisk
 from brokerproof.reference.refusals import refused
 from brokerproof.reference.systems import Premises, storage_of
 from brokerproof.spec.answers import Answer, Error
@@ -29,7 +27,7 @@ from brokerproof.spec.operations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from brokerproof.reference.queue_process.storage import Storage
+    from brokerproof.reference.storage import Storage
     from brokerproof.spec.answers import Event
     from brokerproof.spec.candidate import Start, Unsynced
 
@@ -83,11 +81,8 @@ class DurableBroker(Broker):
     def _come_to_rest(self, operation: Operation) -> None:
         if isinstance(operation, Inspect):
             return
-        for queue in self._processes():
-            queue.sub_queues.come_to_rest()
-
-    def _processes(self) -> list[QueueProcess]:
-        return [queue for queue in self.queues.values() if isinstance(queue, QueueProcess)]
+        for queue in self.queues.values():
+            queue.come_to_rest()
 
     def _crash_or_restart(self, operation: Crash | Restart) -> Error | None:
         if isinstance(operation, Restart) != self.is_down:
@@ -118,7 +113,6 @@ class DurableBroker(Broker):
             self.declare(
                 definition.name,
                 definition.order,
-                "rabbitmq-paging",
                 auto_delete=definition.auto_delete,
                 durable=True,
             )
@@ -141,14 +135,13 @@ class DurableBroker(Broker):
         copy.is_down = self.is_down
         copy.mailbox = Lock()
         copy.storage = self.storage.fork()
-        for queue in copy._processes():  # noqa: SLF001 - its own
-            house(queue, copy.storage)
+        for queue in copy.queues.values():
+            queue.move_to(copy.storage)
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for states that behave alike; rates are never asked for."""
-        node = fingerprint_node(self.storage.node, with_rates=False)
-        return self.is_down, super().fingerprint(), node
+        """Return a value that is equal for states that behave alike."""
+        return self.is_down, super().fingerprint(), self.storage.fingerprint()
 
 
 class PoweredBroker(DurableBroker):

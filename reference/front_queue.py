@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.consumers import Mode
     from brokerproof.reference.credit import Window
     from brokerproof.reference.outbox import Executor, Outbox
+    from brokerproof.reference.storage import Storage
     from brokerproof.spec.messages import Message, Order
     from brokerproof.spec.operations import Declare, Selector
 
@@ -120,6 +121,12 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
     @abstractmethod
     def drop_everything(self) -> list[ConsumerT]:
         """Drop all, acquired messages too, and return the consumers that had to leave."""
+
+    def come_to_rest(self) -> None:
+        """Do what is due when nothing else happens; nothing, where all is done at once."""
+
+    def move_to(self, storage: Storage) -> None:
+        """Be, as a copy, on a copy of the disk; of no concern to a queue without one."""
 
     def is_declared_as(self, operation: Declare) -> bool:
         """Whether a declaration asks for a queue like this one."""

@@ -17,9 +17,10 @@ from brokerproof.reference.published_pointer import PublishedPointer
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
 from brokerproof.reference.queue_process.queue import QueueProcess
-from brokerproof.reference.queue_process.storage import Storage, TemporaryFiles
+from brokerproof.reference.queue_process.storage import NodeStorage
 from brokerproof.reference.settings import PointerForm, Settings, SystemName
 from brokerproof.reference.stealing import StealingQueue
+from brokerproof.reference.storage import TemporaryFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.pull.sessions import Clients
-    from brokerproof.reference.queue_process.storage import Definition
+    from brokerproof.reference.storage import Definition, Storage
     from brokerproof.spec.capabilities import Capabilities
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
@@ -72,7 +73,7 @@ def _pull_queue(premises: Premises, definition: Definition) -> PullQueue:
 
 def _queue_process(premises: Premises, definition: Definition) -> QueueProcess:
     storage = premises.storage
-    assert storage is not None, "what pages needs a disk: a durable broker has one"
+    assert isinstance(storage, NodeStorage), "what pages needs a disk: a durable broker has one"
     return QueueProcess(
         definition.name,
         definition.order,
@@ -84,7 +85,7 @@ def _queue_process(premises: Premises, definition: Definition) -> QueueProcess:
 
 
 def storage_of(settings: Settings) -> Storage:
-    """Return an empty disk with a node on it: a simulated one, or a folder of its own."""
+    """Return an empty disk of a durable system: a simulated one, or a folder of its own."""
     parameters = Parameters(
         segment=settings.segment,
         batch=settings.batch,
@@ -93,7 +94,7 @@ def storage_of(settings: Settings) -> Storage:
         recovered=settings.recovered,
     )
     disk = TemporaryFiles() if settings.disk == "files" else SimulatedDisk()
-    return Storage(disk, parameters, settings.target, settings.unsynced)
+    return NodeStorage(disk, parameters, settings.target, settings.unsynced)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from brokerproof.reference.outbox import Executor, Outbox
-    from brokerproof.reference.queue_process.storage import Storage
 
 _new = object.__new__
 
@@ -35,7 +34,7 @@ class ProcessCopies:
 def fork_queue_process(
     queue: QueueProcess, outbox: Outbox, executor: Executor, copies: ProcessCopies
 ) -> QueueProcess:
-    """Return a copy of all but what is on disk, which is that of the original until `house`."""
+    """Return a copy of all but what is on disk, which is that of the original until it is moved."""
     copy = _new(QueueProcess)
     copy.name = queue.name
     copy.order = queue.order
@@ -73,12 +72,6 @@ def _copy_consumer(consumer: LineConsumer) -> LineConsumer:
     copy.state = AtomicReference(consumer.state.value)
     copy.send_lock = Lock()
     return copy
-
-
-def house(queue: QueueProcess, storage: Storage) -> None:
-    """Let a copy have its messages on a copy of the disk."""
-    queue.storage = storage
-    queue.sub_queues = queue.sub_queues.on(storage.node)
 
 
 def fingerprint_queue_process(queue: QueueProcess) -> Hashable:

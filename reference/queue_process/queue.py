@@ -23,6 +23,7 @@ from brokerproof.reference.credit import Window
 from brokerproof.reference.front_queue import FrontQueue
 from brokerproof.reference.paging.records import ID_BYTES
 from brokerproof.reference.queue_process.consumer_line import ConsumerLine, LineConsumer
+from brokerproof.reference.queue_process.storage import NodeStorage
 from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from brokerproof.reference.consumers import Consumer, Mode
     from brokerproof.reference.front_queue import AnyQueue
     from brokerproof.reference.outbox import Executor, Outbox
-    from brokerproof.reference.queue_process.storage import Storage
     from brokerproof.reference.queue_process.sub_queues import SubQueues, Tag
     from brokerproof.reference.snapshots import Copies
+    from brokerproof.reference.storage import Storage
     from brokerproof.spec.messages import Order
     from brokerproof.spec.operations import Selector
 
@@ -86,7 +87,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         order: Order,
         outbox: Outbox,
         executor: Executor,
-        storage: Storage,
+        storage: NodeStorage,
         sub_queues: SubQueues,
     ) -> None:
         super().__init__(name, order, outbox, executor)
@@ -250,6 +251,16 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         """Drop what is ready, for good."""
         self.sub_queues.purge()
         self.storage.sync()
+
+    def come_to_rest(self) -> None:
+        """Let the backing queues do what is due when nothing else happens."""
+        self.sub_queues.come_to_rest()
+
+    def move_to(self, storage: Storage) -> None:
+        """Have, as a copy, the messages of a copy of the disk."""
+        assert isinstance(storage, NodeStorage)
+        self.storage = storage
+        self.sub_queues = self.sub_queues.on(storage.node)
 
     def drop_everything(self) -> list[LineConsumer]:
         """Let all consumers leave, and drop all messages, those handed out too."""
