@@ -115,7 +115,7 @@ def _returning(channel: str, book: Book) -> tuple[Step, ...]:
     if not returns_in_order(book):
         return ()
     held = (held.entry for held in book.held.values() if held.channel == channel)
-    return tuple(("release", (entry,)) for entry in held)
+    return tuple(("release_at_close", (entry,)) for entry in held)
 
 
 ID_CHARACTERS_MAX = 1024

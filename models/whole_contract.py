@@ -14,7 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brokerproof.models.contract_words import Channel, Consumer, Entry, Mode, Queue, Status
+from brokerproof.models.contract_words import (
+    Channel,
+    Consumer,
+    Entry,
+    Mode,
+    Origin,
+    Queue,
+    Status,
+)
 from brokerproof.models.language import (
     TRUE,
     Bool,
@@ -143,6 +151,18 @@ class WholeContract(WholeContractGuards):
     def release(self, entry: Entry) -> None:
         """A delivery is settled: the message returns, to where the broker says that it returns."""
         super().release(entry)
+        self._stands_last(entry)
+        self._drops_what_was_superseded()
+
+    @action
+    def release_at_close(self, entry: Entry) -> None:
+        """A channel is about to close, and a message that it holds returns in its turn.
+
+        Where messages return to their places that is no step of its own.
+        """
+        exercises("close-releases")
+        super().release(entry)
+        self.origin[entry] = Origin.CLOSED
         self._stands_last(entry)
         self._drops_what_was_superseded()
 

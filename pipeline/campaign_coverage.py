@@ -43,6 +43,7 @@ BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
     "set_credit": ("modes",),
     "set_pool": ("credit:channel",),
     "purge": ("purge",),
+    "release_at_close": ("release_position:head|release_position:tail", _HOLDS),
     "leave": ("delete", "modes"),
     "delete": ("delete",),
     "advance": ("clock",),

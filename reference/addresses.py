@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
-from brokerproof.reference.settings import PARAMETERS, settings_from
+from brokerproof.reference.settings import DURABLE, PARAMETERS, settings_from
 
 DOCUMENTED_SYSTEMS = (
     "qpid-push",
@@ -16,6 +16,12 @@ DOCUMENTED_SYSTEMS = (
 )
 """What is checked when no address is given: the documents' systems, without known faults, and where
 sizes matter with such that small scopes go beyond them."""
+
+
+def _known_to(system: str) -> str:
+    """Return the end of a sentence: which parameters a system has, if there is such a system."""
+    known = [name for name, each in PARAMETERS.items() if system in each.systems]
+    return f"; {system} has {', '.join(known)}" if known else ""
 
 
 def make(address: str) -> Broker:
@@ -29,14 +35,13 @@ def make(address: str) -> Broker:
     for part in query.split("&") if query else ():
         name, equals, value = part.partition("=")
         if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise ValueError(f"unknown parameter {name!r} in {address!r}; there are {known}")
+            raise ValueError(f"unknown parameter {name!r} in {address!r}{_known_to(system)}")
         if not equals:
             raise ValueError(f"parameter {name!r} in {address!r} needs a value: {name}=...")
         if name in parameters:
             raise ValueError(f"parameter {name!r} is given twice in {address!r}")
         parameters[name] = value
     settings = settings_from(parameters)
-    if settings.system != "rabbitmq-paging":
+    if settings.system not in DURABLE:
         return Broker(settings)
     return BrokerOnFiles(settings) if settings.disk == "files" else PoweredBroker(settings)

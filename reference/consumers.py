@@ -2,7 +2,7 @@
 
 Owns whether it may be given anything (open, and with room) and how a message given to it is
 accounted for. Refuses to know how a queue chooses what it is given (`subscriptions` adds that for
-queues with pointers, `queue_process.consumers` for those that hand out their first message).
+queues with pointers; one of the others has a rank at most).
 
 Source: Qpid, Message Delivery, section Subscriptions. The document has a subclass for each way of
 acknowledging; they differ in the three answers of `Mode` and nothing else, so here they are a
@@ -227,6 +227,33 @@ class Consumer:
         """Be given nothing from now on; the lock lets a delivery that is under way end first."""
         with self.send_lock:
             self.state.set(CLOSED)
+
+
+class RankedConsumer(Consumer):
+    """A consumer of a priority of its own: a higher `priority` is served first."""
+
+    __slots__ = ("priority",)
+
+    def __init__(
+        self,
+        *,
+        consumer: str | None,
+        channel: str,
+        queue: str,
+        mode: Mode,
+        credit: Window,
+        exclusive: bool = False,
+        priority: int = 0,
+    ) -> None:
+        super().__init__(
+            consumer=consumer,
+            channel=channel,
+            queue=queue,
+            mode=mode,
+            credit=credit,
+            exclusive=exclusive,
+        )
+        self.priority = priority
 
 
 def _size_of(held: Held) -> int:

@@ -1,9 +1,9 @@
-"""Files that are appended to and read from, real ones and simulated ones.
+"""Files that are appended to, written in place and read from, real ones and simulated ones.
 
 Owns bytes, and which of them would survive if the power went now. Refuses to know what the bytes
-mean. The contract of both disks: what was appended is *written*, and *synced* once `sync` of its
-file has returned; a crash may lose whatever is written and not synced. All other changes
-(truncating, deleting, renaming) are durable when they return.
+mean. The contract of both disks: what was appended or written in place is *written*, and *synced*
+once `sync` of its file has returned; a crash may lose whatever is written and not synced. All other
+changes (truncating, deleting, renaming) are durable when they return.
 
 `RealDirectory` gathers appends in the buffers of its files, so a read sees what was written, and a
 small append costs no call of the operating system. `SimulatedDisk` can be copied, can lose its
@@ -13,6 +13,8 @@ power before any change, and counts what it was asked for.
 from __future__ import annotations
 
 import os
+from array import array
+from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ class Disk(Protocol):
 
     def append(self, name: str, data: bytes | bytearray) -> None:
         """Write at the end of a file, which is made if it does not exist."""
+        ...
+
+    def write(self, name: str, offset: int, data: bytes | bytearray) -> None:
+        """Write over a file's bytes from `offset` on, which is not beyond its end."""
         ...
 
     def read(self, name: str, offset: int, size: int) -> bytes:
@@ -66,12 +72,12 @@ class Disk(Protocol):
 class RealDirectory:
     """The files of one directory; whoever makes it gives the directory, and removes it."""
 
-    __slots__ = ("_created", "_readers", "_writers", "root")
+    __slots__ = ("_created", "_descriptors", "_writers", "root")
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._writers: dict[str, BinaryIO] = {}
-        self._readers: dict[str, int] = {}
+        self._descriptors: dict[str, int] = {}
         self._created: set[str] = set()
 
     def append(self, name: str, data: bytes | bytearray) -> None:
@@ -80,6 +86,15 @@ class RealDirectory:
         if writer is None:
             writer = self._open_writer(name)
         writer.write(data)
+
+    def write(self, name: str, offset: int, data: bytes | bytearray) -> None:
+        """Write over a file's bytes; see `Disk`. It is handed to the operating system at once."""
+        self._flush(name)
+        descriptor = self._descriptor(name)
+        assert offset <= os.fstat(descriptor).st_size, "nothing is written beyond the end of a file"
+        written = 0
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], offset + written)
 
     def _open_writer(self, name: str) -> BinaryIO:
         if len(self._writers) >= OPEN_FILES_MAX:
@@ -93,12 +108,16 @@ class RealDirectory:
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return bytes of a file; see `Disk`."""
         self._flush(name)
-        reader = self._readers.get(name)
-        if reader is None:
-            if len(self._readers) >= OPEN_FILES_MAX:
-                os.close(self._readers.pop(next(iter(self._readers))))
-            reader = self._readers[name] = os.open(self.root / name, os.O_RDONLY)
-        return os.pread(reader, size, offset)
+        return os.pread(self._descriptor(name), size, offset)
+
+    def _descriptor(self, name: str) -> int:
+        """Return what a file is read and written in place through; appends have their own."""
+        descriptor = self._descriptors.get(name)
+        if descriptor is None:
+            if len(self._descriptors) >= OPEN_FILES_MAX:
+                os.close(self._descriptors.pop(next(iter(self._descriptors))))
+            descriptor = self._descriptors[name] = os.open(self.root / name, os.O_RDWR)
+        return descriptor
 
     def _flush(self, name: str) -> None:
         writer = self._writers.get(name)
@@ -149,7 +168,7 @@ class RealDirectory:
 
     def close(self) -> None:
         """Hand everything written to the operating system, and let go of all files."""
-        for name in {*self._writers, *self._readers}:
+        for name in {*self._writers, *self._descriptors}:
             self._close(name)
 
     def abandon(self) -> None:
@@ -166,9 +185,9 @@ class RealDirectory:
         writer = self._writers.pop(name, None)
         if writer is not None:
             writer.close()
-        reader = self._readers.pop(name, None)
-        if reader is not None:
-            os.close(reader)
+        descriptor = self._descriptors.pop(name, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _sync_path(path: Path, flags: int) -> None:
@@ -179,29 +198,115 @@ def _sync_path(path: Path, flags: int) -> None:
         os.close(descriptor)
 
 
+class _Overwritten:
+    """What was overwritten in a file since its last sync, in order, packed.
+
+    Of each time three numbers: how many bytes had been appended before it since that sync, where it
+    was, and how many bytes it overwrote; these are kept one behind the other.
+    """
+
+    __slots__ = ("numbers", "old")
+
+    def __init__(self, numbers: array[int], old: bytearray) -> None:
+        self.numbers = numbers
+        self.old = old
+
+    def note(self, appended: int, offset: int, old: bytearray) -> None:
+        self.numbers.extend((appended, offset, len(old)))
+        self.old += old
+
+    def undo(self, content: bytearray, kept: int) -> int:
+        """Restore all but the first `kept` bytes of what was appended and overwritten.
+
+        Return how many appended bytes are among those.
+        """
+        numbers = self.numbers
+        appended = first = part = 0
+        for first in range(0, len(numbers), 3):
+            gap = numbers[first] - appended
+            appended += min(gap, kept)
+            kept -= min(gap, kept)
+            part = min(numbers[first + 2], kept)
+            if part < numbers[first + 2]:
+                break
+            kept -= part
+        else:
+            return appended + kept
+        end = len(self.old)
+        for each in range(len(numbers) - 3, first - 1, -3):
+            offset, size = numbers[each + 1], numbers[each + 2]
+            skipped = part if each == first else 0
+            content[offset + skipped : offset + size] = self.old[end - size + skipped : end]
+            end -= size
+        return appended
+
+
 class _SimulatedFile:
-    """Content, and how many bytes of it are synced."""
+    """Content; how many bytes it had at its last sync; what was overwritten since then, if any."""
 
-    __slots__ = ("content", "synced")
+    __slots__ = ("content", "overwritten", "synced")
 
-    def __init__(self, content: bytearray, synced: int) -> None:
+    def __init__(
+        self, content: bytearray, synced: int, overwritten: _Overwritten | None = None
+    ) -> None:
         self.content = content
         self.synced = synced
+        self.overwritten = overwritten
+
+    def write(self, offset: int, data: bytes | bytearray) -> None:
+        """Overwrite what is there, and append the rest."""
+        content = self.content
+        old = content[offset : offset + len(data)]
+        if old:
+            if self.overwritten is None:
+                self.overwritten = _Overwritten(array("Q"), bytearray())
+            self.overwritten.note(len(content) - self.synced, offset, old)
+        content[offset : offset + len(data)] = data
+
+    def unsynced(self) -> int:
+        """Return how many bytes were appended and overwritten since the last sync."""
+        overwritten = 0 if self.overwritten is None else len(self.overwritten.old)
+        return len(self.content) - self.synced + overwritten
+
+    def settle(self) -> None:
+        """Count all that is there as synced."""
+        self.synced = len(self.content)
+        self.overwritten = None
+
+    def crash(self, kept: int) -> None:
+        """Undo what was not synced but the first `kept` bytes of it."""
+        if self.overwritten is not None:
+            kept = self.overwritten.undo(self.content, kept)
+        del self.content[self.synced + kept :]
+        self.settle()
+
+    def fork(self) -> _SimulatedFile:
+        """Return an independent copy."""
+        past = self.overwritten
+        if past is not None:
+            past = _Overwritten(past.numbers[:], past.old[:])
+        return _SimulatedFile(self.content[:], self.synced, past)
 
 
 class SimulatedDisk:
     """Files in memory, which forget at a crash what was not synced.
 
+    The unsynced bytes of a file are a sequence: pieces appended and pieces written in place, in the
+    order in which they came. A crash keeps some first bytes of it and undoes the others.
+
     `counts` says how often each operation was asked for. `changes` is how many changes (all but
     reads and looks) were begun; one that would be number `power_lost_at`, counted from 0, raises
-    `PowerLost`. Of an append, any part may have been carried out by then; of other changes nothing.
+    `PowerLost`. Of an append or a write, any part may have been carried out by then; of other
+    changes nothing.
     """
 
     __slots__ = ("_files", "changes", "counts", "has_power", "power_lost_at")
 
     def __init__(self) -> None:
         self._files: dict[str, _SimulatedFile] = {}
-        self.counts = dict.fromkeys(("append", "read", "sync", "truncate", "delete", "rename"), 0)
+        self.counts: Counter[str] = Counter(
+            dict.fromkeys(("append", "read", "sync", "truncate", "delete", "rename"), 0)
+        )
         self.changes = 0
         self.power_lost_at: int | None = None
         self.has_power = True
@@ -216,6 +321,15 @@ class SimulatedDisk:
         if not goes_on:
             self._lose_power()
 
+    def write(self, name: str, offset: int, data: bytes | bytearray) -> None:
+        """Write over a file's bytes; see `Disk`."""
+        goes_on = self._begin_change("write")
+        file = self._file(name)
+        assert offset <= len(file.content), "nothing is written beyond the end of a file"
+        file.write(offset, data)
+        if not goes_on:
+            self._lose_power()
+
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return bytes of a file; see `Disk`."""
         self._look("read")
@@ -224,15 +338,14 @@ class SimulatedDisk:
     def sync(self, name: str) -> None:
         """Return when a file would survive a crash; see `Disk`."""
         self._change("sync")
-        file = self._file(name)
-        file.synced = len(file.content)
+        self._file(name).settle()
 
     def truncate(self, name: str, size: int) -> None:
         """Cut a file; see `Disk`."""
         self._change("truncate")
         file = self._file(name)
         del file.content[size:]
-        file.synced = len(file.content)
+        file.settle()
 
     def delete(self, name: str) -> None:
         """Remove a file; see `Disk`."""
@@ -244,7 +357,7 @@ class SimulatedDisk:
         """Rename a file; see `Disk`."""
         self._change("rename")
         file = self._file(old)
-        assert file.synced == len(file.content), "what is renamed into place must be synced"
+        assert not file.unsynced(), "what is renamed into place must be synced"
         self._files[new] = file
         del self._files[old]
 
@@ -261,30 +374,26 @@ class SimulatedDisk:
     def crash(self, kept: Mapping[str, int] | None = None) -> None:
         """Lose what is not synced; the power is back, and does not go again by itself.
 
-        Of a file in `kept` so many bytes survive of what was written after its last sync. A file
-        of which nothing is left is gone.
+        Of a file in `kept` so many bytes survive of what was written after its last sync, the first
+        ones. A file of which nothing is left is gone.
         """
         kept = kept or {}
         for name, file in list(self._files.items()):
-            survivors = file.synced + kept.get(name, 0)
-            del file.content[survivors:]
-            file.synced = len(file.content)
-            if survivors == 0:
+            file.crash(kept.get(name, 0))
+            if not file.content:
                 del self._files[name]
         self.has_power = True
         self.power_lost_at = None
 
     def unsynced(self) -> dict[str, int]:
         """Return for each file with any how many of its bytes are written and not synced."""
-        sizes = {name: len(file.content) - file.synced for name, file in self._files.items()}
+        sizes = {name: file.unsynced() for name, file in self._files.items()}
         return {name: size for name, size in sizes.items() if size}
 
     def fork(self) -> SimulatedDisk:
         """Return an independent copy."""
         copy = SimulatedDisk()
-        copy._files = {
-            name: _SimulatedFile(file.content[:], file.synced) for name, file in self._files.items()
-        }
+        copy._files = {name: file.fork() for name, file in self._files.items()}
         copy.counts = self.counts.copy()
         copy.changes = self.changes
         copy.power_lost_at = self.power_lost_at
@@ -292,8 +401,19 @@ class SimulatedDisk:
         return copy
 
     def content(self) -> dict[str, tuple[bytes, int]]:
-        """Return each file's bytes, and how many of them are synced."""
+        """Return each file's bytes, and how many it had at its last sync."""
         return {name: (bytes(file.content), file.synced) for name, file in self._files.items()}
+
+    def overwritten(self) -> dict[str, Hashable]:
+        """Return of each file written in place since its last sync what a crash may undo.
+
+        Disks with the same `content` and the same of this are left the same by the same crash.
+        """
+        return {
+            name: (tuple(file.overwritten.numbers), bytes(file.overwritten.old))
+            for name, file in self._files.items()
+            if file.overwritten is not None
+        }
 
     def power(self) -> Hashable:
         """Return whether there is power, and how many changes it lasts for; None for ever."""

@@ -19,6 +19,7 @@ from brokerproof.spec.operations import (
     Drain,
     Inspect,
     Operation,
+    Publish,
     Reset,
     Restart,
     name_of,
@@ -72,17 +73,26 @@ class DurableBroker(Broker):
             answer = super().handle(operation)
             if self.settings.runner == "eager" or isinstance(operation, Drain):
                 self._come_to_rest(operation)
+            # What is done then is told with the answer, too.
+            events = (*answer.events, *self.outbox.take_events())
+            parked = self._is_parked(operation, answer.error)
+            return Answer(events, answer.error, answer.inspection, parked)
         except PowerLost:
             events = self.outbox.take_events()
             self._go_down()
             return Answer(events, Error("crashed", f"the power went during {name_of(operation)}"))
-        return answer
+
+    def _is_parked(self, operation: Operation, error: Error | None) -> bool:
+        if not isinstance(operation, Publish) or error is not None:
+            return False
+        queue = self.queues.get(operation.queue)
+        return queue is not None and queue.has_parked_last()
 
     def _come_to_rest(self, operation: Operation) -> None:
         if isinstance(operation, Inspect):
             return
         for queue in self.queues.values():
-            queue.come_to_rest()
+            queue.come_to_rest(drained=isinstance(operation, Drain))
 
     def _crash_or_restart(self, operation: Crash | Restart) -> Error | None:
         if isinstance(operation, Restart) != self.is_down:

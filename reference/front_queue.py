@@ -122,8 +122,15 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
     def drop_everything(self) -> list[ConsumerT]:
         """Drop all, acquired messages too, and return the consumers that had to leave."""
 
-    def come_to_rest(self) -> None:
-        """Do what is due when nothing else happens; nothing, where all is done at once."""
+    def has_parked_last(self) -> bool:
+        """Whether the last message that was to be taken in waits for room; here it never does."""
+        return False
+
+    def come_to_rest(self, *, drained: bool) -> None:
+        """Do what is due when nothing else happens; nothing, where all is done at once.
+
+        What is `drained` has nothing left to do afterwards.
+        """
 
     def move_to(self, storage: Storage) -> None:
         """Be, as a copy, on a copy of the disk; of no concern to a queue without one."""

@@ -9,13 +9,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
+from brokerproof.reference.cursor import parameters as cursor
+from brokerproof.reference.cursor.parameters import CursorParameters
 from brokerproof.reference.paging.parameters import SEGMENT_MAX
 from brokerproof.spec.candidate import Unsynced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-SystemName: TypeAlias = Literal["qpid-push", "qpid-pull", "rabbitmq-paging"]
+SystemName: TypeAlias = Literal[
+    "qpid-push", "qpid-pull", "rabbitmq-paging", "activemq-cursor", "activemq-cursor-5.1"
+]
 PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
 RunnerPolicy: TypeAlias = Literal["eager", "drain"]
 ConnectionForm: TypeAlias = Literal["channel", "shared"]
@@ -24,6 +28,10 @@ Recovered: TypeAlias = Literal["known", "delivered"]
 DiskKind: TypeAlias = Literal["simulated", "files"]
 
 NUMBER_MAX: Final = 2**31 - 1
+CURSORS: Final[tuple[SystemName, ...]] = ("activemq-cursor", "activemq-cursor-5.1")
+DURABLE: Final[tuple[SystemName, ...]] = ("rabbitmq-paging", *CURSORS)
+"""The systems with a disk."""
+
 ANY_NUMBER: Final = "any"
 """How a target of None is written."""
 
@@ -40,8 +48,10 @@ class Settings:
     Of the paging queue: `segment`, `batch`, `journal` and `file` are sizes, see
     `paging.parameters`; `target` is how many messages of a queue may be in RAM, None for any
     number. `unsynced`: what a crash leaves of what was written and not synced. `recovered`: as
-    what a message comes back of which no delivery is known, `delivered` as in the release. `disk`:
-    a simulated one, which can be copied, or real files in a temporary folder.
+    what a message comes back of which no delivery is known, `delivered` as in the release.
+
+    Of all with a disk, `disk`: a simulated one, which can be copied, or real files in a temporary
+    folder. `cursor` has the parameters of ActiveMQ's queue; None stands for those of the system.
     """
 
     system: SystemName = "qpid-push"
@@ -57,12 +67,13 @@ class Settings:
     unsynced: Unsynced = "lost"
     recovered: Recovered = "known"
     disk: DiskKind = "simulated"
+    cursor: CursorParameters | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are not among the allowed ones, or do not go together."""
         system = one_of("system", self.system, get_args(SystemName))
         for name, parameter in PARAMETERS.items():
-            value, default = getattr(self, name), DEFAULTS[name]
+            value, default = self.value_of(name), self.default_of(name)
             parameter.check(name, value)
             if value != default and system not in parameter.systems:
                 known = " and ".join(parameter.systems)
@@ -73,11 +84,28 @@ class Settings:
 
     def address(self) -> str:
         """Return the address of such a broker: parameters only where one is not the default."""
-        changed = [name for name in PARAMETERS if getattr(self, name) != DEFAULTS[name]]
-        if not {"pointer", "runner"}.isdisjoint(changed) and self.system != "rabbitmq-paging":
+        changed = [name for name in PARAMETERS if self.value_of(name) != self.default_of(name)]
+        if not {"pointer", "runner"}.isdisjoint(changed) and self.system not in DURABLE:
             changed = [name for name in PARAMETERS if name in {"pointer", "runner", *changed}]
-        values = [f"{name}={_text(getattr(self, name))}" for name in changed]
+        values = [f"{name}={_text(self.value_of(name))}" for name in changed]
         return self.system + ("?" if values else "") + "&".join(values)
+
+    def cursor_parameters(self) -> CursorParameters:
+        """Return the parameters of ActiveMQ's queue."""
+        return self.cursor or cursor_defaults(self.system)
+
+    def value_of(self, name: str) -> object:
+        """Return the value of a parameter."""
+        return getattr(self.cursor_parameters() if name in OF_CURSOR else self, name)
+
+    def default_of(self, name: str) -> object:
+        """Return the value that a parameter has in this system unless another is asked for."""
+        return getattr(cursor_defaults(self.system), name) if name in OF_CURSOR else DEFAULTS[name]
+
+
+def cursor_defaults(system: SystemName) -> CursorParameters:
+    """Return what parameters of ActiveMQ's queue a system has unless others are asked for."""
+    return cursor.RELEASE_5_1 if system == "activemq-cursor-5.1" else cursor.REPAIRED
 
 
 def _text(value: object) -> str:
@@ -109,7 +137,9 @@ def _choice(form: Any, *systems: SystemName) -> Parameter:
     return Parameter(systems, read, read)
 
 
-def _number(least: int, most: int = NUMBER_MAX, *, or_any: bool = False) -> Parameter:
+def _number(
+    *systems: SystemName, least: int, most: int = NUMBER_MAX, or_any: bool = False
+) -> Parameter:
     allowed = f"a number from {least} to {most}" + (f", or {ANY_NUMBER}" if or_any else "")
 
     def check(name: str, value: int | None) -> None:
@@ -125,7 +155,7 @@ def _number(least: int, most: int = NUMBER_MAX, *, or_any: bool = False) -> Para
             raise ValueError(f"{name} must be {allowed}, not {text!r}")
         return int(text)
 
-    return Parameter(("rabbitmq-paging",), read, check)
+    return Parameter(systems, read, check)
 
 
 PARAMETERS: Mapping[str, Parameter] = {
@@ -133,17 +163,44 @@ PARAMETERS: Mapping[str, Parameter] = {
     "runner": _choice(RunnerPolicy, *get_args(SystemName)),
     "connections": _choice(ConnectionForm, "qpid-pull"),
     "acquisition": _choice(AcquisitionForm, "qpid-push"),
-    "segment": _number(1, SEGMENT_MAX),
-    "batch": _number(1),
-    "journal": _number(0),
-    "file": _number(1),
-    "target": _number(0, or_any=True),
-    "unsynced": _choice(Unsynced, "rabbitmq-paging"),
+    "segment": _number("rabbitmq-paging", least=1, most=SEGMENT_MAX),
+    "batch": _number("rabbitmq-paging", least=1),
+    "journal": _number("rabbitmq-paging", least=0),
+    "file": _number("rabbitmq-paging", least=1),
+    "target": _number("rabbitmq-paging", least=0, or_any=True),
+    "unsynced": _choice(Unsynced, *DURABLE),
     "recovered": _choice(Recovered, "rabbitmq-paging"),
-    "disk": _choice(DiskKind, "rabbitmq-paging"),
+    "disk": _choice(DiskKind, *DURABLE),
+    "memory": _number(*CURSORS, least=0),
+    "minimum": _number(*CURSORS, least=0),
+    "page": _number(*CURSORS, least=1),
+    "water_mark": _number(*CURSORS, least=1, most=100),
+    "depth": _number(*CURSORS, least=0),
+    "producers": _number(*CURSORS, least=1),
+    "word": _number(*CURSORS, least=1, most=64),
+    "lag": _number(*CURSORS, least=0),
+    "data": _number(*CURSORS, least=1),
+    "audit": _choice(cursor.AuditRules, *CURSORS),
+    "read": _choice(cursor.Reading, *CURSORS),
+    "detached": _choice(cursor.Detached, *CURSORS),
+    "counters": _choice(cursor.Counters, *CURSORS),
+    "duplicates": _choice(cursor.Duplicates, *CURSORS),
+    "passes": _choice(cursor.Passes, *CURSORS),
+    "cache": _choice(cursor.CacheOff, *CURSORS),
+    "paged": _choice(cursor.PagedIn, *CURSORS),
+    "leaving": _choice(cursor.Leaving, *CURSORS),
+    "in_flight": _choice(cursor.InFlight, *CURSORS),
+    "classes": _choice(cursor.Classes, *CURSORS),
+    "levels": _choice(cursor.Levels, *CURSORS),
+    "room": _choice(cursor.Room, *CURSORS),
+    "free_list": _choice(cursor.FreeListRule, *CURSORS),
+    "flow": _choice(cursor.FlowControl, *CURSORS),
+    "transient": _choice(cursor.Transient, *CURSORS),
+    "groups": _choice(cursor.Groups, *CURSORS),
 }
 """The parameters, in the order in which an address has them."""
 
+OF_CURSOR: Final = frozenset(field.name for field in dataclasses.fields(CursorParameters))
 DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in dataclasses.fields(Settings)}
 
 
@@ -153,4 +210,10 @@ def settings_from(parameters: Mapping[str, str]) -> Settings:
         name: PARAMETERS[name].read(name, text) if name in PARAMETERS else text
         for name, text in parameters.items()
     }
-    return Settings(**values)
+    own = {name: value for name, value in values.items() if name in OF_CURSOR}
+    settings = Settings(**{name: each for name, each in values.items() if name not in own})
+    if not own:
+        return settings
+    return dataclasses.replace(
+        settings, cursor=dataclasses.replace(settings.cursor_parameters(), **own)
+    )

@@ -27,7 +27,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.atomics import AtomicFlag, AtomicInteger, AtomicReference, Lock
+from brokerproof.reference.consumers import RankedConsumer
 from brokerproof.reference.credit import Window
+from brokerproof.reference.cursor.copies import (
+    CursorCopies,
+    fingerprint_cursor_queue,
+    fork_cursor_queue,
+)
+from brokerproof.reference.cursor.queue import CursorQueue
+from brokerproof.reference.cursor.references import Reference
 from brokerproof.reference.delivery import Runner
 from brokerproof.reference.entries import (
     AVAILABLE,
@@ -43,7 +51,6 @@ from brokerproof.reference.priority_list import PriorityEntryList
 from brokerproof.reference.pull.copies import ClientCopies, copy_consumers, name_consumers
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
-from brokerproof.reference.queue_process.consumer_line import LineConsumer
 from brokerproof.reference.queue_process.copies import (
     ProcessCopies,
     fingerprint_queue_process,
@@ -68,11 +75,20 @@ _new = object.__new__
 class Copies:
     """What has been copied so far: the same original has the same copy, wherever it is met."""
 
-    __slots__ = ("clients", "entries", "processes", "queues", "states", "subscriptions")
+    __slots__ = (
+        "clients",
+        "cursors",
+        "entries",
+        "processes",
+        "queues",
+        "states",
+        "subscriptions",
+    )
 
     def __init__(self, executor: Executor) -> None:
         self.clients = ClientCopies(executor)
         self.processes = ProcessCopies()
+        self.cursors = CursorCopies()
         self.queues: dict[str, AnyQueue] = {}
         self.entries: dict[QueueEntry, QueueEntry] = {}
         self.states: dict[EntryState, EntryState] = {}
@@ -82,8 +98,9 @@ class Copies:
         """Return the copy of a consumer that is registered."""
         if isinstance(consumer, Subscription):
             return self.subscriptions[consumer]
-        assert isinstance(consumer, LineConsumer)
-        return self.processes.consumers[consumer]
+        assert isinstance(consumer, RankedConsumer)
+        known = self.processes.consumers.get(consumer)
+        return self.cursors.consumers[consumer] if known is None else known
 
     def queue_of_pointers(self, name: str) -> Queue:
         """Return the copy of a queue that has pointers."""
@@ -95,6 +112,8 @@ class Copies:
         """Return the copy of what was handed out."""
         if isinstance(held, QueueEntry):
             return self.entries[held]
+        if isinstance(held, Reference):
+            return self.cursors.references[held]
         assert isinstance(held, HandedOut)
         return self.processes.handed_out[held]
 
@@ -123,6 +142,8 @@ def fork_queue(queue: AnyQueue, outbox: Outbox, executor: Executor, copies: Copi
     """Return an independent copy of a queue; `copies` is shared by all queues of a broker."""
     if isinstance(queue, QueueProcess):
         return fork_queue_process(queue, outbox, executor, copies.processes)
+    if isinstance(queue, CursorQueue):
+        return fork_cursor_queue(queue, outbox, executor, copies.cursors)
     assert isinstance(queue, Queue)
     return _fork_queue_of_pointers(queue, outbox, executor, copies)
 
@@ -294,6 +315,8 @@ def fingerprint_queue(queue: AnyQueue) -> Hashable:
     """Return a value that is equal for states of the queue that behave alike."""
     if isinstance(queue, QueueProcess):
         return fingerprint_queue_process(queue)
+    if isinstance(queue, CursorQueue):
+        return fingerprint_cursor_queue(queue)
     assert isinstance(queue, Queue)
     return _fingerprint_queue_of_pointers(queue)
 

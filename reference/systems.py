@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from brokerproof.reference.paging import Parameters, SimulatedDisk
+from brokerproof.reference.cursor.queue import CursorQueue
+from brokerproof.reference.cursor.storage import CursorStorage
+from brokerproof.reference.disk import SimulatedDisk
+from brokerproof.reference.paging import Parameters
 from brokerproof.reference.pointers import InclusivePointer, Pointer, ReleasedPointer
 from brokerproof.reference.published_pointer import PublishedPointer
 from brokerproof.reference.pull.queue import PullQueue
 from brokerproof.reference.queue import Queue
 from brokerproof.reference.queue_process.queue import QueueProcess
 from brokerproof.reference.queue_process.storage import NodeStorage
-from brokerproof.reference.settings import PointerForm, Settings, SystemName
+from brokerproof.reference.settings import CURSORS, PointerForm, Settings, SystemName
 from brokerproof.reference.stealing import StealingQueue
 from brokerproof.reference.storage import TemporaryFiles
 
@@ -84,8 +87,17 @@ def _queue_process(premises: Premises, definition: Definition) -> QueueProcess:
     )
 
 
+def _cursor_queue(premises: Premises, definition: Definition) -> CursorQueue:
+    storage = premises.storage
+    assert isinstance(storage, CursorStorage), "a durable broker of this system has such a disk"
+    return CursorQueue(definition, premises.outbox, premises.executor, storage)
+
+
 def storage_of(settings: Settings) -> Storage:
     """Return an empty disk of a durable system: a simulated one, or a folder of its own."""
+    disk = TemporaryFiles() if settings.disk == "files" else SimulatedDisk()
+    if settings.system in CURSORS:
+        return CursorStorage(disk, settings.cursor_parameters(), settings.unsynced)
     parameters = Parameters(
         segment=settings.segment,
         batch=settings.batch,
@@ -93,7 +105,6 @@ def storage_of(settings: Settings) -> Storage:
         file_size=settings.file,
         recovered=settings.recovered,
     )
-    disk = TemporaryFiles() if settings.disk == "files" else SimulatedDisk()
     return NodeStorage(disk, parameters, settings.target, settings.unsynced)
 
 
@@ -104,6 +115,23 @@ class System:
     make_queue: MakeQueue
     differs: Mapping[str, object]
 
+
+_OF_CURSORS: Mapping[str, object] = {
+    "modes": ("acknowledge", "automatic"),
+    "credit": ("messages", "change"),
+    "oversize": "never",
+    "selectors": False,
+    "clock": False,
+    "auto_close": False,
+    "exclusive": False,
+    "flush": False,
+    "browse": False,
+    "consumer_priority": True,
+    "durable": True,
+    "parks": True,
+    "release_position": "head",
+    "inspect": False,
+}
 
 SYSTEMS: Mapping[SystemName, System] = {
     "qpid-push": System(_push_queue, {}),
@@ -131,6 +159,8 @@ SYSTEMS: Mapping[SystemName, System] = {
             "durable": True,
         },
     ),
+    "activemq-cursor": System(_cursor_queue, _OF_CURSORS),
+    "activemq-cursor-5.1": System(_cursor_queue, _OF_CURSORS),
 }
 
 

@@ -14,40 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.consumers import Consumer
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from brokerproof.reference.consumers import Mode
-    from brokerproof.reference.credit import Window
-
-
-class LineConsumer(Consumer):
-    """One consumer of one queue process, or one `get`; a higher `priority` is served first."""
-
-    __slots__ = ("priority",)
-
-    def __init__(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        queue: str,
-        mode: Mode,
-        credit: Window,
-        exclusive: bool = False,
-        priority: int = 0,
-    ) -> None:
-        super().__init__(
-            consumer=consumer,
-            channel=channel,
-            queue=queue,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-        )
-        self.priority = priority
+    from brokerproof.reference.consumers import RankedConsumer
 
 
 class ConsumerLine:
@@ -56,17 +26,17 @@ class ConsumerLine:
     __slots__ = ("active", "blocked")
 
     def __init__(self) -> None:
-        self.active: list[LineConsumer] = []
-        self.blocked: list[LineConsumer] = []
+        self.active: list[RankedConsumer] = []
+        self.blocked: list[RankedConsumer] = []
 
-    def add(self, consumer: LineConsumer) -> None:
+    def add(self, consumer: RankedConsumer) -> None:
         """Let a consumer stand in line, behind all of its priority."""
         at = len(self.active)
         while at and self.active[at - 1].priority < consumer.priority:
             at -= 1
         self.active.insert(at, consumer)
 
-    def next(self) -> LineConsumer | None:
+    def next(self) -> RankedConsumer | None:
         """Return whose turn it is, who goes to the end; None if nobody has room."""
         while self.active:
             consumer = self.active.pop(0)
@@ -84,7 +54,7 @@ class ConsumerLine:
             self.add(consumer)
         return bool(ready)
 
-    def remove(self, consumer: LineConsumer) -> bool:
+    def remove(self, consumer: RankedConsumer) -> bool:
         """Let a consumer leave; say whether it was there."""
         for part in (self.active, self.blocked):
             if consumer in part:
@@ -92,11 +62,11 @@ class ConsumerLine:
                 return True
         return False
 
-    def everybody(self) -> list[LineConsumer]:
+    def everybody(self) -> list[RankedConsumer]:
         """Return all consumers, those in line first."""
         return [*self.active, *self.blocked]
 
-    def fork(self, copies: Mapping[LineConsumer, LineConsumer]) -> ConsumerLine:
+    def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> ConsumerLine:
         """Return the same line of copies."""
         copy = ConsumerLine()
         copy.active = [copies[each] for each in self.active]

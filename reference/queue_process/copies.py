@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.atomics import AtomicReference, Lock
-from brokerproof.reference.credit import Window
-from brokerproof.reference.queue_process.consumer_line import LineConsumer
+from brokerproof.reference.consumer_copies import copy_ranked, name_ranked
 from brokerproof.reference.queue_process.queue import HandedOut, QueueProcess
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from brokerproof.reference.consumers import RankedConsumer
     from brokerproof.reference.outbox import Executor, Outbox
 
 _new = object.__new__
@@ -27,7 +26,7 @@ class ProcessCopies:
     __slots__ = ("consumers", "handed_out")
 
     def __init__(self) -> None:
-        self.consumers: dict[LineConsumer, LineConsumer] = {}
+        self.consumers: dict[RankedConsumer, RankedConsumer] = {}
         self.handed_out: dict[HandedOut, HandedOut] = {}
 
 
@@ -46,7 +45,7 @@ def fork_queue_process(
     copy.storage = queue.storage
     copy.sub_queues = queue.sub_queues
     for consumer in queue.line.everybody():
-        copies.consumers[consumer] = _copy_consumer(consumer)
+        copies.consumers[consumer] = copy_ranked(consumer)
     copy.line = queue.line.fork(copies.consumers)
     copy.unsettled = {}
     for tag, original in queue.unsettled.items():
@@ -54,23 +53,6 @@ def fork_queue_process(
         taker = copies.consumers.get(original.taker, original.taker)
         held = HandedOut(original.message, taker, tag, redelivered=original.redelivered)
         copy.unsettled[tag] = copies.handed_out[original] = held
-    return copy
-
-
-def _copy_consumer(consumer: LineConsumer) -> LineConsumer:
-    copy = _new(LineConsumer)
-    copy.consumer = consumer.consumer
-    copy.channel = consumer.channel
-    copy.queue = consumer.queue
-    copy.mode = consumer.mode
-    copy.exclusive = consumer.exclusive
-    copy.priority = consumer.priority
-    own = consumer.credit
-    copy.credit = Window(own.limit, own.byte_limit, used=own.used, used_bytes=own.used_bytes)
-    # The broker copies the windows of channels.
-    copy.shared = AtomicReference(None)
-    copy.state = AtomicReference(consumer.state.value)
-    copy.send_lock = Lock()
     return copy
 
 
@@ -86,8 +68,8 @@ def fingerprint_queue_process(queue: QueueProcess) -> Hashable:
         queue.order,
         queue.auto_delete,
         queue.durable,
-        tuple([_name_consumer(each) for each in queue.line.active]),
-        tuple([_name_consumer(each) for each in queue.line.blocked]),
+        tuple([name_ranked(each) for each in queue.line.active]),
+        tuple([name_ranked(each) for each in queue.line.blocked]),
         tuple(
             [
                 (
@@ -101,17 +83,4 @@ def fingerprint_queue_process(queue: QueueProcess) -> Hashable:
                 for tag, held in queue.unsettled.items()
             ]
         ),
-    )
-
-
-def _name_consumer(consumer: LineConsumer) -> Hashable:
-    credit = consumer.credit
-    return (
-        consumer.consumer,
-        consumer.channel,
-        consumer.mode,
-        consumer.exclusive,
-        consumer.priority,
-        credit.limit,
-        credit.used,
     )

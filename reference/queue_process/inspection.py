@@ -25,10 +25,10 @@ from brokerproof.spec.paging_inspections import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from brokerproof.reference.consumers import RankedConsumer
     from brokerproof.reference.paging import VariableQueue
     from brokerproof.reference.paging.message_store import MessageStore
     from brokerproof.reference.paging.statuses import MessageStatus
-    from brokerproof.reference.queue_process.consumer_line import LineConsumer
     from brokerproof.reference.queue_process.queue import QueueProcess
 
 
@@ -54,7 +54,7 @@ def view_of_process(queue: QueueProcess) -> PagingQueueView:
     )
 
 
-def _line_view(part: Iterable[LineConsumer]) -> tuple[InLineView, ...]:
+def _line_view(part: Iterable[RankedConsumer]) -> tuple[InLineView, ...]:
     return tuple([InLineView(str(each.consumer), not each.is_suspended()) for each in part])
 
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from brokerproof.reference.consumers import RankedConsumer
 from brokerproof.reference.credit import Window
 from brokerproof.reference.front_queue import FrontQueue
 from brokerproof.reference.paging.records import ID_BYTES
-from brokerproof.reference.queue_process.consumer_line import ConsumerLine, LineConsumer
+from brokerproof.reference.queue_process.consumer_line import ConsumerLine
 from brokerproof.reference.queue_process.storage import NodeStorage
 from brokerproof.spec.messages import Message
 
@@ -59,7 +60,7 @@ class HandedOut:
     __slots__ = ("is_gone", "message", "redelivered", "tag", "taker")
 
     def __init__(
-        self, message: Message, taker: LineConsumer, tag: Tag | None, *, redelivered: bool
+        self, message: Message, taker: RankedConsumer, tag: Tag | None, *, redelivered: bool
     ) -> None:
         self.message = message
         self.taker = taker
@@ -67,7 +68,7 @@ class HandedOut:
         self.redelivered = redelivered
         self.is_gone = False
 
-    def holder(self) -> LineConsumer:
+    def holder(self) -> RankedConsumer:
         """Return who has it."""
         return self.taker
 
@@ -76,7 +77,7 @@ class HandedOut:
         return self.is_gone
 
 
-class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
+class QueueProcess(FrontQueue[HandedOut, RankedConsumer]):
     """One queue; `unsettled` is what was handed out, in the order in which it was."""
 
     __slots__ = ("line", "storage", "sub_queues", "unsettled")
@@ -140,7 +141,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
                 return
             self._fetch_for(consumer)
 
-    def _fetch_for(self, taker: LineConsumer) -> bool:
+    def _fetch_for(self, taker: RankedConsumer) -> bool:
         fetched = self.sub_queues.fetch(ack_required=not taker.mode.settled_when_sent)
         if fetched is None:
             return False
@@ -172,11 +173,11 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         exclusive: bool = False,
         priority: int = 0,
         selector: Selector | None = None,
-    ) -> LineConsumer:
+    ) -> RankedConsumer:
         """Return a consumer; it stands in line when it is registered."""
         assert not auto_close, "here no consumer closes itself"
         assert selector is None, "here everybody wants everything"
-        return LineConsumer(
+        return RankedConsumer(
             consumer=consumer,
             channel=channel,
             queue=self.name,
@@ -186,7 +187,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
             priority=priority,
         )
 
-    def subscribe(self, subscription: LineConsumer, others: Sequence[QueueProcess] = ()) -> bool:
+    def subscribe(self, subscription: RankedConsumer, others: Sequence[QueueProcess] = ()) -> bool:
         """Let a consumer stand in line, and serve it; say whether it was let in."""
         assert not others, "here a consumer is of one queue"
         if not self.registrations.enter(subscription.exclusive):
@@ -196,7 +197,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         self.run()
         return True
 
-    def unsubscribe(self, subscription: LineConsumer) -> bool:
+    def unsubscribe(self, subscription: RankedConsumer) -> bool:
         """Let a consumer leave; what it holds stays with its channel."""
         if not self.line.remove(subscription):
             return False
@@ -213,17 +214,17 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         taker.close()
         return found
 
-    def flush(self, subscription: LineConsumer) -> None:
+    def flush(self, subscription: RankedConsumer) -> None:
         """Do nothing: whoever has room has been served."""
 
     def set_limits(
-        self, subscription: LineConsumer, limit: int | None, byte_limit: int | None
+        self, subscription: RankedConsumer, limit: int | None, byte_limit: int | None
     ) -> None:
         """Replace a consumer's window."""
         if subscription.set_limits(limit, byte_limit):
             self.serve()
 
-    def remove(self, entry: HandedOut, subscription: LineConsumer) -> None:
+    def remove(self, entry: HandedOut, subscription: RankedConsumer) -> None:
         """Settle a delivery for good."""
         self._take_back([entry], self.sub_queues.acknowledge)
         if self.durable and entry.message.persistent:
@@ -231,7 +232,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         if subscription.restore_credit(entry):
             self.serve()
 
-    def release(self, deliveries: Iterable[tuple[HandedOut, LineConsumer]]) -> None:
+    def release(self, deliveries: Iterable[tuple[HandedOut, RankedConsumer]]) -> None:
         """Return messages, each to its place, in one call."""
         returned = list(deliveries)
         self._take_back([entry for entry, _ in returned], self.sub_queues.requeue)
@@ -252,8 +253,9 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         self.sub_queues.purge()
         self.storage.sync()
 
-    def come_to_rest(self) -> None:
+    def come_to_rest(self, *, drained: bool) -> None:
         """Let the backing queues do what is due when nothing else happens."""
+        del drained
         self.sub_queues.come_to_rest()
 
     def move_to(self, storage: Storage) -> None:
@@ -262,7 +264,7 @@ class QueueProcess(FrontQueue[HandedOut, LineConsumer]):
         self.storage = storage
         self.sub_queues = self.sub_queues.on(storage.node)
 
-    def drop_everything(self) -> list[LineConsumer]:
+    def drop_everything(self) -> list[RankedConsumer]:
         """Let all consumers leave, and drop all messages, those handed out too."""
         leaving = [each for each in self.line.everybody() if self.unsubscribe(each)]
         for handed_out in self.unsettled.values():

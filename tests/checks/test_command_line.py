@@ -74,7 +74,7 @@ WRONG = [
     (("nonsense",), "No such command 'nonsense'"),
     (
         ("check", "reference:nonsense"),
-        "system must be one of qpid-push, qpid-pull, rabbitmq-paging, not 'nonsense'",
+        "system must be one of qpid-push, qpid-pull, rabbitmq-paging, activemq-cursor, ",
     ),
     (("check", f"{REFERENCE}?colour=red"), "unknown parameter 'colour'"),
     (("check", f"{REFERENCE}?runner=lazy"), "runner must be one of eager, drain, not 'lazy'"),
