@@ -225,10 +225,11 @@ def _messages_after(records: Iterable[JournalRecord]) -> dict[str, dict[str, Loc
 
 
 class QueueStores:
-    """The stores of all queues of a broker, on a disk of its own; making it is a start.
+    """The stores of all queues of a broker; making them is a start, after a crash or not.
 
     Only the messages of the queues named come back; what the journal has of others is cleared. A
-    queue that is created later begins empty, also if one of this name was there before.
+    queue that is opened later begins empty, also if one of this name was there before. On the disk
+    the files `journal-*`, `index-*` and `data-*` are theirs; others are left alone.
     """
 
     __slots__ = ("_journal", "_parameters", "_stores", "disk")

@@ -152,8 +152,9 @@ class ReferenceStore:
     def remove(self, key: str) -> bytes | None:
         """Remove an entry, and return its value; None if no entry has the key.
 
-        The next batch begins at the head if this was the entry that was recovered last, or the one
-        on which the position stands, or if none is left.
+        The next batch begins at the head if none is left, or if this was the entry that was
+        recovered last, or the one on which the position stands. The first is the release's, and
+        follows from the others.
         """
         offset = self.container.offset_of(key)
         if offset is None:

@@ -23,7 +23,6 @@ from brokerproof.spec.messages import Priority
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from brokerproof.reference.cursor.journaled_store import JournaledStore
     from brokerproof.reference.cursor.parameters import CursorParameters
     from brokerproof.reference.cursor.queue_memory import QueueMemory
     from brokerproof.reference.cursor.store_cursor import Surroundings
@@ -171,36 +170,22 @@ class CursorStorage(Storage):
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for disks on which everything goes on alike.
 
-        Of an index only the order of what it has is ever asked, and of a journal that is synced
-        what a replay would find. Where files are small, it shows when one ends and is removed.
+        Where files are small, it shows when one ends and is removed.
         """
-        assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not named"
-        if self.is_down:
-            return tuple(sorted(self.disk.content().items())), self.disk.power()
-        if self.stores.needs_sync() or self.parameters.data < LARGE_BYTES:
-            content = tuple(sorted(self.disk.content().items()))
-            return content, self.stores.fingerprint(), self.disk.power()
-        stores = [self.stores.open(name) for name in self.stores.names()]
+        disk = self.disk
+        assert isinstance(disk, SimulatedDisk), "what is on a real disk is not named"
+        if self.is_down or self.parameters.data < LARGE_BYTES:
+            content = tuple(sorted(disk.content().items()))
+            overwritten = tuple(sorted(disk.overwritten().items()))
+            stores = None if self.is_down else self.stores.fingerprint()
+            return content, overwritten, stores, disk.power()
         lists = [*self.pending.items(), *self.swapped.items()]
         return (
             tuple(self.definitions),
-            tuple([_name_store(store) for store in stores]),
+            self.stores.meaning(),
             tuple([(name, _name_list(each)) for name, each in lists]),
-            self.disk.power(),
+            disk.power(),
         )
-
-
-def _name_store(store: JournaledStore) -> Hashable:
-    references = store.references
-    position = references.pos
-    return (
-        store.name,
-        _name_list(references.container),
-        tuple(store.added),
-        tuple(store.acknowledged),
-        None if position is None else references.container.key_at(position),
-        references.last_id,
-    )
 
 
 def _name_list(container: LinkedContainer) -> Hashable:
