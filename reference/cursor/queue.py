@@ -234,7 +234,6 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         if reference.content is not None:
             reference.content.release()
             reference.content = None
-            # Of two references to one message (AMQ-1957) the later one is known.
             if self.resident.get(reference.id) is reference:
                 del self.resident[reference.id]
 
@@ -278,6 +277,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         for reference in late.references:
             taker = next((each for each in late.consumers if _takes_late(each)), None)
             if taker is None:
+                self.pending.remove(reference)
                 self.pending.add_last(reference)
             elif taker.is_closed():
                 # It has left, and nobody will ever hear of the message.
@@ -410,6 +410,8 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         for reference, taker in deliveries:
             reference.owner = None
             reference.redelivered = True
+            # Of two references to one message (AMQ-1957) the later one is given out again.
+            self.pending.remove(reference)
             self.pending.add_for_redelivery([reference])
             taker.restore_credit(reference)
         self.wake_up()
