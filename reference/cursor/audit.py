@@ -68,11 +68,16 @@ class MessageAudit:
         return self._producers
 
     def set_producers(self, producers: int) -> None:
-        """Remember so many from now on; if they are fewer, those asked for last stay."""
+        """Remember so many from now on; if they are fewer, those asked for last stay.
+
+        In 5.1.0, and in 5.2.0 as well, all stay: only from then on one is forgotten for each that
+        comes.
+        """
         if producers < 1:
             raise ValueError("an audit remembers at least one producer")
         self._producers = producers
-        self._forget_surplus()
+        while self.rules != "5.1" and len(self._bins) > producers:
+            self._forget_one()
 
     def known(self) -> tuple[str, ...]:
         """Return whose numbers are remembered, the next one to be forgotten first."""
@@ -118,13 +123,13 @@ class MessageAudit:
         window = self._bins.pop(producer, None)
         if window is None:
             window = BitArrayBin(self.depth, self.rules, self.word_bits)
+            if len(self._bins) >= self._producers:
+                self._forget_one()
         self._bins[producer] = window
-        self._forget_surplus()
         return window
 
-    def _forget_surplus(self) -> None:
-        while len(self._bins) > self._producers:
-            del self._bins[next(iter(self._bins))]
+    def _forget_one(self) -> None:
+        del self._bins[next(iter(self._bins))]
 
     def clear(self) -> None:
         """Forget all producers."""

@@ -195,8 +195,9 @@ class MemoryUsage:
     def stop(self) -> None:
         """Wake all who wait for this node and those below, and run the callbacks that are left.
 
-        Those that wait at a full parent on behalf of a stopped node run, too. What is charged stays
-        charged until it is given back.
+        Nobody can register here any more (AMQ-4361), and those that wait at a full parent on behalf
+        of a stopped node run, too; current releases still let callers register, and leave those at
+        the parent waiting. What is charged stays charged until it is given back.
         """
         with self.notices.changed:
             _stop(self)
@@ -258,7 +259,8 @@ def _follow_limit(node: MemoryUsage) -> None:
         node.limit = int(node.parent.limit * Decimal(str(node.portion)))
     _refresh(node)
     for child in node.children:
-        _follow_limit(child)
+        if not child.is_stopped:
+            _follow_limit(child)
 
 
 def _refresh(node: MemoryUsage) -> None:
@@ -371,19 +373,20 @@ def charge_of(message: Message, minimum: int = MESSAGE_BYTES_MIN) -> int:
     """Return the bytes that a message's content is charged.
 
     That is its body and its properties as MessagePack, of which there are no bytes if there are no
-    properties; where that is nothing or less than `minimum`, `minimum` comes on top. So a body of
+    properties; where that is less than `minimum`, `minimum` comes on top. So a body of
     100 bytes costs 1124. The releases measure the whole message as it comes over the wire, which
     ours does not have, and marshal properties in a form of their own.
     """
     properties = len(msgspec.msgpack.encode(message.properties)) if message.properties else 0
     size = message.size + properties
-    return minimum + size if size == 0 or size < minimum else size
+    return size if size >= minimum else minimum + size
 
 
 class Charged:
     """A message's content: `size` bytes, charged to `usage` while there are `references` to it.
 
-    The first reference charges it and the last one discharges it; nothing else does.
+    The first reference charges it and the last one discharges it; nothing else does. Whoever shares
+    it between threads holds a lock of its own while it counts.
     """
 
     __slots__ = ("references", "size", "usage")
