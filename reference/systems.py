@@ -117,7 +117,6 @@ class System:
 
 
 _OF_CURSORS: Mapping[str, object] = {
-    "modes": ("acknowledge", "automatic"),
     "credit": ("messages", "change"),
     "oversize": "never",
     "selectors": False,
@@ -125,7 +124,6 @@ _OF_CURSORS: Mapping[str, object] = {
     "auto_close": False,
     "exclusive": False,
     "flush": False,
-    "browse": False,
     "consumer_priority": True,
     "durable": True,
     "parks": True,

@@ -84,7 +84,7 @@ def fork_cursor_queue(
     copy.registrations = queue.registrations.fork()
     copy.storage = queue.storage
     copy.parameters = queue.parameters
-    for consumer in queue.takers:
+    for consumer in (*queue.takers, *(each.consumer for each in queue.browsers)):
         copies.consumers[consumer] = copy_ranked(consumer)
     copy.takers = queue.takers.fork(copies.consumers)
     usages = UsageCopies()
@@ -99,6 +99,7 @@ def fork_cursor_queue(
     copy.resident = {name: copying.reference(each) for name, each in queue.resident.items()}
     copy.fresh = queue.fresh.copy()
     copy.pending = queue.pending.fork(copy.paged_in)
+    copy.browsers = queue.browsers.fork(copies.consumers, copy.paged_in)
     copy.parked = queue.parked.copy()
     copy.last_waits = queue.last_waits
     copy.arrivals = queue.arrivals
@@ -168,6 +169,8 @@ def fingerprint_cursor_queue(queue: CursorQueue) -> Hashable:
         queue.durable,
         tuple([name_ranked(each) for each in queue.takers]),
         queue.takers.fingerprint(),
+        tuple([name_ranked(each.consumer) for each in queue.browsers]),
+        queue.browsers.fingerprint(),
         tuple([_name_reference(each) for each in queue.paged_in.values()]),
         tuple(queue.resident),
         queue.pending.fingerprint(),

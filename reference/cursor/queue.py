@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from brokerproof.reference.consumers import RankedConsumer
 from brokerproof.reference.credit import Window
 from brokerproof.reference.cursor.audit import MessageAudit
+from brokerproof.reference.cursor.browsers import Browsers
 from brokerproof.reference.cursor.pending_lists import DispatchPendingList
 from brokerproof.reference.cursor.queue_memory import QueueMemory
 from brokerproof.reference.cursor.references import Reference, Stored
@@ -59,6 +60,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
     __slots__ = (
         "arrivals",
         "audit",
+        "browsers",
         "cursor",
         "fresh",
         "last_waits",
@@ -93,6 +95,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         self.fresh: set[str] = set()
         self.pending = DispatchPendingList[Reference](prioritized=isinstance(order, Priority))
         self.takers = Takers(GROUP_MAPS[parameters.groups]())
+        self.browsers = Browsers()
         self.parked: dict[str, Message] = {}
         self.late: Late | None = None
         self.last_waits = False
@@ -171,7 +174,21 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
                 return False
             self._dispatch()
         self.fresh.clear()
-        return moved
+        return self._show() or moved
+
+    def _show(self) -> bool:
+        """Show browsers what there is; as long as one looks, all that is pending is paged in."""
+        if not self.browsers.want_more():
+            return False
+        while (reference := self.cursor.take_next(self.parameters.page)) is not None:
+            self._is_paged_in(reference)
+            # Nobody is given it at once.
+            self.fresh.clear()
+        return self.browsers.show(self.pending.values, self._send_to_browser)
+
+    def _send_to_browser(self, browser: RankedConsumer, reference: Reference) -> None:
+        self._load(reference)
+        self.outbox.send(browser, reference)
 
     def _is_cursor_more_urgent_than(self, reference: Reference) -> bool:
         return self.parameters.levels == "apart" and self.cursor.level() > reference.level
@@ -200,6 +217,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         self.pending.remove(reference)
         self.pending.add_last(reference)
         self.fresh.add(reference.id)
+        self.browsers.note_available(reference)
         return True
 
     def _take_fresh(self) -> list[Reference]:
@@ -258,16 +276,21 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
     def _hand_out(self, reference: Reference, taker: RankedConsumer) -> None:
         has_room = taker.allocate_credit(reference)
         assert has_room, "whose turn it is has room"
-        self.fresh.add(reference.id)
-        self.cursor.of(reference).load(reference, self.others(self))
-        self.resident[reference.id] = reference
-        self.fresh.discard(reference.id)
+        self._load(reference)
+        self.browsers.note_given(reference)
         if taker.mode.settled_when_sent:
             self._forget(reference)
             self._sync_for([reference])
         else:
             reference.owner = taker
         self.outbox.send(taker, reference)
+
+    def _load(self, reference: Reference) -> None:
+        """Have the content of a message in memory, whoever has to give way."""
+        self.fresh.add(reference.id)
+        self.cursor.of(reference).load(reference, self.others(self))
+        self.resident[reference.id] = reference
+        self.fresh.discard(reference.id)
 
     def _give_what_is_late(self) -> bool:
         """Give out what an earlier pass has paged in, to those who were there (AMQ-1738)."""
@@ -282,6 +305,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
             elif taker.is_closed():
                 # It has left, and nobody will ever hear of the message.
                 reference.owner = taker
+                self.browsers.note_given(reference)
             else:
                 late.consumers.remove(taker)
                 late.consumers.append(taker)
@@ -327,7 +351,10 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
             return False
         self._give_what_is_late()
         subscription.open()
-        self.takers.add(subscription)
+        if subscription.mode.acquires:
+            self.takers.add(subscription)
+        else:
+            self.browsers.add(subscription, self.paged_in.values())
         self.wake_up()
         if self.parameters.passes == "once":
             # One for the page-in at once, and one for the wake-up.
@@ -342,13 +369,14 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         return was_there
 
     def _leave(self, subscription: RankedConsumer) -> bool:
-        """With the last one the cursor lets go of what it has in memory, as in 5.1 and 5.2."""
-        if not self.takers.remove(subscription):
+        """With the last consumer the cursor lets go of what it has in memory (5.1, 5.2)."""
+        is_browser = self.browsers.remove(subscription)
+        if not (is_browser or self.takers.remove(subscription)):
             return False
         subscription.close()
         self.registrations.leave()
         subscription.leave_channel()
-        if not len(self.takers) and self.parameters.leaving == "clears":
+        if not is_browser and not len(self.takers) and self.parameters.leaving == "clears":
             self.cursor.clear()
         return True
 
@@ -398,6 +426,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         cursor.remove(reference)
         if self.paged_in.get(reference.id) is reference:
             del self.paged_in[reference.id]
+        self.browsers.note_gone(reference)
         self._let_go(reference)
 
     def _sync_for(self, references: Iterable[Reference]) -> None:
@@ -413,6 +442,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
             # Of two references to one message (AMQ-1957) the later one is given out again.
             self.pending.remove(reference)
             self.pending.add_for_redelivery([reference])
+            self.browsers.note_available(reference)
             taker.restore_credit(reference)
         self.wake_up()
 
@@ -436,7 +466,7 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
     def drop_everything(self) -> list[RankedConsumer]:
         """Let all consumers leave, and drop all messages, those given out too."""
         self.late = None
-        leaving = [each for each in list(self.takers) if self._leave(each)]
+        leaving = [each for each in self._everybody() if self._leave(each)]
         for reference in self.paged_in.values():
             reference.is_gone = True
         self.paged_in.clear()
@@ -445,6 +475,9 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         self.outbox.forget_what_has_gone()
         self.storage.delete(self.name, self.order)
         return leaving
+
+    def _everybody(self) -> list[RankedConsumer]:
+        return [*self.takers, *(each.consumer for each in self.browsers)]
 
     def move_to(self, storage: Storage) -> None:
         """Have, as a copy, the messages of a copy of the disk."""

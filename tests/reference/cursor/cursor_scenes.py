@@ -27,6 +27,7 @@ class Scene:
     def __init__(self, address: str, order: Order | None = None, *, durable: bool = True) -> None:
         self.broker = make(address)
         self.deliveries: dict[str, str] = {}
+        self.browsers: set[str] = set()
         self.do(Reset())
         self.do(Declare(queue="q", order=order or Fifo(), durable=durable))
 
@@ -41,7 +42,7 @@ class Scene:
         """Do something, after which the queue is within its limit of memory."""
         answer = self.broker.handle(operation)
         for event in answer.events:
-            if isinstance(event, Delivered):
+            if isinstance(event, Delivered) and event.consumer not in self.browsers:
                 self.deliveries[event.message] = event.delivery
         assert self.queue_is_within_its_limit()
         return answer
@@ -82,6 +83,11 @@ class Scene:
                 priority=priority,
             )
         )
+
+    def browse(self, name: str) -> list[str]:
+        """Let a browser come, on a channel of its own."""
+        self.browsers.add(name)
+        return self.given(Consume(channel=f"ch-{name}", queue="q", consumer=name, mode="browse"))
 
     def acknowledge(self, name: str) -> list[str]:
         """Acknowledge the last delivery of a message."""

@@ -156,3 +156,26 @@ def test_a_message_given_to_who_has_left_is_lost_and_keeps_its_memory() -> None:
         scene.do(CloseChannel(channel="ch-x"))
         assert scene.consume("y") + scene.given(Drain()) == given
         assert scene.queue.memory.usage.used == 1025
+
+
+def test_a_browser_takes_nothing_and_is_never_shown_again_what_comes_back() -> None:
+    scene = Scene(f"activemq-cursor?{ONE_MESSAGE}&page=1")
+    scene.publish("a", "b")
+    scene.publish("c", persistent=False)
+    assert scene.browse("look") == ["look:a", "look:b", "look:c"]
+    assert scene.publish("d") == ["look:d"]
+    assert scene.consume("x", 2) == ["x:a", "x:b"]
+    assert scene.release("b") == ["x:b"]
+    scene.do(Cancel(consumer="x"))
+    assert scene.release("a") == []
+    assert scene.browse("late") == ["late:a", "late:c", "late:d"]
+    assert scene.consume("y") == ["y:a", "y:c", "y:d"]
+
+
+def test_a_browser_sees_by_priority_and_what_came_is_given_in_order_afterwards() -> None:
+    scene = Scene(f"activemq-cursor?{ONE_MESSAGE}", Priority(10))
+    scene.publish("low", priority=1)
+    scene.publish("high", priority=9)
+    assert scene.browse("look") == ["look:high", "look:low"]
+    scene.publish("middle", priority=5)
+    assert scene.consume("c") == ["c:high", "c:middle", "c:low"]
