@@ -48,7 +48,7 @@ PREFETCH, TAKEN, BODY_BYTES = 1000, 100, 100
 DEPTH = 2048
 """How many ids the audit of 5.1.0 remembers of a producer; the same for all, to compare them."""
 
-FEW = (
+FEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("5.1", "advance", ("D1", "D3", "D4")),
     ("5.1", "document", ("D1", "D3", "D4")),
     ("5.1", "printed", ("D1", "D3", "D4")),
