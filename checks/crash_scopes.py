@@ -1,4 +1,4 @@
-"""The scopes about crashes and resets: between operations, and at every change to a disk.
+"""The scopes about what persists, crashes and resets: between operations, and at every change.
 
 A crash between two operations is a move like any other. Where a candidate has a disk of its own,
 its power is lost in the midst of operations too, at each change that they make to it, those of a
@@ -13,6 +13,58 @@ from brokerproof.checks.scopes import Kind, Payload, Scope
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import Order, Priority
 from brokerproof.spec.operations import GetMode
+
+PERSISTENT = Payload(persistent=True)
+
+
+def scopes_of_what_persists(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes in which messages have a place on disk, and nothing stops.
+
+    Who has a disk keeps what is to outlive a crash elsewhere than the rest, so that all that is
+    promised of messages is asked of these too. With four of them one can have left memory for good
+    while another is in it, and a third is with a consumer that goes.
+    """
+    if not claims.durable:
+        return
+    windows = (1, None) if "messages" in claims.credit else (None,)
+    if "acknowledge" in claims.modes:
+        yield Scope(
+            "consumers of what persists",
+            orders,
+            messages=4,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            channels=2,
+            consumers=3,
+            kinds=tuple(Kind("acknowledge", window) for window in windows),
+            settlements=("acknowledge",),
+            closes=True,
+            filled=True,
+        )
+        yield Scope(
+            "arrivals that persist beside a consumer",
+            orders,
+            messages=4,
+            payloads=(PERSISTENT, Payload()),
+            durable=(True,),
+            consumers=2,
+            kinds=tuple(Kind("acknowledge", window) for window in windows),
+            settlements=("acknowledge",),
+            cancels=True,
+        )
+    if gets:
+        yield Scope(
+            "gets of what persists",
+            orders,
+            messages=4,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+            filled=True,
+        )
 
 
 def scopes_of_crashes(
@@ -60,9 +112,6 @@ def scopes_of_crashes(
             settlements=(),
             resets=True,
         )
-
-
-PERSISTENT = Payload(persistent=True)
 
 
 def _scopes_of_cuts(

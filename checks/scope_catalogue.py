@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brokerproof.checks.consumer_scopes import scopes_of_consumers, scopes_of_windows
-from brokerproof.checks.crash_scopes import scopes_of_crashes
+from brokerproof.checks.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.scopes import Kind, Payload, Scope
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import (
@@ -85,6 +85,7 @@ def scopes_for(
     scopes.extend(scopes_of_windows(claims, orders, gets))
     scopes.extend(scopes_of_consumers(claims, orders, gets))
     scopes.extend(_scopes_of_queues(claims, orders, gets))
+    scopes.extend(scopes_of_what_persists(claims, orders, gets))
     scopes.extend(scopes_of_crashes(claims, orders, gets, on_disk=on_disk))
     if gets or takers:
         scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))

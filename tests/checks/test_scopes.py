@@ -310,14 +310,30 @@ def test_a_reset_is_asked_for_where_there_is_something_to_forget() -> None:
 
 def test_a_long_queue_is_longer_than_a_slice_for_whoever_can_be_given_several() -> None:
     for claims in CLAIMS:
-        long = [scope for scope in scopes_for(claims) if scope.filled and scope.consumers]
+        long = [scope for scope in scopes_for(claims) if scope.name == "a long queue"]
         assert bool(long) == ("acknowledge" in claims.modes)
         assert all(scope.messages > 10 and scope.closes for scope in long)
 
 
 def test_who_has_a_disk_is_asked_to_take_back_some_of_four_in_any_order() -> None:
     for claims in CLAIMS:
-        returns = [scope for scope in scopes_for(claims) if scope.filled and scope.gets]
+        returns = [
+            scope for scope in scopes_for(claims) if scope.name == "gets that return in any order"
+        ]
         assert bool(returns) == (claims.get and claims.durable)
-        assert all(scope.messages == 4 for scope in returns)
+        assert all(scope.filled and scope.messages == 4 for scope in returns)
         assert all(scope.settlements == ("release",) for scope in returns)
+
+
+def test_what_persists_is_asked_for_with_consumers_that_come_and_go_and_without_a_crash() -> None:
+    for claims in CLAIMS:
+        asked = [
+            scope
+            for scope in scopes_for(claims)
+            if any(each.persistent for each in scope.payloads)
+            and not (scope.crashes or scope.cuts or scope.nonsense)
+        ]
+        assert bool(asked) == (claims.durable and (claims.get or "acknowledge" in claims.modes))
+        assert all(scope.durable == (True,) and scope.messages == 4 for scope in asked)
+        leaving = [scope for scope in asked if scope.consumers and scope.closes]
+        assert bool(leaving) == (claims.durable and "acknowledge" in claims.modes)
