@@ -23,13 +23,28 @@ def scopes_of_what_persists(
     """Yield the scopes in which messages have a place on disk, and nothing stops.
 
     Who has a disk keeps what is to outlive a crash elsewhere than the rest, so that all that is
-    promised of messages is asked of these too. With four of them one can have left memory for good
-    while another is in it, and a third is with a consumer that goes.
+    promised of messages is asked of these too. With four of them one can have left memory while
+    another is in it, and a third is with a consumer that goes.
     """
     if not claims.durable:
         return
     windows = (1, None) if "messages" in claims.credit else (None,)
-    if "acknowledge" in claims.modes:
+    kinds = tuple(Kind("acknowledge", window) for window in windows)
+    acknowledging = "acknowledge" in claims.modes
+    if gets or acknowledging:
+        yield Scope(
+            "what persists",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            consumers=1 if acknowledging else 0,
+            kinds=kinds if acknowledging else (),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+            closes=True,
+        )
+    if acknowledging:
         yield Scope(
             "consumers of what persists",
             orders,
@@ -37,33 +52,21 @@ def scopes_of_what_persists(
             payloads=(PERSISTENT,),
             durable=(True,),
             channels=2,
-            consumers=3,
-            kinds=tuple(Kind("acknowledge", window) for window in windows),
+            consumers=2,
+            kinds=kinds,
             settlements=("acknowledge",),
             closes=True,
-            filled=True,
         )
         yield Scope(
-            "arrivals that persist beside a consumer",
+            "what persists beside what does not",
             orders,
             messages=4,
             payloads=(PERSISTENT, Payload()),
             durable=(True,),
-            consumers=2,
-            kinds=tuple(Kind("acknowledge", window) for window in windows),
+            consumers=1,
+            kinds=kinds[-1:],
             settlements=("acknowledge",),
             cancels=True,
-        )
-    if gets:
-        yield Scope(
-            "gets of what persists",
-            orders,
-            messages=4,
-            payloads=(PERSISTENT,),
-            durable=(True,),
-            gets=gets,
-            settlements=("acknowledge", "release"),
-            filled=True,
         )
 
 

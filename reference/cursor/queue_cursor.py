@@ -74,7 +74,9 @@ class LevelCursors:
         filled = [each for each in self.both() if not each.is_empty()]
         if len(filled) < 2:
             return filled[0] if filled else self.current
-        return min(filled, key=lambda each: each.arrival_of_next())
+        arrivals = [(each.arrival_of_next(), at) for at, each in enumerate(filled)]
+        first = min([(number, at) for number, at in arrivals if number is not None], default=None)
+        return self.current if first is None else filled[first[1]]
 
 
 class QueueCursor:

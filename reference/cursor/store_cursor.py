@@ -129,6 +129,7 @@ class StoreCursor:
         self.cache_enabled = False
         if self.last_cached is not None and self.parameters.cache == "placed":
             self.store.set_batch(self.last_cached)
+            self.needs_reset = False
 
     def has_next(self, most: int) -> bool:
         """Whether there is a next message; a batch of up to `most` is read if none is in memory."""
@@ -169,17 +170,22 @@ class StoreCursor:
         self.batch[key] = Cached(stored, self.memory.charge(stored.message))
         return Recovered.TAKEN
 
-    def arrival_of_next(self) -> int:
-        """Return the number of the next message, which need not be in memory."""
+    def arrival_of_next(self) -> int | None:
+        """Return the number of the next message, which need not be in memory.
+
+        None if none is ahead though some are pending: the position has gone past them.
+        """
         for cached in self.batch.values():
             return cached.stored.arrival
         if self.needs_reset:
             self.store.reset_batching()
             self.needs_reset = False
-        key = next(each for each in self._ahead() if each not in self.queue.paged_in)
-        value = self.store.get(key)
-        assert value is not None, "what is pending is in the store"
-        return decoded(value).arrival
+        for key in self._ahead():
+            if key not in self.queue.paged_in:
+                value = self.store.get(key)
+                assert value is not None, "what is not acknowledged is in the store"
+                return decoded(value).arrival
+        return None
 
     def _ahead(self) -> Iterator[str]:
         """Yield what the next readings would meet, in order."""

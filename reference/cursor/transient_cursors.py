@@ -54,7 +54,7 @@ class MemoryCursor:
         assert most > 0, "nobody asks who wants nothing"
         return bool(self.pending)
 
-    def arrival_of_next(self) -> int:
+    def arrival_of_next(self) -> int | None:
         """Return the number of the next message."""
         return self.pending[0].arrival
 
@@ -153,7 +153,7 @@ class FileCursor(MemoryCursor):
         assert offset is not None, "nobody asks when nothing is on disk"
         return decoded(self.disk.value_at(offset))
 
-    def arrival_of_next(self) -> int:
+    def arrival_of_next(self) -> int | None:
         """Return the number of the next message."""
         return self.pending[0].arrival if self.pending else self._first().arrival
 

@@ -334,6 +334,6 @@ def test_what_persists_is_asked_for_with_consumers_that_come_and_go_and_without_
             and not (scope.crashes or scope.cuts or scope.nonsense)
         ]
         assert bool(asked) == (claims.durable and (claims.get or "acknowledge" in claims.modes))
-        assert all(scope.durable == (True,) and scope.messages == 4 for scope in asked)
+        assert all(scope.durable == (True,) and scope.messages > 2 for scope in asked)
         leaving = [scope for scope in asked if scope.consumers and scope.closes]
         assert bool(leaving) == (claims.durable and "acknowledge" in claims.modes)

@@ -179,3 +179,25 @@ def test_a_browser_sees_by_priority_and_what_came_is_given_in_order_afterwards()
     assert scene.browse("look") == ["look:high", "look:low"]
     scene.publish("middle", priority=5)
     assert scene.consume("c") == ["c:high", "c:middle", "c:low"]
+
+
+@pytest.mark.parametrize(
+    ("read", "given"),
+    [("stop", ["x:a", "x:b", "x:c"]), ("document", ["x:a", "x:b", "x:c"]), ("advance", ["x:a"])],
+)
+def test_a_loop_that_goes_on_without_memory_skips_what_it_has_no_room_for(
+    read: str, given: list[str]
+) -> None:
+    scene = Scene(f"activemq-cursor?{ONE_MESSAGE}&page=2&read={read}")
+    scene.publish("a", "b")
+    scene.publish("c", persistent=False)
+    assert [each for each in scene.consume("x") if each != "x:c" or read != "advance"] == given
+
+
+def test_a_size_that_drifts_hides_what_is_pending() -> None:
+    for counters, given in (("exact", ["x:b"]), ("drifting", [])):
+        scene = Scene(f"activemq-cursor?counters={counters}")
+        scene.publish("a", "b")
+        scene.consume("x", 1)
+        scene.release("a")
+        assert scene.acknowledge("a") == given
