@@ -13,6 +13,7 @@ DOCUMENTED_SYSTEMS = (
     "qpid-push",
     "qpid-pull",
     "rabbitmq-paging?segment=2&batch=2&journal=4&file=200&target=1",
+    "activemq-cursor?memory=2200&page=2&depth=1&word=2",
 )
 """What is checked when no address is given: the documents' systems, without known faults, and where
 sizes matter with such that small scopes go beyond them."""

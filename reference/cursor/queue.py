@@ -287,10 +287,10 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
 
     def _load(self, reference: Reference) -> None:
         """Have the content of a message in memory, whoever has to give way."""
-        self.fresh.add(reference.id)
+        fresh, self.fresh = self.fresh - {reference.id}, {reference.id}
         self.cursor.of(reference).load(reference, self.others(self))
         self.resident[reference.id] = reference
-        self.fresh.discard(reference.id)
+        self.fresh = fresh
 
     def _give_what_is_late(self) -> bool:
         """Give out what an earlier pass has paged in, to those who were there (AMQ-1738)."""

@@ -201,3 +201,22 @@ def test_a_size_that_drifts_hides_what_is_pending() -> None:
         scene.consume("x", 1)
         scene.release("a")
         assert scene.acknowledge("a") == given
+
+
+def test_what_its_group_keeps_back_gives_way_to_what_can_be_given() -> None:
+    scene = Scene(f"activemq-cursor?{ONE_MESSAGE}", Priority(10))
+    grouped = {"JMSXGroupID": "g"}
+
+    def publish(name: str) -> list[str]:
+        message = Message(id=name, persistent=True, priority=9, properties=grouped)
+        return scene.given(Publish(queue="q", message=message))
+
+    scene.consume("owner", 1)
+    assert publish("first") == ["owner:first"]
+    scene.publish("low", priority=1)
+    assert scene.get() == ["get:low"]
+    assert publish("second") == []
+    assert scene.release("low") == []
+    # Both are paged in then, one after the other, and there is memory for one.
+    assert scene.consume("free") == ["free:low"]
+    assert scene.acknowledge("first") == ["owner:second"]
