@@ -101,6 +101,25 @@ def scopes_of_crashes(
             settlements=("release",),
             crashes=True,
         )
+        for name, purges, deletes in (
+            ("a purge and a crash", True, False),
+            ("a deletion and a crash", False, True),
+        ):
+            if (purges and claims.purge) or (deletes and claims.delete):
+                yield Scope(
+                    name,
+                    orders,
+                    messages=1,
+                    payloads=(PERSISTENT,),
+                    durable=(True,),
+                    consumers=0 if gets else 1,
+                    kinds=() if gets else takers,
+                    gets=gets,
+                    settlements=("release",),
+                    purges=purges,
+                    deletes=deletes,
+                    crashes=True,
+                )
     if claims.durable and on_disk:
         yield from _scopes_of_cuts(claims, orders, gets)
     if gets or takers:
