@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerproof.spec.answers import Accepted
-from brokerproof.spec.messages import Message, Priority
+from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.operations import (
     Acknowledge,
     Cancel,
@@ -205,7 +205,7 @@ def test_a_size_that_drifts_hides_what_is_pending() -> None:
 
 def test_what_its_group_keeps_back_gives_way_to_what_can_be_given() -> None:
     scene = Scene(f"activemq-cursor?{ONE_MESSAGE}", Priority(10))
-    grouped = {"JMSXGroupID": "g"}
+    grouped: dict[str, PropertyValue] = {"JMSXGroupID": "g"}
 
     def publish(name: str) -> list[str]:
         message = Message(id=name, persistent=True, priority=9, properties=grouped)
