@@ -101,25 +101,7 @@ def scopes_of_crashes(
             settlements=("release",),
             crashes=True,
         )
-        for name, purges, deletes in (
-            ("a purge and a crash", True, False),
-            ("a deletion and a crash", False, True),
-        ):
-            if (purges and claims.purge) or (deletes and claims.delete):
-                yield Scope(
-                    name,
-                    orders,
-                    messages=1,
-                    payloads=(PERSISTENT,),
-                    durable=(True,),
-                    consumers=0 if gets else 1,
-                    kinds=() if gets else takers,
-                    gets=gets,
-                    settlements=("release",),
-                    purges=purges,
-                    deletes=deletes,
-                    crashes=True,
-                )
+        yield from _scopes_of_ends(claims, orders, gets)
     if claims.durable and on_disk:
         yield from _scopes_of_cuts(claims, orders, gets)
     if gets or takers:
@@ -134,6 +116,32 @@ def scopes_of_crashes(
             settlements=(),
             resets=True,
         )
+
+
+def _scopes_of_ends(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes in which what persists is dropped, and must not come back."""
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    for name, purges, deletes in (
+        ("a purge and a crash", True, False),
+        ("a deletion and a crash", False, True),
+    ):
+        if (purges and claims.purge) or (deletes and claims.delete):
+            yield Scope(
+                name,
+                orders,
+                messages=1,
+                payloads=(PERSISTENT,),
+                durable=(True,),
+                consumers=0 if gets else 1,
+                kinds=() if gets else takers,
+                gets=gets,
+                settlements=("release",),
+                purges=purges,
+                deletes=deletes,
+                crashes=True,
+            )
 
 
 def _scopes_of_cuts(
