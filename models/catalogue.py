@@ -12,6 +12,11 @@ from brokerproof.models import (
     consumer_lists,
     consumer_notification,
     contract,
+    cursor_audit,
+    cursor_memory,
+    cursor_page_in,
+    cursor_progress,
+    cursor_room,
     entry_states,
     interested_line,
     moving_place,
@@ -94,6 +99,41 @@ CATALOGUE: dict[str, Listed] = {
     "pointer-queue-clock": Listed(
         pointer_queue_clock.TimedQueue,
         Scope({pointer_queue.Entry: 3, pointer_queue.Subscription: 2}, range(1), {"wants": 1}),
+    ),
+    "cursor-audit": Listed(
+        cursor_audit.CursorAudit,
+        Scope(
+            {cursor_audit.Index: 6, cursor_audit.Word: 3},
+            range(1),
+            {"word": (0, 0, 1, 1, 2, 2), "reaches": (1, 1, 0, 0, 1, 1, 0, 0, 1)},
+        ),
+    ),
+    "cursor-memory": Listed(
+        cursor_memory.CursorMemory,
+        Scope({cursor_memory.Message: 4}, range(16), {"limit": 4, "size": (2, 1, 5, 2)}),
+    ),
+    "cursor-page-in": Listed(
+        cursor_page_in.CursorPageIn,
+        Scope(
+            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            range(1),
+        ),
+    ),
+    "cursor-progress": Listed(
+        cursor_progress.CursorProgress,
+        Scope(
+            {cursor_page_in.Message: 3, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            range(4),
+            {"capacity": 2, "page": 2, "slides": cursor_room.window(3, words=1, bits=2)},
+        ),
+    ),
+    "cursor-room": Listed(
+        cursor_room.CursorRoom,
+        Scope(
+            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            range(5),
+            {"capacity": 2, "slides": cursor_room.window(4, words=1, bits=2)},
+        ),
     ),
     "consumer-notification": Listed(
         consumer_notification.ConsumerNotification,
@@ -203,6 +243,10 @@ SYSTEMS: dict[str, tuple[str, ...]] = {
     "rabbitmq-paging": (
         *("paging-places", "paging-lengths", "paging-reduction"),
         *("paging-index", "paging-confirms"),
+    ),
+    "activemq-cursor": (
+        *("cursor-page-in", "cursor-room", "cursor-progress"),
+        *("cursor-audit", "cursor-memory"),
     ),
 }
 """The models of a documented system, by its name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from brokerproof.models.cursor_queue_refines_contract import CURSOR_QUEUE_REFINES_CONTRACT
 from brokerproof.models.language.refinement import Refinement
 from brokerproof.models.paging_queue_refines_contract import PAGING_QUEUE_REFINES_CONTRACT
 from brokerproof.models.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
 from brokerproof.models.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 
 REFINEMENTS: dict[str, Refinement] = {
+    "cursor-page-in": CURSOR_QUEUE_REFINES_CONTRACT,
     "pointer-queue": POINTER_QUEUE_REFINES_CONTRACT,
     "paging-places": PAGING_QUEUE_REFINES_CONTRACT,
     "pull-queue": PULL_QUEUE_REFINES_CONTRACT,
