@@ -184,6 +184,9 @@ class FileCursor(MemoryCursor):
             size = self.memory.size_of(reference.message)
             has_room = self.memory.make_room(size, others)
             assert has_room, "whatever else is in memory gives way to what is given out"
+            value = self.swapped.get(reference.id)
+            assert value is not None, "what gave way was written"
+            reference.message = decoded(value).message
             reference.content = self.memory.charge(reference.message)
 
     def remove(self, reference: Reference) -> None:
