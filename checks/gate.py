@@ -21,7 +21,7 @@ from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report
 from brokerproof.checks.glances import GLANCED, parts_in
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.stateful import Heard, Sampling, sample
-from brokerproof.checks.step_conformance import REQUIREMENT, never_taken
+from brokerproof.checks.step_conformance import REQUIREMENT, left_out, never_taken
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.spec.requirements import Requirement
@@ -129,11 +129,19 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
 
 def snapshot_stage(evidence: Evidence) -> Stage:
     """Say what the looks inside during the other stages came to."""
-    counts = ", ".join(f"{action} {times}" for (_, action), times in sorted(evidence.taken.items()))
+    unspoken = left_out(evidence.taken)
+    counts = ", ".join(
+        f"{action} {times}"
+        for (_, action), times in sorted(evidence.taken.items())
+        if action not in unspoken
+    )
     did = f"{evidence.exercised[REQUIREMENT]} steps are paths of their model: {counts or 'none'}"
     untaken = never_taken(evidence.taken)
     did += "; no transition was never taken" if not untaken else ""
     did += "".join(f"; never {name}: {reason}" for name, reason in untaken.items())
+    if unspoken:
+        reasons = ", ".join(f"{why} {times}" for why, times in unspoken.items())
+        did += f"; the model says nothing of {reasons}"
     if evidence.given_up:
         did += f"; {evidence.given_up} steps not judged (too many paths)"
     glanced = {name: evidence.exercised[name] for name in GLANCED}

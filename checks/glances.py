@@ -4,7 +4,7 @@ Beside the steps between two views (`step_conformance`) each view by itself is h
 documented system keeps inside, under the ids of `spec/invariants`. Where a model states the
 invariant, its own text is read on the view. Stated here is only what the models do not speak of:
 counts, hints and marks that a broker keeps beside what they stand for (`spec/accounts.py`). What is
-asked of a queue that pages is `paging_glances`'s.
+asked of a queue that pages is `paging_glances`'s, and of one with cursors `cursor_glances`'s.
 
 Owns the asking, and which parts of a view each id needs. A view that is wrong in form is refused
 before it comes here (`views`).
@@ -20,11 +20,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from brokerproof.checks import paging_glances
+from brokerproof.checks import cursor_glances, paging_glances
 from brokerproof.checks.step_conformance import REQUIREMENT
 from brokerproof.models.happenings import NotAQueue
 from brokerproof.models.pointer_queue_views import holds_of
 from brokerproof.spec.accounts import Accounts, PullAccount
+from brokerproof.spec.cursor_inspections import CursorQueueView
 from brokerproof.spec.inspections import Inspection, PointerQueueView
 from brokerproof.spec.paging_inspections import PagingQueueView
 
@@ -222,7 +223,11 @@ OF_POINTERS: Final[Mapping[str, Iterable[str]]] = {
     "accounts": OF_ACCOUNTS,
     "consumer-lists": OF_PULL,
 }
-OF_PARTS: Final[Mapping[str, Iterable[str]]] = {**OF_POINTERS, **paging_glances.OF_PARTS}
+OF_PARTS: Final[Mapping[str, Iterable[str]]] = {
+    **OF_POINTERS,
+    **paging_glances.OF_PARTS,
+    **cursor_glances.OF_PARTS,
+}
 """The parts of a view that requirements need (`OFFERED`), each with its invariants."""
 
 KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -230,6 +235,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
     for name, parts in (
         ("a queue of pointers", OF_POINTERS),
         ("a queue that pages", paging_glances.OF_PARTS),
+        ("a queue with cursors", cursor_glances.OF_PARTS),
     )
 }
 """The kinds of queues that views are of, each with what is asked of a view by itself."""
@@ -266,7 +272,7 @@ _KNOWN: dict[Hashable, Glance] = {}
 
 def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = False) -> Glance:
     """Return what is to be said of a view by itself; `rests` says that the broker has drained."""
-    key = view, accounts, rests and isinstance(view, PagingQueueView)
+    key = view, accounts, rests and not isinstance(view, PointerQueueView)
     try:
         known = _KNOWN.get(key)
     except TypeError:  # what cannot be hashed is no tuple
@@ -276,6 +282,8 @@ def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = 
             _KNOWN.clear()
         if isinstance(view, PagingQueueView):
             asked = [*paging_glances.asked_of(view, rests=rests)]
+        elif isinstance(view, CursorQueueView):
+            asked = [*cursor_glances.asked_of(view, rests=rests)]
         else:
             fault = malformed(accounts, view)
             if fault:

@@ -14,14 +14,16 @@ from typing import Self
 
 from brokerproof.checks.book import Book
 from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.cursor_glances import text_of_cursors
 from brokerproof.checks.paging_glances import text_of_queue
 from brokerproof.checks.views import malformed
-from brokerproof.models import paging_steps, pointer_queue_steps, pull_queue_steps
+from brokerproof.models import cursor_steps, paging_steps, pointer_queue_steps, pull_queue_steps
 from brokerproof.models.happenings import Happening, NotAQueue, happening
 from brokerproof.models.language.paths import TooFar
 from brokerproof.spec.accounts import Accounts
 from brokerproof.spec.answers import Answer, ConsumerClosed
 from brokerproof.spec.candidate import Candidate
+from brokerproof.spec.cursor_inspections import CursorQueueView
 from brokerproof.spec.inspections import Inspection, PointerQueueView
 from brokerproof.spec.messages import Message, Order, level_of
 from brokerproof.spec.operations import Drain, Inspect, Operation, Restart, name_of
@@ -33,9 +35,20 @@ MODELS: Mapping[str, Mapping[str, str]] = {
     "pointer-queue": pointer_queue_steps.UNTAKEN,
     "pull-queue": pull_queue_steps.UNTAKEN,
     "paging-places": paging_steps.UNTAKEN,
+    "cursor-page-in": cursor_steps.UNTAKEN,
 }
 """The models that views are read as states of: each with what has not happened where one of its
 transitions was never taken."""
+
+MODEL_OF: Mapping[type[Inspection], str] = {
+    PointerQueueView: "pointer-queue",
+    PagingQueueView: "paging-places",
+    CursorQueueView: "cursor-page-in",
+}
+"""The model that a view is read as a state of, by its kind."""
+
+NOT_SPOKEN_OF = "not spoken of"
+"""What stands for a model where steps are counted of which theirs says nothing, by the reason."""
 
 
 class Departure(Exception):
@@ -132,11 +145,14 @@ class Watch:
             return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
 
         happened = happening(operation, settled, queue, level, closed)
-        model = "paging-places" if isinstance(after, PagingQueueView) else "pointer-queue"
+        model = MODEL_OF.get(type(after), "pointer-queue")
         try:
             steps = _steps(before, after, happened)
         except NotAQueue as error:
             raise Departure(f"{queue} after {name_of(operation)}: {error}", "a view") from error
+        except cursor_steps.NotSpokenOf as why:
+            self.taken[NOT_SPOKEN_OF, str(why)] += 1
+            return 0
         except TooFar:
             self.given_up += 1
             return 0
@@ -165,6 +181,8 @@ def nothing_in(view: Inspection, order: Order) -> Inspection:
     """Return what a new queue of `order` shows, of the kind that a view is of."""
     if isinstance(view, PagingQueueView):
         return paging_steps.nothing_in(view, order)
+    if isinstance(view, CursorQueueView):
+        return cursor_steps.nothing_in(view, order)
     return PointerQueueView(order)
 
 
@@ -174,6 +192,8 @@ def _steps(before: Inspection, after: Inspection, happened: Happening) -> tuple[
         return pointer_queue_steps.explained(_places(before), _places(after), happened)
     if isinstance(before, PagingQueueView) and isinstance(after, PagingQueueView):
         return paging_steps.explained(before, after, happened)
+    if isinstance(before, CursorQueueView) and isinstance(after, CursorQueueView):
+        return cursor_steps.explained(before, after, happened)
     raise NotAQueue("it shows itself as a queue of another kind than before")
 
 
@@ -220,6 +240,8 @@ def text_of(view: Inspection) -> str:
     """Return a view in one line."""
     if isinstance(view, PagingQueueView):
         return "; ".join(map(text_of_queue, view.levels))
+    if isinstance(view, CursorQueueView):
+        return text_of_cursors(view)
     return _text_of_pointers(view)
 
 
@@ -255,3 +277,8 @@ def never_taken(taken: Mapping[tuple[str, str], int]) -> dict[str, str]:
         for action, reason in MODELS[model].items()
         if not taken.get((model, action))
     }
+
+
+def left_out(taken: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    """Return how many steps were asked for no path, by why their model says nothing of them."""
+    return {why: times for (model, why), times in sorted(taken.items()) if model == NOT_SPOKEN_OF}

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import cast
 
+from brokerproof.checks import cursor_views
 from brokerproof.checks.paging_views import fault_of_form, kind_of
+from brokerproof.spec.cursor_inspections import CursorQueueView
 from brokerproof.spec.inspections import (
     ConsumerListsView,
     EntryView,
@@ -30,6 +32,8 @@ def malformed(view: object, order: Order) -> str:
     """
     if type(view) is PagingQueueView:
         return fault_of_form(view, order)
+    if type(view) is CursorQueueView:
+        return cursor_views.fault_of_form(view, order)
     if not isinstance(view, PointerQueueView):
         return f"{kind_of(view)}, not a view"
     if view.order != order:

@@ -128,7 +128,6 @@ _OF_CURSORS: Mapping[str, object] = {
     "durable": True,
     "parks": True,
     "release_position": "head",
-    "inspect": False,
 }
 
 SYSTEMS: Mapping[SystemName, System] = {

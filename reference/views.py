@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from brokerproof.reference.cursor.inspection import view_of_cursor_queue
+from brokerproof.reference.cursor.queue import CursorQueue
 from brokerproof.reference.inspection import view_of
 from brokerproof.reference.queue_process.inspection import view_of_process
 from brokerproof.reference.queue_process.queue import QueueProcess
@@ -18,4 +20,6 @@ if TYPE_CHECKING:
 
 def shown(queue: AnyQueue) -> Inspection:
     """Return the view of a queue."""
-    return view_of_process(queue) if isinstance(queue, QueueProcess) else view_of(queue)
+    if isinstance(queue, QueueProcess):
+        return view_of_process(queue)
+    return view_of_cursor_queue(queue) if isinstance(queue, CursorQueue) else view_of(queue)

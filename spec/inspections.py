@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.spec.accounts import Accounts
+from brokerproof.spec.cursor_inspections import CursorQueueView
 from brokerproof.spec.messages import Order
 from brokerproof.spec.paging_inspections import PagingQueueView
 
@@ -77,4 +78,4 @@ class PointerQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="point
     accounts: Accounts | None = None
 
 
-Inspection: TypeAlias = PointerQueueView | PagingQueueView
+Inspection: TypeAlias = PointerQueueView | PagingQueueView | CursorQueueView

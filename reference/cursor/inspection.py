@@ -8,127 +8,146 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.cursor.references import decoded
+from brokerproof.reference.cursor.groups import membership_of
+from brokerproof.reference.cursor.references import Reference, Stored, decoded
 from brokerproof.reference.cursor.store_cursor import PRODUCER, StoreCursor
 from brokerproof.reference.cursor.transient_cursors import FileCursor
 from brokerproof.spec.cursor_inspections import (
+    AuditView,
     CursorLevelView,
     CursorQueueView,
+    HeldView,
     MemoryView,
-    NumberedView,
+    ParkedView,
+    PendingView,
     ReferenceView,
+    StoredView,
     TakerView,
 )
+from brokerproof.spec.messages import level_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from brokerproof.reference.consumers import Held
+    from brokerproof.reference.consumers import RankedConsumer
+    from brokerproof.reference.cursor.linked_container import LinkedContainer
+    from brokerproof.reference.cursor.memory_usage import Charged
     from brokerproof.reference.cursor.queue import CursorQueue
     from brokerproof.reference.cursor.queue_cursor import LevelCursors
-    from brokerproof.reference.cursor.references import Reference, Stored
 
 
 def view_of_cursor_queue(queue: CursorQueue) -> CursorQueueView:
     """Return the view of a queue."""
-    first = queue.audit.first_of(PRODUCER)
-    known = {held for _, held in queue.outbox.outstanding()}
+    audit, usage = queue.audit, queue.memory.usage
     return CursorQueueView(
         order=queue.order,
         levels=tuple([_level_view(each, queue) for each in queue.cursor.levels]),
-        paged_in=tuple([_reference_view(each, known) for each in queue.paged_in.values()]),
+        paged_in=tuple([_reference_view(each, queue) for each in queue.paged_in.values()]),
         returned=tuple([each.id for each in queue.pending.redelivered]),
         waiting=tuple([each.id for each in queue.pending.paged_in]),
         late=tuple([each.id for each in queue.late.references]) if queue.late else (),
-        takers=tuple(
-            [TakerView(str(each.consumer), not each.is_suspended()) for each in queue.takers]
+        held=_held(queue),
+        takers=tuple([_taker_view(each, queue) for each in queue.takers]),
+        parked=tuple(
+            [ParkedView(each.id, queue.memory.size_of(each)) for each in queue.parked.values()]
         ),
-        parked=tuple(queue.parked),
-        window=None if first is None else (first, queue.audit.covered()),
-        memory=_memory_view(queue),
+        arrivals=queue.arrivals,
+        audit=AuditView(
+            audit.first_of(PRODUCER), audit.covered() // audit.word_bits, audit.word_bits
+        ),
+        memory=MemoryView(usage.used, usage.limit),
     )
 
 
-def _memory_view(queue: CursorQueue) -> MemoryView:
-    contents = [each.content for each in queue.paged_in.values()]
-    for cursor in queue.cursor.cursors():
-        if isinstance(cursor, StoreCursor):
-            contents += [each.content for each in cursor.batch.values()]
-        else:
-            contents += [each.content for each in cursor.pending]
-    sizes = [each.size for each in {id(each): each for each in contents if each}.values()]
-    usage = queue.memory.usage
-    return MemoryView(usage.used, usage.limit, sum(sizes), max(sizes, default=0))
+def _held(queue: CursorQueue) -> tuple[HeldView, ...]:
+    held: list[HeldView] = []
+    for _, entry in queue.outbox.outstanding():
+        holder = entry.holder()
+        if isinstance(entry, Reference) and holder is not None and holder.queue == queue.name:
+            held.append(HeldView(entry.id, holder.channel, holder.consumer))
+    return tuple(held)
+
+
+def _taker_view(taker: RankedConsumer, queue: CursorQueue) -> TakerView:
+    name = str(taker.consumer)
+    has_room = not taker.is_suspended() and queue.takers.election.admits(name)
+    return TakerView(name, taker.channel, has_room, taker.mode.settled_when_sent)
 
 
 def _level_view(at: LevelCursors, queue: CursorQueue) -> CursorLevelView:
-    transient = at.transient
-    in_memory = tuple(
-        [
-            NumberedView(each.id, each.arrival, each.content is not None)
-            for each in transient.pending
-        ]
-    )
-    on_disk: tuple[NumberedView, ...] = ()
-    if isinstance(transient, FileCursor):
-        values = [decoded(value) for _, value in transient.disk.entries()]
-        on_disk = tuple([NumberedView(each.message.id, each.arrival) for each in values])
-    cursor = at.persistent
-    if cursor is None:
-        return CursorLevelView(level=at.level, in_memory=in_memory, on_disk=on_disk)
-    stored, read = _stored(cursor)
-    return CursorLevelView(
+    transient, persistent = at.transient, at.persistent
+    view = CursorLevelView(
         level=at.level,
-        stored=tuple([_numbered(each, queue, cursor) for each in stored]),
-        read=read,
-        batch=tuple([_numbered(each.stored, queue, cursor) for each in cursor.batch.values()]),
-        cache_enabled=cursor.cache_enabled,
-        size=cursor.size,
-        in_memory=in_memory,
-        on_disk=on_disk,
+        in_memory=tuple(
+            [_pending_view(each.stored(), each.content, queue) for each in transient.pending]
+        ),
+        on_disk=_listed(transient.disk, queue) if isinstance(transient, FileCursor) else (),
     )
+    return view if persistent is None else _with_store(view, persistent, queue)
 
 
-def _stored(cursor: StoreCursor) -> tuple[list[Stored], int | None]:
-    """Return what is stored in its order, and how much of it is not behind the position."""
+def _with_store(view: CursorLevelView, cursor: StoreCursor, queue: CursorQueue) -> CursorLevelView:
+    """Return the view of a level with what its store has, and how far it was read."""
     store = cursor.store
-    container = store.references.container
-    position = None if cursor.needs_reset else store.references.pos
+    references, container = store.references, store.references.container
+    position = references.pos
     stored: list[Stored] = []
-    read = None
+    read, outdated = None, False
     at = container.first()
     while at is not None:
         key = container.key_at(at)
-        if not store.is_acknowledged(key):
+        is_there = not store.is_acknowledged(key)
+        if is_there:
             stored.append(decoded(store.message(container.value_at(at))))
         if at == position:
             read = len(stored)
+        outdated |= not is_there and (at == position or key == references.last_id)
         at = container.next(at)
     values = [store.get(key) for key in store.added]
     stored += [decoded(value) for value in values if value is not None]
-    return stored, read
-
-
-def _numbered(stored: Stored, queue: CursorQueue, cursor: StoreCursor) -> NumberedView:
-    name = stored.message.id
-    return NumberedView(
-        name,
-        stored.arrival,
-        name in cursor.batch or name in queue.resident,
-        queue.audit.probe(PRODUCER, stored.arrival),
+    return CursorLevelView(
+        level=view.level,
+        stored=tuple([_stored_view(each, queue) for each in stored]),
+        read=read,
+        starts_over=cursor.needs_reset,
+        outdated=outdated,
+        recovered=references.last_id,
+        cached=cursor.last_cached,
+        batch=tuple(
+            [_pending_view(each.stored, each.content, queue) for each in cursor.batch.values()]
+        ),
+        cache_enabled=cursor.cache_enabled,
+        size=cursor.size,
+        in_memory=view.in_memory,
+        on_disk=view.on_disk,
     )
 
 
-def _reference_view(reference: Reference, known: Collection[Held]) -> ReferenceView:
-    owner = reference.owner
+def _stored_view(stored: Stored, queue: CursorQueue) -> StoredView:
+    size = queue.memory.size_of(stored.message)
+    suppressed = queue.audit.probe(PRODUCER, stored.arrival)
+    return StoredView(stored.message.id, stored.arrival, size, suppressed)
+
+
+def _pending_view(stored: Stored, content: Charged | None, queue: CursorQueue) -> PendingView:
+    size = queue.memory.size_of(stored.message)
+    references = 0 if content is None else content.references
+    return PendingView(stored.message.id, stored.arrival, size, references)
+
+
+def _listed(disk: LinkedContainer, queue: CursorQueue) -> tuple[PendingView, ...]:
+    return tuple([_pending_view(decoded(value), None, queue) for _, value in disk.entries()])
+
+
+def _reference_view(reference: Reference, queue: CursorQueue) -> ReferenceView:
+    owner, content = reference.owner, reference.content
     return ReferenceView(
-        reference.id,
-        reference.arrival,
-        reference.level,
-        reference.kept,
-        reference.content is not None,
-        reference.redelivered,
-        None if owner is None else owner.channel,
-        None if owner is None else owner.consumer,
-        owner is None or reference in known,
+        message=reference.id,
+        number=reference.arrival,
+        size=queue.memory.size_of(reference.message),
+        level=level_of(reference.message.priority, queue.order),
+        persistent=reference.kept,
+        references=0 if content is None else content.references,
+        redelivered=reference.redelivered,
+        grouped=membership_of(reference.message) is not None,
+        channel=None if owner is None else owner.channel,
+        holder=None if owner is None else owner.consumer,
     )

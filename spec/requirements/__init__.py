@@ -21,10 +21,12 @@ OFFERED = frozenset(
         *("backing-queue", "on-disk", "stores", "q1", "q2", "q3", "delta", "target"),
         "behind-pending",
         "queue-process",
+        *("cursor", "unread", "audit", "paged-in", "with-consumers", "returned", "by-level"),
+        *("memory", "memory-limit", "parked", "spilled", "served"),
     )
 )
 """What a candidate may be asked for beside its claims: optional protocols of its Python form, and
-parts of the view that it shows of a queue (of pointers, of the queue that pages)."""
+parts of the view that it shows of a queue (of pointers, of one that pages, of one with cursors)."""
 
 
 class Level(Enum):

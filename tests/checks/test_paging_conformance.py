@@ -150,11 +150,12 @@ def test_looking_changes_nothing() -> None:
 
 
 def test_what_is_asked_of_one_kind_of_queue_is_one_phrase_where_none_of_it_applies() -> None:
-    pointers, paging = KINDS.values()
-    everything_else = [name for name in catalogue() if name not in pointers | paging]
+    pointers, paging, cursors = KINDS.values()
+    everything_else = [name for name in catalogue() if name not in pointers | paging | cursors]
     assert gathered(catalogue()) == [
         *everything_else,
         f"what a queue of pointers keeps inside ({len(pointers)} ids)",
         f"what a queue that pages keeps inside ({len(paging)} ids)",
+        f"what a queue with cursors keeps inside ({len(cursors)} ids)",
     ]
     assert gathered(["A2", "I17", "get-finds"]) == ["A2", "I17", "get-finds"]

@@ -14,6 +14,7 @@ from brokerproof.spec.invariants import Binding, Invariant, invariants_of
 PAGES: Mapping[str, str] = {
     "qpid": "docs/qpid-invariants.md",
     "rabbitmq": "docs/rabbitmq-invariants.md",
+    "activemq": "docs/activemq-invariants.md",
 }
 
 
@@ -77,9 +78,39 @@ A test resolves every name below, so none of them can go stale. Made of
 id that is a requirement as well, it tells that).
 """
 
+ACTIVEMQ = """\
+# Invariants of ActiveMQ's queue, and what holds each
+
+The reference of ActiveMQ's queue reads its messages from a store by a cursor, as in 5.1 to 5.3, and
+is the design without known defects; each defect of 5.1.0 can be put back by a parameter of its
+address. What such a queue keeps inside is known by ids from notes on its releases; each is stated
+here in our own words, with the versions that have it, and is bound to what holds it:
+
+* **model**: a statement that is proved for any number of messages and any window of the audit, or,
+  where it is about what happens in the end, explored in a scope ([proofs](proofs.md)). The variant
+  named breaks that statement.
+* **requirement**: what `brokerproof check` asks of every view that a candidate shows of such a
+  queue, after each operation, or of what it does. The [planted fault](planted-faults.md) named
+  breaks it. `documented-steps` holds two views against the model `cursor-page-in`, which has one
+  order and one persistence class: it is read of what is persistent in a queue without levels. Of
+  levels, of publishes that wait, of groups and of a purge it says nothing, and the report counts
+  such steps.
+* **test**: a test of the reference's own code. Its twin is a mistake planted in the code, after
+  which the same is found broken; or it compares with something plain, which is its own twin.
+
+Which of these each defect of 5.1.0 breaks, alone and under tiny sizes, is recorded in
+`tests/checks/test_cursor_defects.py`: no two of the four that lost messages break the same.
+
+A test resolves every name below, so none of them can go stale. Made of
+`spec/invariants/activemq.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
+`brokerproof requirements --invariants activemq`, and `brokerproof requirements AMQ-I5` for one (of
+an id that is a requirement as well, it tells that).
+"""
+
 HEADS: Mapping[str, Head] = {
     "qpid": Head(QPID, {"qpid-push": "push", "qpid-priority": "priority", "qpid-pull": "pull"}),
     "rabbitmq": Head(RABBITMQ, {"rabbitmq-paging": "paging"}),
+    "activemq": Head(ACTIVEMQ, {"activemq-cursor": "cursor"}),
 }
 
 

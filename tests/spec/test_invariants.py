@@ -66,6 +66,7 @@ NUMBERS = {
         "Q": 6,
         "C": 4,
     },
+    "activemq": {"AMQ-I": 33},
 }
 """How many invariants of each kind the notes on a family of systems have; none may be missing.
 

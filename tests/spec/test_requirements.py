@@ -32,7 +32,7 @@ PROTOCOL = "Driver protocol 1"
 OWN = {PROTOCOL: "protocol.md", "Every interleaving of real code": "interleavings.md"}
 """The documents that are pages of this project, and where each is."""
 
-RELEASES = {"Qpid Java broker, releases", "RabbitMQ, releases"}
+RELEASES = {"Qpid Java broker, releases", "RabbitMQ, releases", "ActiveMQ, releases"}
 """What is cited by versions: no document, but a broker's public history."""
 
 DOCS = Path(__file__).parents[2] / "docs"
