@@ -157,7 +157,7 @@ def reasons() -> dict[str, dict[str, str]]:
     return {name: each for name, each in found.items() if each}
 
 
-REFINED = {"contract", "paging-places", "pointer-queue", "pull-queue"}
+REFINED = {"contract", "cursor-page-in", "paging-places", "pointer-queue", "pull-queue"}
 """Whose mutants a refinement refutes too: their reasons are not complete without it."""
 
 
