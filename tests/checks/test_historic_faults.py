@@ -42,6 +42,15 @@ NOTED = {
         *numbered("BT", 1, 3, 5),
         *numbered("BQ", *range(1, 11)),
     ],
+    "activemq": [
+        f"M-{number:02}"
+        for number in (
+            *range(1, 26, 2),
+            *range(31, 56, 2),
+            *(61, 63, 65, 67, 69, 71),
+            *(80, 82, 84),
+        )
+    ],
 }
 """The ids of each family's part of the notes on known faults."""
 
@@ -49,6 +58,7 @@ EVERY = [each for family in FAMILIES for each in historic_faults(family)]
 BY_GATE_NOW = {
     "qpid": ("B-39", "dequeued-counts-as-available"),
     "rabbitmq": ("BQ2", "beyond-the-highest-level"),
+    "activemq": ("M-43", "nobody-is-woken"),
 }
 """Of each family one that is found at once, which is run again."""
 
@@ -82,7 +92,7 @@ def sources() -> dict[str, set[str]]:
     told = [(each.id, each.source) for each in faults().values()]
     told += [(each.id, each.source) for each in thread_faults()]
     for fault, source in told:
-        for name in re.findall(r"\bB(?:-|[A-Z])\d+\b", source):
+        for name in re.findall(r"\b(?:B(?:-|[A-Z])|M-)\d+\b", source):
             found.setdefault(name, set()).add(fault)
     return found
 

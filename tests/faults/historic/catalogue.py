@@ -15,7 +15,7 @@ import msgspec
 from brokerproof.spec.invariants import Binding, System
 
 FOLDER = Path(__file__).parent
-FAMILIES = ("qpid", "rabbitmq")
+FAMILIES = ("qpid", "rabbitmq", "activemq")
 """Those whose history there are notes on: a file here, and a page, of each."""
 
 

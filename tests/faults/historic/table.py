@@ -6,6 +6,7 @@ machine that made the page; a test compares all but them.
 
     python -m tests.faults.historic.table docs/qpid-historic-faults.md [B-01 ...]
     python -m tests.faults.historic.table docs/rabbitmq-historic-faults.md [BV1 ...]
+    python -m tests.faults.historic.table docs/activemq-historic-faults.md [M-01 ...]
 
 The page's name says whose faults. With ids, only these are run; the others are left as they are on
 the page.
@@ -75,13 +76,30 @@ commits are those of its public history.
   clean stop, a crash within an operation, or a target that changes; the twin named is found.
 """
 
+_OF_ACTIVEMQ = """\
+# Historic faults of ActiveMQ's queues
+
+Each row is a mistake that a release of ActiveMQ Classic once had in its queues, or one of the same
+kind, told in our own words, with its public issue and the release that mended it, and what finds it
+when it is planted here.
+
+* **check**: the fault is planted into a copy of the reference, or of `examples/whole_broker.py`, or
+  is one of the rules of 5.1 that an address of the reference names (`read=advance`), and
+  `brokerproof check` says that the requirement is broken; *steps* are the operations of the trace,
+  as on the page of all [planted faults](planted-faults.md), which says whether a search certifies
+  that none is shorter.
+* **test**: no operation of a client shows it, because it costs memory or leaves files, because it
+  is about groups, which no promise names, or because it takes more messages than anybody sends; the
+  twin named is found, or the test has both.
+"""
+
 _SECONDS = """
 What cannot be planted is listed below with the reason. *Seconds* are those of one core of the
 machine that made this page (an x86-64 virtual machine, Python 3.11), until the counterexample was
 there. Made by `python -m tests.faults.historic.table docs/{family}-historic-faults.md`.
 """
 
-_INTRODUCTIONS = {"qpid": _OF_QPID, "rabbitmq": _OF_RABBITMQ}
+_INTRODUCTIONS = {"qpid": _OF_QPID, "rabbitmq": _OF_RABBITMQ, "activemq": _OF_ACTIVEMQ}
 
 
 def introduction(family: str) -> str:
@@ -156,7 +174,8 @@ def _case(candidate: Candidate, parallel: Parallel) -> Case[Recorded]:
 def _by_binding(binding: Binding) -> Finding:
     kind, _, name = str(binding).partition(" ")
     twin = binding.broken_by.rpartition(":")[2]
-    return Finding(twin, f"{kind} `{name.rpartition(':')[2].strip()}`, twin `{twin}`", "", "")
+    its_twin = f"twin `{twin}`" if twin else "which has its twin"
+    return Finding(twin, f"{kind} `{name.rpartition(':')[2].strip()}`, {its_twin}", "", "")
 
 
 def cells_of(historic: Historic) -> list[list[str]]:
@@ -181,7 +200,7 @@ def rows_on(page: str) -> dict[str, list[list[str]]]:
     rows: dict[str, list[list[str]]] = {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" |")]
-        if re.match(r"\| B(-|[A-Z])\d", line) and len(cells) == len(HEADINGS):
+        if re.match(r"\| (B(-|[A-Z])|M-)\d", line) and len(cells) == len(HEADINGS):
             rows.setdefault(cells[0].partition(" ")[0], []).append(cells)
     return rows
 
