@@ -27,7 +27,7 @@ from brokerproof.reference.cursor.references import Reference, Stored
 from brokerproof.reference.cursor.storage import CursorStorage
 from brokerproof.reference.cursor.takers import GROUP_MAPS, Takers
 from brokerproof.reference.cursor.transient_cursors import FileCursor
-from brokerproof.reference.front_queue import FrontQueue
+from brokerproof.reference.ranked_queue import RankedQueue
 from brokerproof.spec.answers import Accepted
 from brokerproof.spec.messages import Priority, level_of
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.outbox import Executor, Outbox
     from brokerproof.reference.storage import Definition, Storage
     from brokerproof.spec.messages import Message
-    from brokerproof.spec.operations import Selector
 
 
 class Late(NamedTuple):
@@ -50,7 +49,7 @@ class Late(NamedTuple):
     consumers: list[RankedConsumer]
 
 
-class CursorQueue(FrontQueue[Reference, RankedConsumer]):
+class CursorQueue(RankedQueue[Reference]):
     """One queue; `arrivals` is how many messages have come to it.
 
     Of what is paged in, `resident` has its content in memory; `fresh` was paged in by the pass that
@@ -146,9 +145,6 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
             self._take_in(message)
             self.outbox.tell(Accepted(message=name))
         return len(self.parked) < were
-
-    def housekeep(self) -> None:
-        """Do nothing: time means nothing here."""
 
     # Waking up.
 
@@ -317,31 +313,6 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
 
     # Consumers.
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> RankedConsumer:
-        """Return a consumer; it stands in line when it is registered."""
-        assert not auto_close, "here no consumer closes itself"
-        assert selector is None, "here everybody wants everything"
-        return RankedConsumer(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-            priority=priority,
-        )
-
     def subscribe(self, subscription: RankedConsumer, others: Sequence[CursorQueue] = ()) -> bool:
         """Let a consumer stand in line, and serve it; say whether it was let in."""
         assert not others, "here a consumer is of one queue"
@@ -396,9 +367,6 @@ class CursorQueue(FrontQueue[Reference, RankedConsumer]):
         taker.close()
         self.wake_up()
         return first is not None
-
-    def flush(self, subscription: RankedConsumer) -> None:
-        """Do nothing: whoever has room has been served."""
 
     def set_limits(
         self, subscription: RankedConsumer, limit: int | None, byte_limit: int | None

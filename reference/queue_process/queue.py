@@ -21,10 +21,10 @@ import msgspec
 
 from brokerproof.reference.consumers import RankedConsumer
 from brokerproof.reference.credit import Window
-from brokerproof.reference.front_queue import FrontQueue
 from brokerproof.reference.paging.records import ID_BYTES
 from brokerproof.reference.queue_process.consumer_line import ConsumerLine
 from brokerproof.reference.queue_process.storage import NodeStorage
+from brokerproof.reference.ranked_queue import RankedQueue
 from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.snapshots import Copies
     from brokerproof.reference.storage import Storage
     from brokerproof.spec.messages import Order
-    from brokerproof.spec.operations import Selector
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Message)
@@ -77,7 +76,7 @@ class HandedOut:
         return self.is_gone
 
 
-class QueueProcess(FrontQueue[HandedOut, RankedConsumer]):
+class QueueProcess(RankedQueue[HandedOut]):
     """One queue; `unsettled` is what was handed out, in the order in which it was."""
 
     __slots__ = ("line", "storage", "sub_queues", "unsettled")
@@ -123,9 +122,6 @@ class QueueProcess(FrontQueue[HandedOut, RankedConsumer]):
             confirmed = self.sub_queues.drain_confirmed()
             assert msg_id in confirmed, "nobody is told that a message is safe that is not"
 
-    def housekeep(self) -> None:
-        """Do nothing: time means nothing here."""
-
     def _hand_out(self, handed_out: HandedOut) -> None:
         has_room = handed_out.taker.allocate_credit(handed_out)
         assert has_room, "whose turn it is has room"
@@ -162,31 +158,6 @@ class QueueProcess(FrontQueue[HandedOut, RankedConsumer]):
         if self.line.unblock():
             self.run()
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> RankedConsumer:
-        """Return a consumer; it stands in line when it is registered."""
-        assert not auto_close, "here no consumer closes itself"
-        assert selector is None, "here everybody wants everything"
-        return RankedConsumer(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-            priority=priority,
-        )
-
     def subscribe(self, subscription: RankedConsumer, others: Sequence[QueueProcess] = ()) -> bool:
         """Let a consumer stand in line, and serve it; say whether it was let in."""
         assert not others, "here a consumer is of one queue"
@@ -213,9 +184,6 @@ class QueueProcess(FrontQueue[HandedOut, RankedConsumer]):
         found = self._fetch_for(taker)
         taker.close()
         return found
-
-    def flush(self, subscription: RankedConsumer) -> None:
-        """Do nothing: whoever has room has been served."""
 
     def set_limits(
         self, subscription: RankedConsumer, limit: int | None, byte_limit: int | None
