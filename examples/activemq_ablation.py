@@ -91,7 +91,6 @@ class Outcome:
     taken: list[int] = field(default_factory=list)
     rounds: int = 0
     memory_most: int = 0
-    curve: list[int] = field(default_factory=list)
 
     @property
     def missing(self) -> list[int]:
@@ -123,7 +122,7 @@ class Scenario:
         for number in range(self.outcome.sent):
             message = Message(id=str(number), size=BODY_BYTES, persistent=True)
             self.broker.handle(Publish(queue="q", message=message))
-            self._note_memory(number)
+            self._note_memory()
         empty = 0
         while empty < 2:
             self.outcome.rounds += 1
@@ -145,17 +144,14 @@ class Scenario:
             self.outcome.taken.append(int(arrived[at].message))
             answer = self.broker.handle(Acknowledge(delivery=arrived[at].delivery))
             arrived += _deliveries(answer.events)
-            self._note_memory(len(self.outcome.taken))
+            self._note_memory()
         self.broker.handle(CloseChannel(channel=name))
         return len(self.outcome.taken) > before
 
-    def _note_memory(self, number: int) -> None:
+    def _note_memory(self) -> None:
         queue = self.broker.queues["q"]
         assert isinstance(queue, CursorQueue)
-        used = queue.memory.usage.used
-        self.outcome.memory_most = max(self.outcome.memory_most, used)
-        if number % max(1, self.outcome.sent // 50) == 0:
-            self.outcome.curve.append(used)
+        self.outcome.memory_most = max(self.outcome.memory_most, queue.memory.usage.used)
 
 
 def _deliveries(events: tuple[Event, ...]) -> Iterator[Delivered]:

@@ -14,11 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from brokerproof.reference.cursor.memory_usage import Charged, MemoryUsage, charge_of
+from brokerproof.reference.cursor.references import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from brokerproof.reference.cursor.parameters import CursorParameters
+    from brokerproof.reference.cursor.references import Reference
     from brokerproof.spec.messages import Message
 
 
@@ -69,6 +71,21 @@ class QueueMemory:
                     if self.has_room(size):
                         return True
         return False
+
+    def load(
+        self,
+        reference: Reference,
+        read: Callable[[str], bytes | None],
+        others: Iterable[GivesWay],
+    ) -> None:
+        """Have the content of a message in memory again; `read` returns what was written of it."""
+        if reference.content is None:
+            has_room = self.make_room(self.size_of(reference.message), others)
+            assert has_room, "whatever else is in memory gives way to what is given out"
+            value = read(reference.id)
+            assert value is not None, "what gave way is written somewhere"
+            reference.message = decoded(value).message
+            reference.content = self.charge(reference.message)
 
     def charge(self, message: Message) -> Charged:
         """Return the content of a message, which is in memory from now on."""

@@ -138,9 +138,7 @@ class StoreCursor:
         return bool(self.batch)
 
     def _fill_batch(self, most: int) -> None:
-        if self.needs_reset:
-            self.store.reset_batching()
-            self.needs_reset = False
+        self._start_over_if_due()
         if self.cache_enabled or not (self.store_has_messages or self.size > 0):
             return
         self.store_has_messages = False
@@ -150,6 +148,11 @@ class StoreCursor:
             # The release's pass ends so: the failure is logged, and nobody is told.
             return
         self.store_has_messages = bool(self.batch)
+
+    def _start_over_if_due(self) -> None:
+        if self.needs_reset:
+            self.store.reset_batching()
+            self.needs_reset = False
 
     def has_space(self) -> bool:
         """Whether the store is to go on reading; see `Listener`."""
@@ -177,9 +180,7 @@ class StoreCursor:
         """
         for cached in self.batch.values():
             return cached.stored.arrival
-        if self.needs_reset:
-            self.store.reset_batching()
-            self.needs_reset = False
+        self._start_over_if_due()
         for key in self._ahead():
             if key not in self.queue.paged_in:
                 value = self.store.get(key)
@@ -233,14 +234,7 @@ class StoreCursor:
 
     def load(self, reference: Reference, others: Iterable[GivesWay]) -> None:
         """Have the content of a message of this store in memory again."""
-        if reference.content is None:
-            size = self.memory.size_of(reference.message)
-            has_room = self.memory.make_room(size, others)
-            assert has_room, "whatever else is in memory gives way to what is given out"
-            value = self.store.get(reference.id)
-            assert value is not None, "what is paged in and not settled is in the store"
-            reference.message = decoded(value).message
-            reference.content = self.memory.charge(reference.message)
+        self.memory.load(reference, self.store.get, others)
 
     def remove(self, reference: Reference) -> None:
         """Let the store forget a message that is done with."""

@@ -42,7 +42,7 @@ class MemoryCursor:
 
     def is_empty(self) -> bool:
         """Whether nothing is pending."""
-        return not self.pending
+        return not self.size
 
     def add_last(self, stored: Stored) -> None:
         """Take in a message that arrives."""
@@ -118,10 +118,6 @@ class FileCursor(MemoryCursor):
         """How many messages are pending, in memory or on disk."""
         return len(self.pending) + len(self.disk)
 
-    def is_empty(self) -> bool:
-        """Whether nothing is pending."""
-        return not self.pending and not len(self.disk)
-
     def add_last(self, stored: Stored) -> None:
         """Take in a message that arrives: in memory, if all that is pending is there."""
         if not len(self.disk):
@@ -180,14 +176,7 @@ class FileCursor(MemoryCursor):
 
     def load(self, reference: Reference, others: Iterable[GivesWay]) -> None:
         """Have the content of a message in memory again."""
-        if reference.content is None:
-            size = self.memory.size_of(reference.message)
-            has_room = self.memory.make_room(size, others)
-            assert has_room, "whatever else is in memory gives way to what is given out"
-            value = self.swapped.get(reference.id)
-            assert value is not None, "what gave way was written"
-            reference.message = decoded(value).message
-            reference.content = self.memory.charge(reference.message)
+        self.memory.load(reference, self.swapped.get, others)
 
     def remove(self, reference: Reference) -> None:
         """Forget a message that is done with."""
