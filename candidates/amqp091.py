@@ -215,7 +215,7 @@ class Amqp091Candidate:
             )
         except amqp.ChannelError as closed:
             return refused(str(closed))
-        self._now.queues[operation.queue] = known
+        self._now.note_declared(operation.queue, known)
         return OK
 
     def _name_at_broker(self, queue: str) -> str:
@@ -282,12 +282,7 @@ class Amqp091Candidate:
             while actor.connection.announces_cancelled_consumers and consumer in now.consumers:
                 actor.connection.drain_events()
             now.forget_consumer(consumer)
-        now.unsettled = {
-            delivery: place
-            for delivery, place in now.unsettled.items()
-            if place.queue != operation.queue
-        }
-        del now.queues[operation.queue]
+        now.forget_queue(operation.queue)
         return OK
 
     # With a channel.
@@ -402,7 +397,7 @@ class Amqp091Candidate:
         if self._crashes is None:
             return unsupported("no way is known to crash the broker")
         self._drain()
-        time.sleep(max(0.0, claims.SETTLED_S - self._now.settled_since_s()))
+        time.sleep(self._now.on_disk_in_s())
         self._now.crash()
         self._crashes.crash()
         return OK

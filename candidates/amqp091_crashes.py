@@ -8,8 +8,10 @@ assumed because a command has ended.
 persistent message is on disk. Settlements are not confirmed: RabbitMQ writes them with its next
 confirm, or when its sync timer (0.2 s) ends. So rule 10 (`ok` is final) holds a second later and
 not before, and a crash waits for that: measured with 3.10.8, where without a wait each of twelve
-acknowledgements was forgotten and after 0.3 s none. A crash after a publish waits for nothing. For
-versions from 4.0 on, whose queues write otherwise, `durable` is not claimed.
+acknowledgements was forgotten and after 0.3 s none. That a durable queue is there, or is no more,
+RabbitMQ answers seconds before it is on disk (`DECLARED_S`), and a crash waits for that too. A
+crash after a publish waits for nothing. For versions from 4.0 on, whose queues write otherwise,
+`durable` is not claimed.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from brokerproof.candidates.amqp091_claims import DECLARED_S, SETTLED_S
+
 if TYPE_CHECKING:
     import amqp
 
@@ -64,7 +66,7 @@ class Example:
         self.deliveries_made = 0
         self.fault: Error | None = None
         self.is_down = False
-        self._settled_at = -math.inf
+        self._on_disk_at = -math.inf
         self._published: set[str] = set()
         self._recovered: set[str] = set()
         self._handed_over: set[str] = set()
@@ -76,14 +78,31 @@ class Example:
             self.actors[place.channel].consumers.discard(name)
             self.queues[place.queue].consumers.discard(name)
 
-    def note_settled(self, queue: str) -> None:
-        """Remember when something was last taken out of a durable queue for good."""
-        if self.queues[queue].declared.durable:
-            self._settled_at = time.monotonic()
+    def note_declared(self, name: str, queue: Queue) -> None:
+        """Know a queue from here on, and remember when it will be on disk if it is durable."""
+        if self.queues.get(name) is not queue:
+            self.queues[name] = queue
+            self._note_unwritten(name, DECLARED_S)
 
-    def settled_since_s(self) -> float:
-        """Return how long ago that was; infinite where it never was."""
-        return time.monotonic() - self._settled_at
+    def note_settled(self, queue: str) -> None:
+        """Remember when it will be on disk that something has left a queue for good."""
+        self._note_unwritten(queue, SETTLED_S)
+
+    def forget_queue(self, name: str) -> None:
+        """Let a queue be unknown from here on, with what was delivered from it."""
+        self._note_unwritten(name, DECLARED_S)
+        self.unsettled = {
+            delivery: place for delivery, place in self.unsettled.items() if place.queue != name
+        }
+        del self.queues[name]
+
+    def _note_unwritten(self, queue: str, seconds: float) -> None:
+        if self.queues[queue].declared.durable:
+            self._on_disk_at = max(self._on_disk_at, time.monotonic() + seconds)
+
+    def on_disk_in_s(self) -> float:
+        """Return how long to wait until all that was answered is on disk."""
+        return max(0.0, self._on_disk_at - time.monotonic())
 
     def note_published(self, message: str) -> None:
         """Remember what may be there when a crash comes."""

@@ -74,13 +74,6 @@ END_S_MAX = 90.0
 KILLS_BETWEEN = (0.1, 0.9)
 """Kills happen when shares of the messages between these two are published."""
 
-DECLARED_S = 4.0
-"""So long after it was declared a durable queue is on disk; before, a kill may take it.
-
-RabbitMQ 3 keeps its queues in Mnesia, whose log Erlang's `disk_log` holds back for 2 s. Measured
-with 3.10.8: of seven kills soon after the declare, at least one took the queue with all in it.
-"""
-
 AHEAD_OF_KILL = 50
 """Producers get this part of the messages ahead of the next kill, so that it comes under load."""
 
@@ -280,7 +273,7 @@ class _Course:
 
     def _produce(self, notes: Notes) -> None:
         load = self.load
-        written = self._now() + int(DECLARED_S * 1e9) if load.kills else 0
+        written = self._now() + int(claims.DECLARED_S * 1e9) if load.kills else 0
         while self._goes_on():
             if self._sum(READY) == len(self.tasks) and self._now() >= written:
                 break

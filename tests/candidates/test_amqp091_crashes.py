@@ -11,7 +11,7 @@ import pytest
 from brokerproof.candidates import private_rabbitmq
 from brokerproof.candidates.amqp091 import Amqp091Candidate
 from brokerproof.candidates.amqp091_connection import told_as_errors
-from brokerproof.candidates.amqp091_example import Example
+from brokerproof.candidates.amqp091_example import Example, Queue
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.private_rabbitmq import PrivateRabbitMQ
 from brokerproof.spec.answers import Delivered
@@ -158,3 +158,25 @@ def test_the_flag_of_what_was_never_handed_out_is_known_better_after_a_crash() -
     assert not now.is_redelivered("kept", flag=True)
     assert now.is_redelivered("kept", flag=True)  # by now it was handed out
     assert now.is_redelivered("later", flag=True)  # no crash since: the flag is the broker's
+
+
+@pytest.mark.parametrize(("durable", "declared_s", "settled_s"), [(True, 4.0, 1.0), (False, 0, 0)])
+def test_a_crash_waits_until_what_was_answered_is_on_disk(
+    monkeypatch: pytest.MonkeyPatch, *, durable: bool, declared_s: float, settled_s: float
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    now = Example()
+    assert now.on_disk_in_s() == 0
+    queue = Queue("x", Declare(queue="q0", order=Fifo(), durable=durable))
+    now.note_declared("q0", queue)
+    assert now.on_disk_in_s() == declared_s
+    clock[0] += 10
+    assert now.on_disk_in_s() == 0
+    now.note_declared("q0", queue)
+    assert now.on_disk_in_s() == 0
+    now.note_settled("q0")
+    assert now.on_disk_in_s() == settled_s
+    now.forget_queue("q0")
+    assert now.on_disk_in_s() == declared_s
+    assert now.queues == {}
