@@ -159,9 +159,8 @@ def _reference(address: str) -> Candidate:
     try:
         return make(address.removeprefix(REFERENCE))
     except ValueError as error:
-        raise CandidateUnavailable(
-            address, what=str(error), remedy=f"name one of {', '.join(default_addresses())}"
-        ) from error
+        remedy = "correct the address"
+        raise CandidateUnavailable(address, what=str(error), remedy=remedy) from error
 
 
 def _need_the_client(address: str) -> None:

@@ -5,6 +5,8 @@ Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business
 
 from __future__ import annotations
 
+import difflib
+
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
 from brokerproof.reference.settings import DURABLE, PARAMETERS, settings_from
@@ -19,10 +21,12 @@ DOCUMENTED_SYSTEMS = (
 sizes matter with such that small scopes go beyond them."""
 
 
-def _known_to(system: str) -> str:
+def _known_to(system: str, name: str) -> str:
     """Return the end of a sentence: which parameters a system has, if there is such a system."""
-    known = [name for name, each in PARAMETERS.items() if system in each.systems]
-    return f"; {system} has {', '.join(known)}" if known else ""
+    known = [each for each, parameter in PARAMETERS.items() if system in parameter.systems]
+    alike = difflib.get_close_matches(name, known, n=1)
+    meant = f" (did you mean {alike[0]!r}?)" if alike else ""
+    return f"{meant}; {system} has {', '.join(known)}" if known else ""
 
 
 def make(address: str) -> Broker:
@@ -36,7 +40,7 @@ def make(address: str) -> Broker:
     for part in query.split("&") if query else ():
         name, equals, value = part.partition("=")
         if name not in PARAMETERS:
-            raise ValueError(f"unknown parameter {name!r} in {address!r}{_known_to(system)}")
+            raise ValueError(f"unknown parameter {name!r} in {address!r}{_known_to(system, name)}")
         if not equals:
             raise ValueError(f"parameter {name!r} in {address!r} needs a value: {name}=...")
         if name in parameters:

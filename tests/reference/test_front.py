@@ -159,6 +159,13 @@ def test_every_documented_system_comes_to_rest(address: str) -> None:
                 "qpid-push has pointer, runner, acquisition"
             ),
         ),
+        (
+            "qpid-push?runer=eager",
+            (
+                "unknown parameter 'runer' in 'qpid-push?runer=eager' (did you mean 'runner'?); "
+                "qpid-push has pointer, runner, acquisition"
+            ),
+        ),
         ("rabbitmq-paging?segment=0", "segment must be a number from 1 to 16384, not 0"),
         ("rabbitmq-paging?batch=two", "batch must be a number from 1 to 2147483647, not 'two'"),
         (
