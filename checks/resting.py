@@ -48,7 +48,8 @@ def _at_rest(oracle: Oracle) -> tuple[Step, ...]:
     if not oracle.goes_beyond:
         return (("quiesce", ()),)
     quiesce = "quiesce_by_size" if oracle.book.sized else "quiesce"
-    return ((quiesce, ()), ("nothing_is_left_to_close", ()))
+    waits = (("publish_still_waits", ()),) if oracle.book.parked else ()
+    return ((quiesce, ()), ("nothing_is_left_to_close", ()), *waits)
 
 
 def _ordered(oracle: Oracle, streams: Streams) -> None:

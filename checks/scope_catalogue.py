@@ -358,6 +358,16 @@ def _scopes_of_messages(
             gets=gets,
             settlements=("acknowledge",),
         )
+    if claims.parks and claims.purge:
+        yield Scope(
+            "a purge while publishes are parked",
+            orders,
+            messages=4,
+            consumers=0,
+            gets=gets,
+            settlements=("release",) if gets else (),
+            purges=True,
+        )
 
 
 def _scopes_of_the_clock(

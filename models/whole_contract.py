@@ -400,6 +400,20 @@ class WholeContract(WholeContractGuards):
         exercises("auto-delete-happens", exists(Queue, lambda q: self.gone[q]))
 
     @action
+    def publish_still_waits(self) -> None:
+        """The broker rests, and a publish is parked: something must take up the room."""
+        require(
+            exists(
+                Entry,
+                lambda f: (
+                    (self.status[f] == Status.AVAILABLE) | (self.status[f] == Status.ACQUIRED)
+                ),
+            ),
+            "parked-publish-taken",
+        )
+        exercises("parked-publish-taken")
+
+    @action
     def rest(self) -> None:
         """There is nothing left that the broker could do or tell by itself."""
         require(forall(Consumer, lambda c: ~self.untold[c]))

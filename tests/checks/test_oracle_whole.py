@@ -16,7 +16,7 @@ from brokerproof.checks.breaches import Breach
 from brokerproof.checks.findings import play
 from brokerproof.checks.moves import Move, Settle
 from brokerproof.checks.oracle import Oracle
-from brokerproof.spec.answers import OK, Answer, ConsumerClosed, Event, QueueDeleted
+from brokerproof.spec.answers import OK, Accepted, Answer, ConsumerClosed, Event, QueueDeleted
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import (
     Credit,
@@ -58,6 +58,7 @@ from tests.checks.test_oracle import (
 )
 
 WHOLE = everything()
+PARKS = everything(parks=True)
 TAIL, HEAD = everything(release_position="tail"), everything(release_position="head")
 
 
@@ -136,6 +137,12 @@ def pool(
 ) -> Told:
     """Replace the windows that a channel's consumers share."""
     return SetCredit(channel=channel, messages=messages, bytes=size), Answer(events)
+
+
+def parked(told: Told) -> Told:
+    """Return the same publish, answered that it waits."""
+    operation, answer = told
+    return operation, Answer(answer.events, parked=True)
 
 
 def purge(*events: Event, queue: str = "q") -> Told:
@@ -267,6 +274,13 @@ PAIRS = [
         (make(auto_delete=True), subscribe("c"), cancel("c")),
         (drain(deleted()),),
         (drain(),),
+    ),
+    Pair(
+        "parked-publish-taken",
+        (make(), put("m0"), parked(put("m1")), drain(), purge()),
+        (drain(Accepted(message="m1")),),
+        (drain(),),
+        claims=PARKS,
     ),
     Pair(
         "deletion-is-told",

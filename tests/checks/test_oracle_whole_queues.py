@@ -9,10 +9,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.spec.answers import Accepted, Answer
+from brokerproof.spec.answers import Accepted
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import LastValue, Priority, Sorted
-from examples.whole_broker_claims import everything
 from tests.checks.test_oracle import (
     Told,
     acknowledge,
@@ -29,6 +28,7 @@ from tests.checks.test_oracle_whole import (
     DURABLE,
     HEAD,
     HELD,
+    PARKS,
     RESTART,
     TAIL,
     WHOLE,
@@ -38,6 +38,7 @@ from tests.checks.test_oracle_whole import (
     delete,
     deleted,
     make,
+    parked,
     purge,
     put,
     subscribe,
@@ -45,7 +46,6 @@ from tests.checks.test_oracle_whole import (
 )
 
 PER_CONSUMER = replace(WHOLE, event_order="per_consumer")
-PARKS = everything(parks=True)
 
 in_either_order = pytest.mark.parametrize(
     "claims", [WHOLE, PER_CONSUMER], ids=["total", "per-consumer"]
@@ -219,12 +219,6 @@ def test_an_exclusive_consumer_stands_in_the_way_in_its_own_queues_only() -> Non
 # Publishes that wait for room.
 
 
-def parked(told: Told) -> Told:
-    """Return the same publish, answered that it waits."""
-    operation, answer = told
-    return operation, Answer(answer.events, parked=True)
-
-
 def test_a_parked_message_is_not_there_until_it_was_accepted() -> None:
     accepted = Accepted(message="m1")
     start = [make(), put("m0"), parked(put("m1"))]
@@ -239,6 +233,15 @@ def test_a_parked_message_has_its_place_from_when_it_was_accepted() -> None:
     start = [make(), parked(put("m0")), put("m1"), drain(Accepted(message="m0"))]
     assert broken([*start, get(given("m1", None)), get(given("m0", None))], PARKS) == []
     assert broken([*start, get(given("m0", None))], PARKS) == ["fifo-order"]
+
+
+def test_what_takes_the_room_up_may_be_held_or_in_another_queue() -> None:
+    start = [make(), make("r"), put("m0", queue="r"), parked(put("m1"))]
+    held = get(given("m0", None, queue="r"), queue="r")
+    assert broken([*start, drain(), held, drain()], PARKS) == []
+    settled = [*start, held, acknowledge("d0")]
+    assert broken([*settled, drain(Accepted(message="m1")), drain()], PARKS) == []
+    assert broken([*settled, drain()], PARKS) == ["parked-publish-taken"]
 
 
 def test_a_parked_message_goes_with_its_queue() -> None:
