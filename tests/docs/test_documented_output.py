@@ -37,9 +37,15 @@ def shown(address: str, requirement: str, operations: int) -> str:
     return text_of_counterexample(found)
 
 
-def test_the_readme_shows_the_counterexample_as_it_prints() -> None:
-    printed = shown(IMPATIENT, "release-rewinds", 3_000)
-    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_readme_shows_the_counterexample_and_the_last_line_as_they_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    words = ["check", "examples/impatient_queue.py:make_broker", "--no-progress"]
+    result = CliRunner().invoke(main, [*words, "--report", str(tmp_path)])
+    assert result.exit_code == 1
+    begin, end = (result.output.index(each) for each in ("release-rewinds (MUST)", "report: "))
+    assert result.output[begin:end] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_what_is_said_of_the_recording(
