@@ -9,11 +9,10 @@ from msgspec.structs import replace
 from brokerproof.reference import make
 from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.cursor_inspections import CursorQueueView
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Credit, Message, Order, Priority
 from brokerproof.spec.operations import (
     Consume,
     ConsumeMode,
-    Declare,
     Drain,
     Get,
     Inspect,
@@ -21,6 +20,8 @@ from brokerproof.spec.operations import (
     Publish,
     Release,
 )
+from tests.checks import shown_views
+from tests.checks.shown_views import declared
 
 TIGHT = "activemq-cursor?memory=2200&page=2&depth=1&word=2"
 WAITS = "activemq-cursor?memory=1100&transient=memory"
@@ -55,11 +56,7 @@ def carried_out(
     durable: bool = True,
 ) -> Candidate:
     """Return a broker with a queue, to which this was done."""
-    broker = make(address)
-    declare = Declare(queue="q", order=order or Fifo(), durable=durable)
-    for operation in (declare, *operations):
-        assert broker.handle(operation).ok, operation
-    return broker
+    return shown_views.carried_out(make(address), [declared(order, durable=durable), *operations])
 
 
 def shown_by(broker: Candidate) -> CursorQueueView:

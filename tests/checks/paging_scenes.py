@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from brokerproof.reference import make
 from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Credit, Message, Order, Priority
 from brokerproof.spec.operations import (
     Consume,
-    Declare,
     Drain,
     Get,
     Inspect,
@@ -20,6 +19,8 @@ from brokerproof.spec.operations import (
     Release,
 )
 from brokerproof.spec.paging_inspections import BackingQueueView, PagingQueueView
+from tests.checks import shown_views
+from tests.checks.shown_views import declared
 
 TIGHT = "rabbitmq-paging?segment=2&batch=1&journal=4&file=200&target=1"
 
@@ -39,11 +40,7 @@ def carried_out(
     operations: Iterable[Operation], address: str = TIGHT, order: Order | None = None
 ) -> Candidate:
     """Return a broker with a durable queue, to which this was done."""
-    broker = make(address)
-    declare = Declare(queue="q", order=order or Fifo(), durable=True)
-    for operation in (declare, *operations):
-        assert broker.handle(operation).ok, operation
-    return broker
+    return shown_views.carried_out(make(address), [declared(order), *operations])
 
 
 def shown_by(broker: Candidate) -> PagingQueueView:

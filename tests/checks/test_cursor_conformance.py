@@ -7,16 +7,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.step_conformance import (
     REQUIREMENT,
     Departure,
-    Watch,
     left_out,
     never_taken,
 )
-from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.cursor.parameters import CursorParameters
 from brokerproof.reference.durable_broker import PoweredBroker
@@ -24,10 +20,16 @@ from brokerproof.reference.settings import Settings
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.cursor_inspections import CursorQueueView
 from brokerproof.spec.inspections import Inspection, PointerQueueView
-from brokerproof.spec.messages import Fifo
-from brokerproof.spec.operations import Crash, Declare, Drain, Inspect, Operation, Restart
-from brokerproof.spec.requirements import catalogue
+from brokerproof.spec.operations import Crash, Drain, Operation, Restart
 from tests.checks.cursor_scenes import carried_out, changed, everything, published, shown_by
+from tests.checks.shown_views import (
+    declared,
+    departure_of,
+    looking_changes_nothing,
+    outcomes,
+    report_on,
+    watched,
+)
 
 
 class Shown(PoweredBroker):
@@ -45,15 +47,6 @@ class Shown(PoweredBroker):
         if not isinstance(answer.inspection, CursorQueueView):
             return answer
         return Answer(inspection=type(self).shows(answer.inspection))
-
-
-def report_on(kind: type[Shown], operations: int = 150, examples: int = 0) -> Report:
-    subject = Subject("shown", kind().hello(), kind, in_process=True)
-    return run_gate(subject, catalogue(), Budget(operations, examples), 0)
-
-
-def outcomes(report: Report) -> dict[str, Outcome]:
-    return {each.requirement.id: each.outcome for each in report.verdicts}
 
 
 @pytest.mark.parametrize("budget", [(150, 0), (0, 25)], ids=["product", "stateful"])
@@ -76,9 +69,7 @@ def test_a_view_of_another_kind_than_before_is_a_finding() -> None:
 
         shows = staticmethod(lambda view: PointerQueueView(view.order) if view.arrivals else view)
 
-    report = report_on(Turns, 60)
-    (reason,) = [v.reason for v in report.verdicts if v.requirement.id == REQUIREMENT]
-    assert "it shows itself as a queue of another kind than before" in reason
+    assert "it shows itself as a queue of another kind than before" in departure_of(Turns, 60)
 
 
 def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
@@ -93,9 +84,7 @@ def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
             )
         )
 
-    report = report_on(Forgets, 60)
-    (reason,) = [v.reason for v in report.verdicts if v.requirement.id == REQUIREMENT]
-    assert "what steps of the model cursor-page-in make of" in reason
+    assert "what steps of the model cursor-page-in make of" in departure_of(Forgets, 60)
 
 
 def test_a_view_in_no_form_is_a_finding() -> None:
@@ -104,32 +93,16 @@ def test_a_view_in_no_form_is_a_finding() -> None:
 
         shows = staticmethod(lambda view: changed(view, read=9) if view.arrivals else view)
 
-    report = report_on(Nonsense, 40)
-    (reason,) = [v.reason for v in report.verdicts if v.requirement.id == REQUIREMENT]
-    assert "a position outside of the store at level 0" in reason
+    assert "a position outside of the store at level 0" in departure_of(Nonsense, 40)
 
 
 # Crashes: what comes back is looked at, and how it came about is not asked.
 
 
-def watched(broker: Shown, operations: list[Operation]) -> tuple[Watch, list[bool]]:
-    """Return a watch that has looked after each operation, and whether anything had moved."""
-    oracle, watch, moved = Oracle(broker.hello().capabilities), Watch(), []
-    for operation in operations:
-        answer = broker.handle(operation)
-        assert answer.ok
-        oracle.observe(operation, answer)
-        moved.append(watch.look(broker, operation, answer, "", oracle.book))
-    return watch, moved
-
-
-DURABLE = Declare(queue="q", order=Fifo(), durable=True)
-
-
 def test_nobody_looks_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
-    watch, moved = watched(Shown(), [DURABLE, *published("a", "b"), Crash()])
+    watch, moved = watched(Shown(), [declared(), *published("a", "b"), Crash()])
     assert (watch.views, moved) == ({}, [False, True, True, False])
-    watch, moved = watched(Shown(), [DURABLE, *published("a", "b"), Crash(), Restart(), Drain()])
+    watch, moved = watched(Shown(), [declared(), *published("a", "b"), Crash(), Restart(), Drain()])
     assert moved[-2:] == [False, False]
     (level,) = shown_by(carried_out([*published("a", "b"), Crash(), Restart()])).levels
     assert [each.message for each in level.stored] == ["a", "b"]
@@ -146,25 +119,19 @@ def test_after_that_steps_are_judged_again() -> None:
 
     again = [*published("a", "b"), Crash(), Restart(), *published("c")]
     with pytest.raises(Departure, match="q after publish"):
-        watched(Passes(), [DURABLE, *again])
-    watched(Shown(), [DURABLE, *again])
+        watched(Passes(), [declared(), *again])
+    watched(Shown(), [declared(), *again])
 
 
 def test_looking_changes_nothing() -> None:
-    broker = carried_out(everything())
-    assert isinstance(broker, PoweredBroker)
-    state, changes = broker.fingerprint(), broker.changes()
-    first = shown_by(broker)
-    assert broker.handle(Inspect(queue="q")).inspection == first
-    assert (broker.fingerprint(), broker.changes()) == (state, changes)
-    assert shown_by(broker.fork()) == first
+    looking_changes_nothing(carried_out(everything()))
 
 
 # What the model says nothing of is counted, and is no step of it.
 
 
 def test_what_the_model_says_nothing_of_is_counted_by_its_reason() -> None:
-    operations = [DURABLE, *published("a", "b", persistent=False), *published("c")]
+    operations = [declared(), *published("a", "b", persistent=False), *published("c")]
     watch, moved = watched(Shown(), operations)
     assert moved == [False, False, False, True]
     assert left_out(watch.taken) == {"messages that do not outlive a crash": 2}

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.glances import (
     INSIDE,
     OF_ACCOUNTS,
@@ -21,17 +20,16 @@ from brokerproof.checks.glances import (
     parts_in,
 )
 from brokerproof.checks.step_conformance import REQUIREMENT, without_accounts
-from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.inspection import view_of
 from brokerproof.spec.accounts import Accounts, ListAccount, Mark, PullAccount
 from brokerproof.spec.answers import Answer
-from brokerproof.spec.candidate import Candidate
 from brokerproof.spec.inspections import PointerQueueView
 from brokerproof.spec.messages import Credit
 from brokerproof.spec.operations import Consume, Operation
 from brokerproof.spec.requirements import OFFERED, catalogue
+from tests.checks.shown_views import outcomes, report_on
 from tests.reference.reference_bench import Bench
 
 
@@ -206,22 +204,13 @@ class Counts(Broker):
         return Answer(inspection=replace(view, accounts=type(self).shows(view.accounts)))
 
 
-def report_on(start: Callable[[], Candidate]) -> Report:
-    subject = Subject("shown", start().hello(), start, in_process=True)
-    return run_gate(subject, catalogue(), Budget(30, 0), 0)
-
-
-def outcomes(report: Report) -> dict[str, Outcome]:
-    return {each.requirement.id: each.outcome for each in report.verdicts}
-
-
 def test_what_is_not_shown_is_not_claimed() -> None:
     class Silent(Counts):
         """Shows no accounts."""
 
         shows = staticmethod(lambda _: None)
 
-    found = outcomes(report_on(Silent))
+    found = outcomes(report_on(Silent, 30))
     assert {found[name] for name in (*OF_ACCOUNTS, *OF_PULL)} == {Outcome.NOT_CLAIMED}
     assert found["EL-3"] is Outcome.KEPT
 
@@ -234,7 +223,7 @@ def test_a_wrong_count_is_one_finding_with_a_shortest_trace() -> None:
             lambda accounts: replace(accounts, counted=accounts.counted + bool(accounts.counted))
         )
 
-    report = report_on(Miscounts)
+    report = report_on(Miscounts, 30)
     broken = {name for name, outcome in outcomes(report).items() if outcome is Outcome.BROKEN}
     assert broken == {"CL-1"}
     (found,) = [each.counterexample for each in report.verdicts if each.counterexample]
@@ -245,7 +234,7 @@ def test_a_wrong_count_is_one_finding_with_a_shortest_trace() -> None:
 
 
 def test_the_stage_says_how_often_each_was_asked() -> None:
-    (stage,) = [each for each in report_on(Counts).stages if each.name == "snapshot"]
+    (stage,) = [each for each in report_on(Counts, 30).stages if each.name == "snapshot"]
     assert "; at one glance: " in stage.did
     assert "CL-1 " in stage.did
     assert "QCM-1" not in stage.did
