@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from brokerproof.reference.atomics import Lock
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.disk import PowerLost, SimulatedDisk
@@ -16,6 +18,7 @@ from brokerproof.reference.systems import Premises, storage_of
 from brokerproof.spec.answers import Answer, Error
 from brokerproof.spec.operations import (
     Crash,
+    Declare,
     Drain,
     Inspect,
     Operation,
@@ -69,6 +72,8 @@ class DurableBroker(Broker):
             return Answer(error=self._crash_or_restart(operation))
         if self.is_down and not isinstance(operation, Reset):
             return Answer(error=DOWN)
+        if isinstance(operation, Declare | Publish) and (why := _unwritable(operation)):
+            return Answer(error=refused(f"it cannot be written to a disk: {why}"))
         try:
             answer = super().handle(operation)
             if self.settings.runner == "eager" or isinstance(operation, Drain):
@@ -152,6 +157,15 @@ class DurableBroker(Broker):
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike."""
         return self.is_down, super().fingerprint(), self.storage.fingerprint()
+
+
+def _unwritable(operation: Declare | Publish) -> str:
+    """Return why a name or a property cannot be written, as half a character or 2**64."""
+    try:
+        msgspec.msgpack.encode(operation)
+    except (OverflowError, UnicodeEncodeError) as error:
+        return str(error)
+    return ""
 
 
 class PoweredBroker(DurableBroker):
