@@ -126,7 +126,6 @@ _OF_CURSORS: Mapping[str, object] = {
     "flush": False,
     "consumer_priority": True,
     "durable": True,
-    "parks": True,
     "release_position": "head",
 }
 
@@ -162,8 +161,14 @@ SYSTEMS: Mapping[SystemName, System] = {
 
 
 def claims_of(settings: Settings, front: Capabilities) -> Capabilities:
-    """Return what a broker claims; only the released form of pointers can be shown."""
-    differs = dict(SYSTEMS[settings.system].differs)
+    """Return what a broker claims.
+
+    Only the released form of pointers can be shown, and only who may run out of memory parks.
+    """
+    system = SYSTEMS[settings.system]
+    differs = dict(system.differs)
     if settings.pointer != "released":
         differs["inspect"] = False
+    if system.make_queue is _cursor_queue:
+        differs["parks"] = settings.cursor_parameters().may_park()
     return msgspec.structs.replace(front, **differs)

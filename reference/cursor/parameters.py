@@ -123,6 +123,10 @@ class CursorParameters:
     transient: Transient = "file"
     groups: Groups = "cached"
 
+    def may_park(self) -> bool:
+        """Whether there can be a publish that waits for memory."""
+        return self.memory > 0 and (self.flow == "full" or self.transient == "memory")
+
 
 REPAIRED: Final = CursorParameters()
 RELEASE_5_1: Final = CursorParameters(
