@@ -109,13 +109,13 @@ class Browsers:
     def fork(
         self,
         consumers: Mapping[RankedConsumer, RankedConsumer],
-        references: Mapping[str, Reference],
+        copy_of: Callable[[Reference], Reference],
     ) -> Browsers:
         """Return the same of copies."""
         copy = Browsers()
         for original in self.there:
             browser = Browser(consumers[original.consumer], ())
-            browser.unseen = {name: references[name] for name in original.unseen}
+            browser.unseen = {name: copy_of(each) for name, each in original.unseen.items()}
             browser.passed = original.passed.copy()
             copy.there.append(browser)
         return copy

@@ -5,7 +5,7 @@ Owns what of its state matters for ever. No step of the algorithm is here, and n
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.consumer_copies import copy_ranked, name_ranked
@@ -65,6 +65,7 @@ class _Copying:
             copy.redelivered = reference.redelivered
             copy.is_gone = reference.is_gone
             copy.content = reference.content and self.content(reference.content)
+            copy.size = reference.size
             owner = reference.owner
             copy.owner = owner and self.copies.consumers.get(owner, owner)
         return copy
@@ -93,13 +94,15 @@ def fork_cursor_queue(
     memory.minimum = queue.memory.minimum
     memory.water_mark = queue.memory.water_mark
     memory.is_strict = queue.memory.is_strict
+    memory.may_be_settled_before = queue.memory.may_be_settled_before
     copying = _Copying(copies, usages.nodes)
     copy.audit = queue.audit.fork()
     copy.paged_in = {name: copying.reference(each) for name, each in queue.paged_in.items()}
     copy.resident = {name: copying.reference(each) for name, each in queue.resident.items()}
+    copy.replaced = [copying.reference(each) for each in queue.replaced]
     copy.fresh = queue.fresh.copy()
-    copy.pending = queue.pending.fork(copy.paged_in)
-    copy.browsers = queue.browsers.fork(copies.consumers, copy.paged_in)
+    copy.pending = queue.pending.fork(copying.reference)
+    copy.browsers = queue.browsers.fork(copies.consumers, copying.reference)
     copy.parked = queue.parked.copy()
     copy.last_waits = queue.last_waits
     copy.arrivals = queue.arrivals
@@ -128,10 +131,10 @@ def _copy_store_cursor(cursor: StoreCursor, queue: CursorQueue, copying: _Copyin
     copy.memory = queue.memory
     copy.parameters = cursor.parameters
     copy.queue = queue
-    copy.batch = {
-        name: Cached(each.stored, copying.content(each.content))
+    copy.batch = OrderedDict(
+        (name, Cached(each.stored, copying.content(each.content)))
         for name, each in cursor.batch.items()
-    }
+    )
     copy.size = cursor.size
     copy.cache_enabled = cursor.cache_enabled
     copy.last_cached = cursor.last_cached
@@ -172,6 +175,7 @@ def fingerprint_cursor_queue(queue: CursorQueue) -> Hashable:
         tuple([name_ranked(each.consumer) for each in queue.browsers]),
         queue.browsers.fingerprint(),
         tuple([_name_reference(each) for each in queue.paged_in.values()]),
+        tuple([_name_reference(each) for each in queue.replaced]),
         tuple(queue.resident),
         queue.pending.fingerprint(),
         tuple(queue.parked),
@@ -193,7 +197,7 @@ def _name_reference(reference: Reference) -> Hashable:
     return (
         reference.id,
         reference.arrival,
-        reference.message.size,
+        reference.size,
         reference.redelivered,
         reference.content is not None,
         owner and (owner.channel, None if owner.is_closed() else owner.consumer),
@@ -210,4 +214,4 @@ def _name_cursor(cursor: Cursor) -> Hashable:
             cursor.needs_reset,
             cursor.store_has_messages,
         )
-    return tuple([(each.id, each.arrival, each.message.size) for each in cursor.pending])
+    return tuple([(each.id, each.arrival, each.size) for each in cursor.pending])

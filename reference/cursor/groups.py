@@ -16,6 +16,8 @@ import enum
 from collections.abc import Hashable
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import structs
+
 from brokerproof.reference.cursor.bit_array import int32
 from brokerproof.spec.messages import Message
 
@@ -43,6 +45,19 @@ def membership_of(message: Message) -> Membership | None:
     if not isinstance(group, str):
         return None
     return Membership(group, sequence if isinstance(sequence, int) else 0)
+
+
+def without_content(message: Message) -> Message:
+    """Return what has to be known of a message whose content is not in memory.
+
+    >>> without_content(Message(id="m", properties={"JMSXGroupID": "g", "k": "long"})).properties
+    {'JMSXGroupID': 'g'}
+    """
+    if not message.properties:
+        return message
+    known = (GROUP_PROPERTY, SEQUENCE_PROPERTY)
+    kept = {name: value for name, value in message.properties.items() if name in known}
+    return structs.replace(message, properties=kept)
 
 
 class Taking(enum.Enum):

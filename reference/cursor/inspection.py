@@ -142,7 +142,7 @@ def _reference_view(reference: Reference, queue: CursorQueue) -> ReferenceView:
     return ReferenceView(
         message=reference.id,
         number=reference.arrival,
-        size=queue.memory.size_of(reference.message),
+        size=reference.size,
         level=level_of(reference.message.priority, queue.order),
         persistent=reference.kept,
         references=0 if content is None else content.references,

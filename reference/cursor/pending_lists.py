@@ -12,7 +12,7 @@ nothing of what is said of priorities. What is absent may be removed, which does
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from brokerproof.spec.messages import PRIORITIES
@@ -108,13 +108,13 @@ class OrderedPendingList(Generic[Entry]):
         """Take all out."""
         self._entries.clear()
 
-    def fork(self, copies: Mapping[str, Entry] | None = None) -> OrderedPendingList[Entry]:
-        """Return a copy, of the same entries or of their `copies` by id."""
+    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> OrderedPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
         copy = object.__new__(OrderedPendingList)
         copy._entries = self._entries.copy()
-        if copies is not None:
-            for each in copy._entries:
-                copy._entries[each] = copies[each]
+        if copy_of is not None:
+            for name, entry in self._entries.items():
+                copy._entries[name] = copy_of(entry)
         return copy
 
     def fingerprint(self) -> Hashable:
@@ -149,6 +149,10 @@ class PrioritizedPendingList(Generic[Entry]):
 
     def __contains__(self, entry: Entry) -> bool:
         return self.get(entry.id) is not None
+
+    def of_level(self, level: int) -> Iterable[Entry]:
+        """Return what is of one level, in its order."""
+        return self._levels.get(level, ())
 
     def get(self, entry_id: str) -> Entry | None:
         """Return the entry with this id, if it is here."""
@@ -198,10 +202,12 @@ class PrioritizedPendingList(Generic[Entry]):
         """Take all out."""
         self._levels.clear()
 
-    def fork(self, copies: Mapping[str, Entry] | None = None) -> PrioritizedPendingList[Entry]:
-        """Return a copy, of the same entries or of their `copies` by id."""
+    def fork(
+        self, copy_of: Callable[[Entry], Entry] | None = None
+    ) -> PrioritizedPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
         copy = object.__new__(PrioritizedPendingList)
-        copy._levels = {each: level.fork(copies) for each, level in self._levels.items()}
+        copy._levels = {each: level.fork(copy_of) for each, level in self._levels.items()}
         return copy
 
     def fingerprint(self) -> Hashable:
@@ -230,13 +236,14 @@ class DispatchPendingList(Generic[Entry]):
         return len(self.redelivered) + len(self.paged_in)
 
     def __iter__(self) -> Iterator[Entry]:
-        if not self.prioritized or not self.redelivered:
-            yield from self.redelivered
-            yield from self.paged_in
+        first, second = self.redelivered, self.paged_in
+        if isinstance(first, OrderedPendingList) or isinstance(second, OrderedPendingList):
+            yield from first
+            yield from second
             return
-        merged = PrioritizedPendingList(self.redelivered)
-        merged.add_all(self.paged_in)
-        yield from merged
+        for level in reversed(PRIORITIES):
+            yield from first.of_level(level)
+            yield from second.of_level(level)
 
     def __contains__(self, entry: Entry) -> bool:
         return entry in self.redelivered or entry in self.paged_in
@@ -296,12 +303,12 @@ class DispatchPendingList(Generic[Entry]):
         self.redelivered.clear()
         self.paged_in.clear()
 
-    def fork(self, copies: Mapping[str, Entry] | None = None) -> DispatchPendingList[Entry]:
-        """Return a copy, of the same entries or of their `copies` by id."""
+    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> DispatchPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
         copy = object.__new__(DispatchPendingList)
         copy.prioritized = self.prioritized
-        copy.redelivered = self.redelivered.fork(copies)
-        copy.paged_in = self.paged_in.fork(copies)
+        copy.redelivered = self.redelivered.fork(copy_of)
+        copy.paged_in = self.paged_in.fork(copy_of)
         return copy
 
     def fingerprint(self) -> Hashable:

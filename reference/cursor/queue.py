@@ -21,6 +21,7 @@ from brokerproof.reference.consumers import RankedConsumer
 from brokerproof.reference.credit import Window
 from brokerproof.reference.cursor.audit import MessageAudit
 from brokerproof.reference.cursor.browsers import Browsers
+from brokerproof.reference.cursor.groups import without_content
 from brokerproof.reference.cursor.pending_lists import DispatchPendingList
 from brokerproof.reference.cursor.queue_memory import QueueMemory
 from brokerproof.reference.cursor.references import Reference, Stored
@@ -53,7 +54,8 @@ class CursorQueue(RankedQueue[Reference]):
     """One queue; `arrivals` is how many messages have come to it.
 
     Of what is paged in, `resident` has its content in memory; `fresh` was paged in by the pass that
-    goes on, and does not give way. `late` is given out when something else happens.
+    goes on, and does not give way. `late` is given out when something else happens. `replaced` are
+    messages that were paged in once more while somebody had them (AMQ-1957).
     """
 
     __slots__ = (
@@ -69,6 +71,7 @@ class CursorQueue(RankedQueue[Reference]):
         "parameters",
         "parked",
         "pending",
+        "replaced",
         "resident",
         "storage",
         "takers",
@@ -91,6 +94,7 @@ class CursorQueue(RankedQueue[Reference]):
         )
         self.paged_in: dict[str, Reference] = {}
         self.resident: dict[str, Reference] = {}
+        self.replaced: list[Reference] = []
         self.fresh: set[str] = set()
         self.pending = DispatchPendingList[Reference](prioritized=isinstance(order, Priority))
         self.takers = Takers(GROUP_MAPS[parameters.groups]())
@@ -208,6 +212,8 @@ class CursorQueue(RankedQueue[Reference]):
             assert reference.content is not None, "what is paged in is in memory"
             reference.content.release()
             return False
+        if reference.id in self.paged_in:
+            self.replaced.append(self.paged_in[reference.id])
         self.paged_in[reference.id] = reference
         self.resident[reference.id] = reference
         self.pending.remove(reference)
@@ -248,6 +254,7 @@ class CursorQueue(RankedQueue[Reference]):
         if reference.content is not None:
             reference.content.release()
             reference.content = None
+            reference.message = without_content(reference.message)
             if self.resident.get(reference.id) is reference:
                 del self.resident[reference.id]
 
@@ -258,16 +265,17 @@ class CursorQueue(RankedQueue[Reference]):
 
         What nobody may take now stays, and does not keep back what is behind it.
         """
-        given = False
-        for reference in self.pending.values() if len(self.pending) else ():
+        given = []
+        for reference in self.pending:
             if not self.takers.room(1) or self._is_cursor_more_urgent_than(reference):
                 break
             taker = self.takers.taker_of(reference.message)
             if taker is not None:
-                self.pending.remove(reference)
                 self._hand_out(reference, taker)
-                given = True
-        return given
+                given.append(reference)
+        for reference in given:
+            self.pending.remove(reference)
+        return bool(given)
 
     def _hand_out(self, reference: Reference, taker: RankedConsumer) -> None:
         has_room = taker.allocate_credit(reference)
@@ -283,9 +291,10 @@ class CursorQueue(RankedQueue[Reference]):
 
     def _load(self, reference: Reference) -> None:
         """Have the content of a message in memory, whoever has to give way."""
-        fresh, self.fresh = self.fresh - {reference.id}, {reference.id}
+        fresh, self.fresh = self.fresh, {reference.id}
         self.cursor.of(reference).load(reference, self.others(self))
         self.resident[reference.id] = reference
+        fresh.discard(reference.id)
         self.fresh = fresh
 
     def _give_what_is_late(self) -> bool:
@@ -394,6 +403,8 @@ class CursorQueue(RankedQueue[Reference]):
         cursor.remove(reference)
         if self.paged_in.get(reference.id) is reference:
             del self.paged_in[reference.id]
+        elif reference in self.replaced:
+            self.replaced.remove(reference)
         self.browsers.note_gone(reference)
         self._let_go(reference)
 
@@ -427,17 +438,17 @@ class CursorQueue(RankedQueue[Reference]):
 
     def come_to_rest(self, *, drained: bool) -> None:
         """Give out what is late, when nothing else happens."""
-        if drained and self._give_what_is_late():
+        while drained and self._give_what_is_late():
             self.wake_up()
-            self.come_to_rest(drained=True)
 
     def drop_everything(self) -> list[RankedConsumer]:
         """Let all consumers leave, and drop all messages, those given out too."""
         self.late = None
         leaving = [each for each in self._everybody() if self._leave(each)]
-        for reference in self.paged_in.values():
+        for reference in (*self.paged_in.values(), *self.replaced):
             reference.is_gone = True
         self.paged_in.clear()
+        self.replaced.clear()
         self.pending.clear()
         self.parked.clear()
         self.outbox.forget_what_has_gone()

@@ -35,13 +35,14 @@ class GivesWay(Protocol):
 class QueueMemory:
     """What a queue's messages take, of `usage`'s limit."""
 
-    __slots__ = ("is_strict", "minimum", "usage", "water_mark")
+    __slots__ = ("is_strict", "may_be_settled_before", "minimum", "usage", "water_mark")
 
     def __init__(self, parameters: CursorParameters) -> None:
         self.usage = MemoryUsage(parameters.memory)
         self.minimum = parameters.minimum
         self.water_mark = parameters.water_mark
         self.is_strict = parameters.room == "strict"
+        self.may_be_settled_before = parameters.paged == "replaced"
 
     def is_below_mark(self) -> bool:
         """Whether a cursor may take anything more into memory."""
@@ -80,15 +81,21 @@ class QueueMemory:
     ) -> None:
         """Have the content of a message in memory again; `read` returns what was written of it."""
         if reference.content is None:
-            has_room = self.make_room(self.size_of(reference.message), others)
+            has_room = self.make_room(reference.size, others)
             assert has_room, "whatever else is in memory gives way to what is given out"
             value = read(reference.id)
-            assert value is not None, "what gave way is written somewhere"
-            reference.message = decoded(value).message
-            reference.content = self.charge(reference.message)
+            if value is None:
+                # Paged in twice (AMQ-1957): where it was written it was settled once already.
+                assert self.may_be_settled_before, "what gave way is written somewhere"
+            else:
+                reference.message = decoded(value).message
+            reference.content = self._charged(reference.size)
 
     def charge(self, message: Message) -> Charged:
         """Return the content of a message, which is in memory from now on."""
-        content = Charged(self.size_of(message), self.usage)
+        return self._charged(self.size_of(message))
+
+    def _charged(self, size: int) -> Charged:
+        content = Charged(size, self.usage)
         content.retain()
         return content

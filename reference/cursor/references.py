@@ -45,8 +45,9 @@ def decoded(value: bytes) -> Stored:
 class Reference:
     """A message of one queue that is in memory, or could be again.
 
-    `content` is None where only its id is kept. `kept` says that it is in the store, and comes back
-    after a crash. `level` is its level of priority; `owner` whoever it was given to.
+    `content` is None where it is not in memory; of `message` only what the queue needs is there
+    then, and `size` is what the content is charged. `kept` says that it is in the store, and comes
+    back after a crash. `level` is its level of priority; `owner` whoever it was given to.
     """
 
     __slots__ = (
@@ -58,13 +59,15 @@ class Reference:
         "message",
         "owner",
         "redelivered",
+        "size",
     )
 
-    def __init__(self, stored: Stored, level: int, content: Charged | None, *, kept: bool) -> None:
+    def __init__(self, stored: Stored, level: int, content: Charged, *, kept: bool) -> None:
         self.arrival = stored.arrival
         self.message = stored.message
         self.level = level
-        self.content = content
+        self.content: Charged | None = content
+        self.size = content.size
         self.kept = kept
         self.owner: RankedConsumer | None = None
         self.redelivered = False

@@ -14,6 +14,7 @@ Source: ActiveMQ's store cursor, 5.1 to 5.3; AMQ-1957, AMQ-1984, AMQ-2016, AMQ-2
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from brokerproof.reference.cursor.reference_store import NoMessage, Recovered
@@ -87,7 +88,8 @@ class StoreCursor:
         self.memory = memory
         self.parameters = parameters
         self.queue = queue
-        self.batch: dict[str, Cached] = {}
+        # Not a plain dictionary, which forgets slowly at the front.
+        self.batch: OrderedDict[str, Cached] = OrderedDict()
         self.size = store.count()
         self.cache_enabled = self.size == 0
         self.last_cached: str | None = None
@@ -202,8 +204,7 @@ class StoreCursor:
 
     def take_next(self) -> Reference:
         """Let go of the first message of the batch, which is no longer pending."""
-        key = next(iter(self.batch))
-        cached = self.batch.pop(key)
+        _, cached = self.batch.popitem(last=False)
         self.size -= 1
         return Reference(cached.stored, self.level, cached.content, kept=True)
 
@@ -245,7 +246,10 @@ class StoreCursor:
         self.clear()
         self.store.flush()
         keys = [key for key, _ in self.store.references.container.entries()]
-        for key in keys:
-            if key not in self.queue.paged_in:
+        pending = [key for key in keys if key not in self.queue.paged_in]
+        if len(pending) == len(keys):
+            self.store.clear()
+        else:
+            for key in pending:
                 self.store.remove(key)
         self.size = 0

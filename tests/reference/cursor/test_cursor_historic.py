@@ -183,7 +183,7 @@ def serve_by_level() -> None:
     """Put in messages of several levels, also beyond the highest."""
     levels = {"a": 1, "b": 4, "c": 12, "d": 9}
     entries = [
-        Reference(Stored(number, Message(id=name)), level, None, kept=False)
+        Reference(Stored(number, Message(id=name)), level, Charged(1), kept=False)
         for number, (name, level) in enumerate(levels.items())
     ]
     assert [each.id for each in PrioritizedPendingList(entries)] == ["c", "d", "b", "a"]

@@ -276,7 +276,7 @@ def test_a_copy_has_copies_of_the_entries_and_is_independent(
         held.add_for_redelivery(letters("d e9"))
     before, name = held.values(), held.fingerprint()
     copies = {each.id: Letter(each.id, each.priority) for each in before}
-    for copy in (held.fork(), held.fork(copies)):
+    for copy in (held.fork(), held.fork(lambda each: copies[each.id])):
         assert copy.fingerprint() == name
         assert copy.values() == before
     assert all(each is copies[each.id] for each in copy)
