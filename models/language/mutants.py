@@ -12,6 +12,7 @@ for survivors are kept by name.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -149,7 +150,9 @@ def _of_updates(action: Action) -> Iterator[Mutant]:
 
 
 def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
-    return term.op == "read" and term.payload is symbol and term.args == function.parameters
+    """Return whether a term reads the symbol where it is changed; `==` of terms is no truth."""
+    is_it = term.op == "read" and term.payload is symbol
+    return is_it and all(map(operator.is_, term.args, function.parameters))
 
 
 def variants(term: Term, direction: Direction) -> Iterator[Variant]:

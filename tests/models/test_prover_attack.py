@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 
 import pytest
@@ -17,17 +18,19 @@ from brokerproof.models.language import (
     Family,
     Map,
     Model,
+    Relation,
     action,
     forall,
     implies,
     initial,
     invariant,
+    ite,
     require,
 )
 from brokerproof.models.language.attack import attack
 from brokerproof.models.language.cache import Cache, canonical
 from brokerproof.models.language.model import trace
-from brokerproof.models.language.mutants import mutants
+from brokerproof.models.language.mutants import Mutant, mutants
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.pointer_queue_progress import ProgressingQueue
 from tests.faults.catalogue import faults
@@ -78,6 +81,24 @@ class Lamps(Model):
         return forall(Lamp, lambda lamp: implies(self.lit[lamp], self.plugged[lamp]))
 
 
+class Wires(Model):
+    """Lamps with wires between them, which may be turned round while they are lit."""
+
+    lit: Map[Lamp, Bool]
+    wired: Relation[Lamp, Lamp]
+
+    @initial
+    def bare(self) -> None:
+        """Nothing is lit, and there is no wire."""
+        self.lit.fill(False)
+        self.wired.fill(False)
+
+    @action
+    def turn(self) -> None:
+        """Turn the wires round that come from a lamp which is lit."""
+        self.wired = self.wired.map(lambda a, b, old: ite(self.lit[a], self.wired[b, a], old))
+
+
 def fates() -> dict[str, str]:
     """Return what became of each mutant of the lamps."""
     return {each.name: each.fate for each in attack(trace(Lamps), {}).judged}
@@ -122,6 +143,16 @@ def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
         names = [mutant.name for mutant in mutants(trace(model))]
         assert len(set(names)) == len(names)
         assert set(survivors.SURVIVORS[name]) <= set(names)
+
+
+def test_what_is_read_at_other_places_is_not_what_it_was() -> None:
+    """One of two branches is the old value, and is what staying as it was is; the other is not."""
+    stays, turns_all = [each for each in mutants(trace(Wires)) if each.name.startswith("turn")]
+    assert stays.name == "turn: wired: stays as it was"
+    assert turns_all.name.endswith("always, not only if lit[l]")
+    assert isinstance(turns_all, Mutant)
+    [function] = turns_all.action.updates.values()
+    assert all(map(operator.is_, function.body.args, reversed(function.parameters)))
 
 
 def test_each_guard_that_is_a_promise_has_a_planted_fault_that_breaks_it() -> None:
