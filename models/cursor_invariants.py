@@ -112,13 +112,13 @@ class CursorInvariants(CursorWords):
     def position_is_stored(self) -> Bool:
         """So its successor can be found: where the entry goes, the next read starts over (I5).
 
-        What was recovered last is not ahead of it, and nothing was since the cache is on.
+        What was recovered last is not ahead of it.
         """
         return forall(
             Message,
             lambda m: (
                 implies(self.is_position(m), self.stored[m])
-                & implies(self.read_last[m], self.stored[m] & self.behind[m] & ~self.caches[IT])
+                & implies(self.read_last[m], self.stored[m] & self.behind[m])
             ),
         ) & forall(
             Message, Message, lambda m, n: implies(self.read_last[m] & self.read_last[n], m == n)

@@ -19,10 +19,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from brokerproof.models.cursor_page_in import Channel, Consumer, CursorPageIn, Message
-from brokerproof.models.cursor_words import IT
-from brokerproof.models.language import action, forall, require
 from brokerproof.models.language.model import trace
-from brokerproof.models.language.paths import Seen, Taken, TooFar, path
+from brokerproof.models.language.paths import Seen, Taken, path_if_any
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.scope import Scope
 
@@ -30,21 +28,6 @@ STATES_FEW, STATES_MAX = 300, 3_000
 """How many states of the model are looked at for one step, before its invariants are and after."""
 
 NOBODY = -1
-
-
-class WatchedCursor(CursorPageIn):
-    """The queue, whose cache comes back when nothing is pending, though something is paged in.
-
-    The model has it come back when nothing is stored (5.3); the current releases, and the
-    reference, ask what is pending. All that is stored is in memory then, too.
-    """
-
-    @action
-    def cache_again(self) -> None:
-        """Nothing is pending: what comes is cached again (AMQ-1984)."""
-        require(forall(Message, lambda m: ~self.is_unread(m) & ~self.batch[m]))
-        self.caches[IT] = True
-        self._starts_over()
 
 
 class Facts(NamedTuple):
@@ -177,22 +160,15 @@ def answer(question: Question) -> tuple[str, ...] | None:
         if not reading.enabled(first.action, start, first.arguments):
             return None
         start = reading.step(first.action, start, first.arguments)
-
-    def searched(states_max: int) -> tuple[Taken, ...] | None:
-        return path(
-            reading,
-            start,
-            goal,
-            lambda state: offered(reading, question, state),
-            see,
-            states_max,
-            deep=True,
-        )
-
-    try:
-        found = searched(STATES_FEW)
-    except TooFar:
-        found = None if _is_ruled_out(reading, question) else searched(STATES_MAX)
+    found = path_if_any(
+        reading,
+        start,
+        goal,
+        lambda state: offered(reading, question, state),
+        see,
+        lambda: _is_ruled_out(reading, question),
+        states=(STATES_FEW, STATES_MAX),
+    )
     if found is None:
         return None
     return tuple([taken.action for taken in (*([first] if first else ()), *found)])
@@ -212,7 +188,7 @@ def _is_ruled_out(reading: PlainReading, question: Question) -> bool:
 def reading_of(messages: int, consumers: int, channels: int) -> PlainReading:
     """Return the model in a scope of so many messages, consumers and channels."""
     scope = Scope({Message: messages, Consumer: max(consumers, 1), Channel: channels}, range(1))
-    return PlainReading(trace(WatchedCursor), scope)
+    return PlainReading(trace(CursorPageIn), scope)
 
 
 @functools.cache
@@ -320,8 +296,8 @@ def offered(reading: PlainReading, question: Question, state: State) -> Iterator
     """Yield the steps that may be taken in a state: of what is enabled there no fewer.
 
     What a client does comes first. Who settles at once does so with what it has been given, and
-    only with messages that are gone in the end; a consumer comes or leaves if it has. Nothing is
-    read while the cache is on: all is in memory then, and what is passed over is no matter.
+    only with messages that are gone in the end; a consumer comes or leaves if it has. While the
+    cache is on all is in memory: what a reading meets it passes over.
     """
     scene = _Scene(reading, question, state)
     yield from _of_the_client(question, scene)
@@ -332,8 +308,9 @@ def offered(reading: PlainReading, question: Question, state: State) -> Iterator
     yield from _of_giving(question, scene)
     if (head := scene.first("batch")) is not None:
         yield Taken("page_in", (head,))
-    if (ahead := scene.next_read()) is not None and not scene.has("caches"):
-        yield Taken("read", (ahead,))
+    if (ahead := scene.next_read()) is not None:
+        if not scene.has("caches"):
+            yield Taken("read", (ahead,))
         yield Taken("pass_over", (ahead,))
     yield Taken("clear", ())
     if not scene.has("caches"):

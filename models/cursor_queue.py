@@ -2,10 +2,12 @@
 
 Sources: as for `cursor_page_in`, whose places and moves these are. A consumer that has come is
 given nothing until its window is opened; there are no other windows here. Whoever does not
-acknowledge is done with a message when it is given. A get is a consumer for one message. That the
-queue is at rest, and that there is nothing for a get, is said where nothing waits, the batch is
-empty, and the store has been read to its end: that then nothing is left in the store that nobody
-has is a theorem of the position.
+acknowledge is done with a message when it is given. A get is a consumer for one message. A channel
+that closes returns what it has message by message, in the order of delivery, and then closes. To
+return the first and to close at once is to close at once, so of finitely many messages this is what
+`cursor_page_in` has as one step. That the queue is at rest, and that there is nothing for a get, is
+said where nothing waits, the batch is empty, and the store has been read to its end: that then
+nothing is left in the store that nobody has is a theorem of the position.
 """
 
 from __future__ import annotations
@@ -50,6 +52,22 @@ class CursorQueue(CursorPageIn):
         """A client lets a consumer be given as much as there is."""
         require(self.takes[who])
         self.paused[who] = False
+
+    @action
+    def return_at_close(self, who: Consumer, m: Message) -> None:
+        """A channel is about to close: of what it has, the first that was delivered returns."""
+        require(self.holds[who, m] & self.is_first_to_go_back(self.channel[who], m))
+        self.release(who, m)
+
+    def is_first_to_go_back(self, which: Channel, m: Message) -> Bool:
+        """Whether nothing that the channel has was delivered before the message."""
+        return forall(Message, lambda n: ~(self.goes_back(which, n) & self.sooner[n, m]))
+
+    @action
+    def close(self, which: Channel) -> None:
+        """The consumers of a channel leave; what they held has been returned."""
+        require(forall(Message, lambda m: ~self.goes_back(which, m)))
+        super().close(which)
 
     # Giving, to consumers that acknowledge and to those that do not.
 

@@ -3,8 +3,9 @@
 One queue, first in, first out, whose returned messages go ahead of all that was never given; that
 is a claim that the whole contract knows, so it is the whole that is refined. There are no browsers,
 and of windows only that a consumer has none yet. What is stored and with nobody is available, what
-a consumer holds is acquired. Reading, passing over, paging in and dropping the batch are no steps:
-what of the store is in memory, and when, nobody sees.
+a consumer holds is acquired. A channel that closes returns what it has one by one, as the contract
+has it for brokers that move what is returned, and so stamps each. Reading, passing over, paging in
+and dropping the batch are no steps: what of the store is in memory, and when, nobody sees.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from brokerproof.models.language import (
     Bool,
     Int,
     Map,
-    exists,
     forall,
     implies,
     initial,
@@ -27,7 +27,6 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.language.refinement import (
     Assumption,
-    LeftOut,
     Refinement,
     Witness,
     does,
@@ -131,18 +130,14 @@ class RememberingCursorQueue(CursorQueue):
             ),
         )
 
-    @invariant("what-was-released-is-in-the-order-of-its-stamps")
-    def released_in_order(self) -> Bool:
-        """What clients released waits in the order of the releases."""
+    @invariant("what-was-returned-is-in-the-order-of-its-stamps")
+    def returned_in_order(self) -> Bool:
+        """What clients and closed channels returned waits in the order of the returns."""
         return forall(
             Message,
             Message,
             lambda m, n: implies(
-                self.sooner[m, n]
-                & self.returned[m]
-                & (self.origin[m] == Origin.RELEASED)
-                & (self.origin[n] == Origin.RELEASED),
-                self.stamp[m] < self.stamp[n],
+                self.sooner[m, n] & self.returned[m], self.stamp[m] < self.stamp[n]
             ),
         )
 
@@ -178,22 +173,6 @@ def reads(_queue: RememberingCursorQueue, *_: Message) -> Witness:
     """Nobody sees what is in memory."""
     return stutters()
 
-
-def comes_after_a_close(
-    queue: RememberingCursorQueue, _who: Consumer, m: Message, _flag: Bool
-) -> Bool:
-    """Whether what is given, or something that waits with it, was held when a channel closed."""
-
-    def was_held(n: Message) -> Bool:
-        return queue.returned[n] & (queue.origin[n] == Origin.CLOSED)
-
-    return was_held(m) | (queue.returned[m] & exists(Message, was_held))
-
-
-AMONG_RETURNED = (
-    "what a closed channel gives back the contract keeps in the order in which it had come, and "
-    "the queue puts it behind all that had been returned before"
-)
 
 MEMORY = ("cache_again", "read", "pass_over", "clear", "page_in")
 """The moves that nobody sees."""
@@ -255,6 +234,7 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
             "set_credit", who, FALSE, integer(0), FALSE, integer(0)
         ),
         "cancel": lambda _queue, who: does("cancel", who),
+        "return_at_close": lambda _queue, _who, m: does("release_at_close", m),
         "close": lambda _queue, which: does("close_channel", which),
         "acknowledge": lambda _queue, _who, m: does("acknowledge", m),
         "release": lambda _queue, _who, m: does("release", m),
@@ -268,9 +248,5 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
             lambda queue: forall(Consumer, lambda c: queue.unsettled[c] >= 0),
         )
     },
-    left_out=tuple(
-        LeftOut(label, comes_after_a_close, AMONG_RETURNED)
-        for label in ("returns-where-claimed", "fifo-order")
-    ),
 )
 """The queue that reads its store with a cursor is a broker as the whole contract has it."""

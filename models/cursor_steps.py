@@ -158,8 +158,7 @@ class _Read:
         A position that is forgotten before the next reading is none.
         """
         level = self.level
-        forgotten = level.outdated or (level.starts_over and not level.batch)
-        if level.cache_enabled or forgotten or not level.read:
+        if level.outdated or level.starts_over or not level.read:
             return 0
         return level.stored[level.read - 1].number
 

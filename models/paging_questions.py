@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from brokerproof.models.language.model import trace
-from brokerproof.models.language.paths import Seen, Taken, TooFar, path
+from brokerproof.models.language.paths import Seen, Taken, path_if_any
 from brokerproof.models.language.plain import PlainReading, State
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.paging_invariants import FLAG, IN_TURN
@@ -125,21 +125,15 @@ def answer(question: Question) -> tuple[str, ...] | None:
         # The guards leave one of several.
         start = reading.step(first[0].action, start, first[0].arguments)
 
-    def searched(states_max: int) -> tuple[Taken, ...] | None:
-        return path(
-            reading,
-            start,
-            goal,
-            lambda state: offered(reading, question, state),
-            lambda state: _seen(reading, state),
-            states_max,
-            deep=True,
-        )
-
-    try:
-        found = searched(STATES_FEW)
-    except TooFar:
-        found = None if _is_ruled_out(reading, question) else searched(STATES_MAX)
+    found = path_if_any(
+        reading,
+        start,
+        goal,
+        lambda state: offered(reading, question, state),
+        lambda state: _seen(reading, state),
+        lambda: _is_ruled_out(reading, question),
+        states=(STATES_FEW, STATES_MAX),
+    )
     if found is None:
         return None
     return tuple([taken.action for taken in (*first[:1], *found)])

@@ -1,16 +1,22 @@
 """Why the mutants of ActiveMQ's queue are harmless, by model and reason.
 
-As in `survivors_of_threads`.
+As in `survivors_of_threads`. What `cursor_progress` does it does with the room of `cursor_room`, so
+most of its reasons are those.
 """
 
 from __future__ import annotations
 
+_STARTS_OVER = (
+    "Wherever a read starts, or starts over, it meets what is in memory and leaves it there."
+)
+_LOOKS = "To look though there is nothing finds nothing."
+_GOES_ON = "That the cursor goes on is asked where it makes passes."
+_CACHES_AGAIN = "A cache that does not begin again costs a reading of the store."
+_HAS_LEFT = "Who has left holds nothing, and is given nothing since it does not take."
+_BEGINS = "It is a state that the queue may come to, or one in which nothing can come."
+
 CURSOR_PAGE_IN = {
-    "Wherever a read starts, or starts over, it meets what is in memory and leaves it there.": (
-        (
-            "send_past_cache: guard 2: without (forall n: (~spent[n] | (cached = n) | "
-            "(n before cached)))"
-        ),
+    _STARTS_OVER: (
         "send_past_cache: behind: stays as it was",
         "send_past_nothing: guard 1: without caches[IT]",
         "send_past_nothing: guard 2: dropped",
@@ -30,22 +36,28 @@ CURSOR_PAGE_IN = {
         "get_for_good: read_last: without behind[m]",
         "get_for_good: read_last: without (forall n: (~behind[n] | (m = n) | (n before m)))",
     ),
-    "That the cursor goes on is asked where it makes passes.": (
-        "pass_over: behind: stays as it was",
+    "What is read again while it is in the batch takes room twice: that is counted elsewhere.": (
+        "read: guard 1: without batch[m]",
     ),
-    "A cache that does not begin again costs a reading of the store.": (
-        "cache_again: caches: stays as it was",
-    ),
-    "Who has left holds nothing, and is given nothing since it does not take.": (
+    _GOES_ON: ("pass_over: behind: stays as it was",),
+    _CACHES_AGAIN: ("cache_again: caches: stays as it was",),
+    _HAS_LEFT: (
         "close: attached: stays as it was",
         "close: attached: without attached[c]",
     ),
     "A window is set anew when a consumer comes.": ("open_window: guard 1: dropped",),
+    "In which order a channel returns what it has is asked of the step that closes at once.": (
+        "return_at_close: guard 1: dropped",
+        (
+            "return_at_close: guard 1: without (forall n: ~((exists c: (holds[c, n] & "
+            "(channel[who] = c ..."
+        ),
+    ),
     "Of what has left the store nobody asks whether it was given.": (
         "hand: given: stays as it was",
         "get_for_good: given: stays as it was",
     ),
-    "It is a state that the queue may come to, or one in which nothing can come.": (
+    _BEGINS: (
         "initially: spent: true instead of false",
         "initially: attached: anything",
         "initially: attached: true instead of false",
@@ -55,12 +67,8 @@ CURSOR_PAGE_IN = {
     ),
 }
 
-CURSOR_ROOM = {
-    "Wherever a read starts, or starts over, it meets what is in memory and leaves it there.": (
-        (
-            "send_past_cache: guard 3: without (forall n: (~spent[n] | (cached = n) | (n "
-            "before cached)))"
-        ),
+_WITH_ROOM = {
+    _STARTS_OVER: (
         "send_past_cache: behind: stays as it was",
         "send_past_nothing: guard 2: without caches[IT]",
         "send_past_nothing: guard 3: dropped",
@@ -80,18 +88,13 @@ CURSOR_ROOM = {
         "send_past_nothing: guard 1: dropped",
         "send_past_nothing: guard 1: ((in_batch[IT] + in_pages[IT]) + 1) < capacity",
     ),
-    "To look though there is nothing finds nothing.": (
+    _LOOKS: (
         "read: guard 1: without (0 < pending[IT])",
         "read: guard 1: 0 <= pending[IT]",
         "pass_over: guard 1: dropped",
         "pass_over: guard 1: 0 <= pending[IT]",
     ),
-    "That the cursor goes on is asked where it makes passes.": (
-        "pass_over: behind: stays as it was",
-    ),
-    "A cache that does not begin again costs a reading of the store.": (
-        "cache_again: caches: stays as it was",
-    ),
+    _CACHES_AGAIN: ("cache_again: caches: stays as it was",),
     "Who takes messages, and until when, the contract alone tells.": (
         "attach: guard 1: dropped",
         "attach: takes: stays as it was",
@@ -99,15 +102,14 @@ CURSOR_ROOM = {
         "cancel: guard 1: dropped",
         "cancel: takes: stays as it was",
     ),
-    "Who has left holds nothing, and is given nothing since it does not take.": (
+    _HAS_LEFT: (
         "close: attached: stays as it was",
         "close: attached: without attached[c]",
     ),
     "A content that was given up takes no room that could be given back.": (
         "unload: guard 1: dropped",
     ),
-    "It is a state that the queue may come to, or one in which nothing can come.": (
-        "initially: spent: true instead of false",
+    _BEGINS: (
         "initially: attached: anything",
         "initially: attached: true instead of false",
         "initially: caches: anything",
@@ -115,63 +117,15 @@ CURSOR_ROOM = {
         "initially: below: true instead of false",
     ),
 }
+"""What is harmless wherever room is counted."""
 
-CURSOR_PROGRESS = {
-    "Wherever a read starts, or starts over, it meets what is in memory and leaves it there.": (
-        (
-            "send_past_cache: guard 3: without (forall n: (~spent[n] | (cached = n) | (n "
-            "before cached)))"
-        ),
-        "send_past_cache: behind: stays as it was",
-        "send_past_nothing: guard 2: without caches[IT]",
-        "send_past_nothing: guard 3: dropped",
-        "send_past_nothing: guard 3: without ~spent[n]",
-        "send_past_nothing: guard 3: without (n = n)",
-        "send_past_nothing: guard 3: without (n before n)",
-        "send_past_nothing: behind: stays as it was",
-        "read: read_last: stays as it was",
-        "pass_over: guard 2: without (forall n: (~(stored[n] & ~behind[n]) | (m = n) | (m bef ...",
-        "acknowledge: behind: without read_last[m]",
-        "acknowledge: read_last: without behind[m]",
-        "acknowledge: read_last: without (forall n: (~behind[n] | (m = n) | (n before m)))",
-    ),
-    "A cache that ends though there is room costs a reading of the store.": (
-        "send_past_cache: guard 1: dropped",
-        "send_past_cache: guard 1: ((in_batch[IT] + in_pages[IT]) + 1) < capacity",
-        "send_past_nothing: guard 1: dropped",
-        "send_past_nothing: guard 1: ((in_batch[IT] + in_pages[IT]) + 1) < capacity",
-    ),
-    "To look though there is nothing finds nothing.": (
-        "read: guard 1: without (0 < pending[IT])",
-        "read: guard 1: 0 <= pending[IT]",
-        "pass_over: guard 1: dropped",
-        "pass_over: guard 1: 0 <= pending[IT]",
-        "pass_over: guard 1: without (0 < pending[IT])",
-    ),
-    "A cache that does not begin again costs a reading of the store.": (
-        "cache_again: caches: stays as it was",
-    ),
-    "Who takes messages, and until when, the contract alone tells.": (
-        "attach: guard 1: dropped",
-        "attach: takes: stays as it was",
-        "attach: takes: without takes[c]",
-        "cancel: guard 1: dropped",
-        "cancel: takes: stays as it was",
-    ),
-    "Who has left holds nothing, and is given nothing since it does not take.": (
-        "close: attached: stays as it was",
-        "close: attached: without attached[c]",
-    ),
-    "A content that was given up takes no room that could be given back.": (
-        "unload: guard 1: dropped",
-    ),
-    "It is a state that the queue may come to, or one in which nothing can come.": (
-        "initially: attached: anything",
-        "initially: attached: true instead of false",
-        "initially: caches: anything",
-        "initially: caches: false instead of true",
-        "initially: below: true instead of false",
-    ),
+CURSOR_ROOM = _WITH_ROOM | {
+    _GOES_ON: ("pass_over: behind: stays as it was",),
+    _BEGINS: (*_WITH_ROOM[_BEGINS], "initially: spent: true instead of false"),
+}
+
+CURSOR_PROGRESS = _WITH_ROOM | {
+    _LOOKS: (*_WITH_ROOM[_LOOKS], "pass_over: guard 1: without (0 < pending[IT])"),
     "A message that finds no room waits for room, and that wakes the queue.": (
         "send_past_cache: woken: stays as it was",
     ),

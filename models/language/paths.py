@@ -70,6 +70,31 @@ def path(
     return None
 
 
+def path_if_any(
+    reading: PlainReading,
+    start: State,
+    goal: Seen,
+    steps: Callable[[State], Iterable[Taken]],
+    seen_of: Callable[[State], Seen],
+    is_ruled_out: Callable[[], bool],
+    *,
+    states: tuple[int, int],
+) -> tuple[Taken, ...] | None:
+    """Return what `path` does, going deep; where few states do not tell, ask whether it can be.
+
+    To find that there is no path takes every state. So after the first number of `states` it is
+    asked whether a path `is_ruled_out`, as by an invariant that is lost, and only then are as many
+    as the second looked at. Raises `TooFar` when there are more.
+    """
+    few, most = states
+    try:
+        return path(reading, start, goal, steps, seen_of, few, deep=True)
+    except TooFar:
+        if is_ruled_out():
+            return None
+        return path(reading, start, goal, steps, seen_of, most, deep=True)
+
+
 def _always(steps: tuple[Taken, ...]) -> Callable[[State], Iterable[Taken]]:
     return lambda _: steps
 

@@ -7,12 +7,13 @@ the batch are no steps.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
 from brokerproof.models import contract_words
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
-from brokerproof.models.contract import Origin
+from brokerproof.models.cursor_page_in import CursorPageIn
 from brokerproof.models.cursor_queue import Channel, Consumer, CursorQueue, Message
 from brokerproof.models.cursor_queue_refines_contract import (
     CURSOR_QUEUE_REFINES_CONTRACT,
@@ -24,7 +25,7 @@ from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.plain import PlainReading
 from brokerproof.models.language.prover import prove, prove_invariant
-from brokerproof.models.language.refinement import LeftOut, Refinement, Witness, stutters
+from brokerproof.models.language.refinement import Refinement, Witness, does, stutters
 from brokerproof.models.language.refining import Bound, prove_refinement
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.refinements import REFINEMENTS
@@ -76,18 +77,48 @@ class ReturningRemembering(ReturnsAtTheFront, Remembering):
 
 
 class LosesWhatTheChannelHeld(CursorQueue):
-    """Drops what a closed channel held, instead of returning it."""
+    """Drops what a channel has that closes, instead of returning it."""
 
     @action
-    def close(self, which: Channel) -> None:
-        """The consumers of a channel leave."""
-        self.stored = self.stored.map(lambda m, old: old & ~self.goes_back(which, m))
-        self.paged = self.paged.map(lambda m, old: old & ~self.goes_back(which, m))
-        self._leave(which)
+    def return_at_close(self, who: Consumer, m: Message) -> None:
+        """A message is dropped."""
+        require(self.holds[who, m])
+        self._ends(m)
 
 
 class LosingRemembering(LosesWhatTheChannelHeld, Remembering):
     """The same with all that the contract remembers of it."""
+
+
+class ClosesTooSoon(CursorQueue):
+    """Closes a channel though not all that it has was returned."""
+
+    @action
+    def close(self, which: Channel) -> None:
+        """The consumers of a channel leave, and all that they hold is returned at once."""
+        CursorPageIn.close(self, which)
+
+
+class SoonRemembering(ClosesTooSoon, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class ClosesAfterOne(ClosesTooSoon):
+    """Closes at once, or returns the first message that a channel has, and closes at once then."""
+
+    @action
+    def close_after_one(self, who: Consumer, m: Message) -> None:
+        """A channel returns what was delivered first, and then all the rest at once."""
+        self.return_at_close(who, m)
+        self.close(self.channel[who])
+
+
+class ClosesAfterAny(ClosesAfterOne):
+    """The same, but what is returned first is any message that the channel has."""
+
+    def is_first_to_go_back(self, which: Channel, m: Message) -> Bool:
+        """Whether nothing that the channel has was delivered before: that is not asked."""
+        return self.goes_back(which, m)
 
 
 class GivesToAnybody(CursorQueue):
@@ -142,7 +173,7 @@ def test_the_queue_refines_the_whole_contract() -> None:
     assert proof.complete
     assert len(proof.answers) > 900
     assert proof.assumptions == ("what a consumer has not settled is a count, so not below 0",)
-    assert {label for label, _ in proof.left_out} == {"returns-where-claimed", "fifo-order"}
+    assert proof.left_out == ()
     assert {proof.witnesses[each] for each in MEMORY} == {"a stutter"}
     assert {"to_head is true", "returns_to_place is false"} <= set(proof.fixed)
 
@@ -151,8 +182,8 @@ def test_the_queue_refines_the_whole_contract() -> None:
 def test_what_is_not_the_contract_is_refuted() -> None:
     resting = unproved(of(RestsBeforeTheEnd, RestingRemembering), "come_to_rest")
     assert set(resting) == {("come_to_rest", "quiescence")}
-    losing = unproved(of(LosesWhatTheChannelHeld, LosingRemembering), "close")
-    assert set(losing) == {("close", "status")}
+    losing = unproved(of(LosesWhatTheChannelHeld, LosingRemembering), "return_at_close")
+    assert set(losing) == {("return_at_close", "status")}
 
 
 @pytest.mark.thorough
@@ -174,7 +205,7 @@ def test_what_is_released_goes_behind_what_was_released_before(
     refinement: Refinement, outcome: str
 ) -> None:
     system = Bound(refinement).system
-    stamps = "what-was-released-is-in-the-order-of-its-stamps"
+    stamps = "what-was-returned-is-in-the-order-of-its-stamps"
     [statement] = [each for each in system.invariants if each.name == stamps]
     assert prove_invariant(system, statement).outcome == outcome
 
@@ -185,24 +216,42 @@ def test_a_wrong_witness_is_refuted() -> None:
     assert ("send_cached", "status stays") in unproved(wrong, "send_cached")
 
 
-@pytest.mark.slow
-def test_what_a_closed_channel_returned_is_left_out_and_nothing_more() -> None:
-    """Where clients release alone the contract's order is kept; with closed channels it is not."""
-    whole = dataclasses.replace(GOOD, left_out=())
-    found = unproved(whole, "give")
-    assert found == {
-        ("give", "returns-where-claimed"): "refuted",
-        ("give", "fifo-order"): "refuted",
+def closing_after_one(concrete: type[ClosesAfterOne]) -> Refinement:
+    """Return that to return one message and to close at once is to close at once."""
+
+    def the_same(name: str) -> Callable[..., Witness]:
+        return lambda _queue, *arguments: does(name, *arguments)
+
+    same = {each.name: the_same(each.name) for each in trace(ClosesTooSoon).actions}
+    return Refinement(
+        name="close after one",
+        concrete=concrete,
+        abstract=ClosesTooSoon,
+        remembering=concrete,
+        families={},
+        history=(),
+        abstraction={},
+        witnesses=same
+        | {"close_after_one": lambda queue, who, _m: does("close", queue.channel[who])},
+    )
+
+
+def test_what_a_channel_returns_one_by_one_it_returns_as_if_at_once() -> None:
+    """So the steps of a channel that closes are together the one step of `cursor_page_in`."""
+    assert unproved(closing_after_one(ClosesAfterOne), "close_after_one") == {}
+    assert unproved(closing_after_one(ClosesAfterAny), "close_after_one") == {
+        ("close_after_one", "sooner"): "refuted"
     }
 
-    def comes_after_a_release(queue: Remembering, _who: Consumer, m: Message, _flag: Bool) -> Bool:
-        return queue.origin[m] == Origin.RELEASED
 
-    less = tuple(
-        LeftOut(label, comes_after_a_release, "it is not this")
-        for label in ("returns-where-claimed", "fifo-order")
-    )
-    assert set(unproved(dataclasses.replace(GOOD, left_out=less), "give")) == set(found)
+@pytest.mark.slow
+def test_what_returns_at_once_is_in_another_order_than_the_contract_has() -> None:
+    """A closed channel leaves the contract's stamps as they were: so it is no one step of it."""
+    system = Bound(of(ClosesTooSoon, SoonRemembering)).system
+    stamps = "what-was-returned-is-in-the-order-of-its-stamps"
+    [statement] = [each for each in system.invariants if each.name == stamps]
+    proof = prove_invariant(system, statement)
+    assert {each.action for each in proof.conditions if each.outcome != "proved"} == {"close"}
 
 
 def test_all_models_of_the_cursor_are_activemqs_and_one_is_proved_to_keep_the_contract() -> None:
@@ -239,39 +288,43 @@ TWO_CHANNELS = Scope(
 
 TAKES_FIRST = (("consume", 0), ("set_credit", 0, 0, 0, 0, 0), ("deliver", 0, 0, 0))
 TAKES_NEXT = (("consume", 1), ("set_credit", 1, 0, 0, 0, 0))
+Steps = tuple[tuple[str | int, ...], ...]
 
 
 @pytest.mark.parametrize(
-    ("steps", "queue_gives"),
+    ("steps", "closes", "queue_gives"),
     [
         (
-            (
-                *TAKES_FIRST,
-                *(("release", 0), ("deliver", 0, 0, 1), ("deliver", 0, 1, 0)),
-                *(("close_channel", 0), *TAKES_NEXT),
-            ),
+            (*TAKES_FIRST, ("release", 0), ("deliver", 0, 0, 1), ("deliver", 0, 1, 0)),
+            ((0, (0, 1)),),
             0,
         ),
         (
-            (
-                *(*TAKES_FIRST, *TAKES_NEXT, ("deliver", 1, 1, 0)),
-                *(("close_channel", 1), ("close_channel", 0), *TAKES_NEXT),
-            ),
+            (*TAKES_FIRST, *TAKES_NEXT, ("deliver", 1, 1, 0)),
+            ((1, (1,)), (0, (0,))),
             1,
         ),
     ],
     ids=["one consumer, which had released", "two consumers, of which the second closes first"],
 )
-def test_closed_channels_return_in_another_order_than_the_contract_has(
-    steps: tuple[tuple[str | int, ...], ...], queue_gives: int
+def test_the_contract_wants_what_the_queue_gives_where_each_return_is_told(
+    steps: Steps, closes: tuple[tuple[int, tuple[int, ...]], ...], queue_gives: int
 ) -> None:
-    """What was delivered first, or returned first, is not what the contract takes for first."""
-    reading = PlainReading(trace(WholeContract), TWO_CHANNELS)
-    state = next(reading.initial_states())
-    for action_, *arguments in (("publish", 0), ("publish", 1), *steps):
-        name, given = str(action_), [int(each) for each in arguments]
-        assert reading.failing(name, state, given) == []
-        state = reading.step(name, state, given)
-    left_out = {each.label for each in GOOD.left_out}
-    assert set(reading.failing("deliver", state, (1, queue_gives, 1))) == left_out
-    assert reading.failing("deliver", state, (1, 1 - queue_gives, 1)) == []
+    """Without these steps a closed channel returns in the order in which its messages had come."""
+    one_by_one = [
+        step
+        for channel, held in closes
+        for step in (*(("release_at_close", m) for m in held), ("close_channel", channel))
+    ]
+    at_once = [("close_channel", channel) for channel, _ in closes]
+    first, other = queue_gives, 1 - queue_gives
+    out_of_order = {"returns-where-claimed", "fifo-order"}
+    for closing, wanted, refused in ((one_by_one, first, other), (at_once, other, first)):
+        reading = PlainReading(trace(WholeContract), TWO_CHANNELS)
+        state = next(reading.initial_states())
+        for action_, *arguments in (("publish", 0), ("publish", 1), *steps, *closing, *TAKES_NEXT):
+            name, given = str(action_), [int(each) for each in arguments]
+            assert reading.failing(name, state, given) == []
+            state = reading.step(name, state, given)
+        assert reading.failing("deliver", state, (1, wanted, 1)) == []
+        assert set(reading.failing("deliver", state, (1, refused, 1))) == out_of_order

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
 
-from brokerproof.models.happenings import Happening, NotAQueue, happening
+from brokerproof.models.happenings import Happening, NotAQueue
 from brokerproof.models.language.paths import Taken
 from brokerproof.models.paging_questions import (
     GONE,
@@ -24,21 +24,11 @@ from brokerproof.models.paging_questions import (
     state_of,
 )
 from brokerproof.models.paging_steps import UNTAKEN, explained, nothing_in, question
-from brokerproof.reference import make
-from brokerproof.spec.answers import Delivered
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority, level_of
+from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.operations import (
     Acknowledge,
-    Cancel,
     CloseChannel,
-    Consume,
-    Declare,
     Drain,
-    Get,
-    GetMode,
-    Inspect,
-    Operation,
     Publish,
     Purge,
     Release,
@@ -51,111 +41,19 @@ from brokerproof.spec.paging_inspections import (
     PagingQueueView,
     StatusView,
 )
+from tests.models.walking_client import Client, Habits
+from tests.models.walking_client import Look as AnyLook
 
-STEPS = 120
-KINDS = (
-    *("publish", "publish", "publish", "publish", "consume", "get", "get", "settle", "settle"),
-    *("end", "drain", "purge", "close"),
-)
-MODES: tuple[GetMode, ...] = ("acknowledge", "acknowledge", "automatic")
+Look: TypeAlias = AnyLook[PagingQueueView]
 
 
-@dataclass
-class Look:
-    """Two looks at a queue, and what happened between them."""
-
-    before: PagingQueueView
-    after: PagingQueueView
-    happened: Happening
+def draws(drawn: random.Random, name: str) -> Message:
+    """Return a message to be published."""
+    persistent = drawn.random() < 0.4
+    return Message(id=name, priority=drawn.randrange(10), persistent=persistent)
 
 
-def shown_by(broker: Candidate) -> PagingQueueView:
-    """Return what a broker shows of the queue."""
-    view = broker.handle(Inspect(queue="q")).inspection
-    assert isinstance(view, PagingQueueView)
-    return view
-
-
-class Client:
-    """Somebody who does this and that with a queue."""
-
-    def __init__(self, address: str, order: Order, seed: int) -> None:
-        self.drawn = random.Random(seed)  # noqa: S311 - nothing secret
-        self.order = order
-        self.broker = make(address)
-        self.broker.handle(Declare(queue="q", order=order, durable=True))
-        self.held: dict[str, tuple[str, str]] = {}
-        """What is to be settled: each delivery's message and channel."""
-        self.channels: dict[str, str] = {}
-        """The channel of each consumer that acknowledges."""
-        self.consumers: list[str] = []
-
-    def walk(self) -> Iterator[Look]:
-        """Yield each step."""
-        view = shown_by(self.broker)
-        for number in range(STEPS):
-            operation = self.operation(number)
-            settled = ""
-            if isinstance(operation, Acknowledge | Release):
-                settled, _ = self.held.pop(operation.delivery)
-            if isinstance(operation, CloseChannel):
-                held = self.held.items()
-                self.held = {name: each for name, each in held if each[1] != operation.channel}
-            answer = self.broker.handle(operation)
-            assert answer.ok or isinstance(operation, Cancel), answer
-            for event in answer.events:
-                if isinstance(event, Delivered):
-                    self._delivered(event, operation)
-            seen = shown_by(self.broker)
-            done = operation if answer.ok else Drain()
-            yield Look(view, seen, happening(done, settled, "q", self._level))
-            view = seen
-
-    def _level(self, message: Message) -> int:
-        return level_of(message.priority, self.order, "clamp")
-
-    def _delivered(self, event: Delivered, operation: Operation) -> None:
-        channel = self.channels.get(event.consumer or "")
-        if event.consumer is None and isinstance(operation, Get) and operation.mode != "automatic":
-            channel = operation.channel
-        if channel is not None:
-            self.held[event.delivery] = event.message, channel
-
-    def operation(self, number: int) -> Operation:
-        """Return what is done next."""
-        drawn, channel = self.drawn, self.drawn.choice("ab")
-        match drawn.choice(KINDS):
-            case "publish":
-                persistent = drawn.random() < 0.4
-                message = Message(
-                    id=f"m{number}", priority=drawn.randrange(10), persistent=persistent
-                )
-                return Publish(queue="q", message=message)
-            case "consume" if len(self.consumers) < 2:
-                name, mode = f"c{number}", drawn.choice(MODES)
-                self.consumers.append(name)
-                if mode == "acknowledge":
-                    self.channels[name] = channel
-                window = Credit(drawn.choice((1, 2, None)))
-                return Consume(channel=channel, queue="q", consumer=name, mode=mode, credit=window)
-            case "get":
-                return Get(channel=channel, queue="q", mode=drawn.choice(MODES))
-            case "settle" if self.held:
-                settle = drawn.choice((Acknowledge, Release, Release))
-                return settle(delivery=drawn.choice([*self.held]))
-            case "end" if self.consumers:
-                return Cancel(consumer=self.consumers.pop())
-            case "close" if drawn.random() < 0.5:
-                return CloseChannel(channel=channel)
-            case "purge" if drawn.random() < 0.3:
-                return Purge(queue="q")
-            case _:
-                return Drain()
-
-
-def walk(address: str, order: Order, seed: int) -> Iterator[Look]:
-    """Yield the steps of a broker that is asked for this and that."""
-    return Client(address, order, seed).walk()
+HABITS = Habits(draws, windows=(1, 2, None), purges=True, mapping="clamp")
 
 
 SIZES = ("segment=2&batch=1&target=0", "segment=2&batch=2&target=2", "segment=4&batch=1&target=1")
@@ -166,7 +64,8 @@ def looks(seeds: int = 3, *orders: Order) -> Iterator[Look]:
     for sizes in SIZES:
         for order in orders or (Fifo(),):
             for seed in range(seeds):
-                yield from walk(f"rabbitmq-paging?{sizes}&journal=4&file=200", order, seed)
+                address = f"rabbitmq-paging?{sizes}&journal=4&file=200"
+                yield from Client(address, order, seed, HABITS).walk(PagingQueueView)
 
 
 def test_each_step_of_the_reference_is_a_path() -> None:
