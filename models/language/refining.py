@@ -7,6 +7,7 @@ which obligations there are. What a refinement is, is said in `refinement`.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -375,7 +376,8 @@ class Bound:
         definition = self._definitions[symbol]
         body = definition.body
         if body.op == "read" and cast("Symbol", body.payload).name in self.refinement.history:
-            assert body.args == definition.parameters
+            is_all_of_it = all(map(operator.is_, body.args, definition.parameters))
+            assert is_all_of_it, "a history is read where it is defined, argument by argument"
             return cast("Symbol", body.payload)
         return None
 
