@@ -148,4 +148,5 @@ RELEASE_5_1: Final = CursorParameters(
     room="percent",
     free_list="two",
     groups="buckets",
+    flow="full",
 )
