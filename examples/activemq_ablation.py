@@ -7,8 +7,12 @@ one and together, with the analysis's fix, as it is meant and as it is printed, 
 
     python examples/activemq_ablation.py
     python examples/activemq_ablation.py --messages 200000 --rows few
+    python examples/activemq_ablation.py --rows few --lag 0
+    python examples/activemq_ablation.py --rows rules
 
-It prints a table in Markdown. Nothing in it depends on time or chance.
+It prints a table in Markdown. Nothing in it depends on time or chance. What a store's index has not
+yet, or still has, does depend on the `lag` behind its journal, which a release decides by a thread
+in the background and this reference by a number; so that number is an option.
 """
 
 from __future__ import annotations
@@ -16,10 +20,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from brokerproof.reference import make
+from brokerproof.reference.cursor.parameters import REPAIRED
 from brokerproof.reference.cursor.queue import CursorQueue
 from brokerproof.spec.answers import Delivered, Event
 from brokerproof.spec.messages import Credit, Fifo, Message
@@ -48,6 +53,9 @@ PREFETCH, TAKEN, BODY_BYTES = 1000, 100, 100
 DEPTH = 2048
 """How many ids the audit of 5.1.0 remembers of a producer; the same for all, to compare them."""
 
+LEAVING = "leaving=clears"
+"""The cursor lets go of its batch when the last consumer leaves, as before 5.3.0; in all, too."""
+
 FEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("5.1", "advance", ("D1", "D3", "D4")),
     ("5.1", "document", ("D1", "D3", "D4")),
@@ -55,32 +63,55 @@ FEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("5.1", "document", ()),
     ("5.1", "stop", ()),
     ("repaired", "advance", ()),
+    ("repaired", "printed", ()),
     ("repaired", "stop", ("D1",)),
     ("repaired", "stop", ("D3",)),
     ("repaired", "stop", ("D4",)),
     ("repaired", "stop", ()),
 )
 
+SINGLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("repaired", (), ("paged=replaced",)),
+    ("repaired", (), ("duplicates=counted",)),
+    ("repaired", (), ("duplicates=counted", "passes=once")),
+    ("repaired", ("D1",), ("leaving=keeps",)),
+    ("5.1", (), ("paged=checked",)),
+    ("5.1", (), ("leaving=keeps",)),
+    ("5.1", (), ("duplicates=free",)),
+    ("5.1", (), ("passes=again",)),
+)
+"""Rules beside the four defects: 5.1.0's among the repaired ones, and repaired among 5.1.0's."""
+
 
 @dataclass(frozen=True)
 class Combination:
-    """A broker: the rules around, the loop that reads the store, and the other defects it has."""
+    """A broker: the rules around, the loop that reads the store, and the other defects it has.
+
+    `rules` are parameters besides, as an address has them.
+    """
 
     around: str
     reading: str
     others: tuple[str, ...]
+    rules: tuple[str, ...] = ()
 
-    def address(self, memory: int) -> str:
-        """Return where the reference has this broker."""
+    def address(self, memory: int, lag: int = REPAIRED.lag) -> str:
+        """Return where the reference has this broker.
+
+        `memory` is in bytes, and `lag` how many changes the index may be behind the journal.
+        """
         system = "activemq-cursor-5.1" if self.around == "5.1" else "activemq-cursor"
         chosen = [(OTHERS if name in self.others else SOUND)[name] for name in OTHERS]
-        sizes = f"memory={memory}&depth={DEPTH}"
-        return f"{system}?{sizes}&read={self.reading}&{'&'.join(chosen)}"
+        sizes = [f"memory={memory}", f"depth={DEPTH}", f"lag={lag}"]
+        given = [*sizes, LEAVING, f"read={self.reading}", *chosen, *self.rules]
+        # A rule of a row's own comes last, and takes the place of what all rows have.
+        parameters = {each.partition("=")[0]: each for each in given}
+        return f"{system}?{'&'.join(parameters.values())}"
 
     def defects(self) -> str:
         """Return what it has, in the table's words."""
-        names = [READINGS[self.reading], *self.others]
-        return ", ".join(sorted(each for each in names if each)) or "none"
+        names = sorted(each for each in (READINGS[self.reading], *self.others) if each)
+        return ", ".join([*names, *(f"`{each}`" for each in self.rules)]) or "none"
 
 
 @dataclass
@@ -172,11 +203,16 @@ def ranges(numbers: list[int], most: int = 3) -> str:
             found.append([number, number])
     texts = [str(low) if low == high else f"{low} to {high}" for low, high in found[:most]]
     left = len(found) - most
-    return ", ".join(texts) + (f" and {left} more ranges" if left > 0 else "")
+    more = "range" if left == 1 else "ranges"
+    return ", ".join(texts) + (f" and {left} more {more}" if left > 0 else "")
 
 
 def combinations(rows: str) -> Iterator[Combination]:
-    """Yield the combinations that are asked for: few of them, or all."""
+    """Yield the combinations that are asked for: few of them, single rules, or all."""
+    if rows == "rules":
+        for around, others, rules in SINGLE:
+            yield Combination(around, "stop", others, rules)
+        return
     if rows == "few":
         for around, reading, others in FEW:
             yield Combination(around, reading, others)
@@ -210,17 +246,37 @@ HEADER = """\
 | --- | --- | --- | --- | --- | ---: | ---: | ---: |"""
 
 
+def number_from(least: int) -> Callable[[str], int]:
+    """Return what reads a whole number that is no less than `least`."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and int(text) >= least):
+            raise argparse.ArgumentTypeError(f"a whole number from {least} on, not {text!r}")
+        return int(text)
+
+    return read
+
+
 def main() -> None:
-    """Print the table that the command line asks for."""
+    """Print the table that the command line asks for; wrong arguments are exit status 2."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--messages", type=int, default=5000, help="how many are sent")
-    parser.add_argument("--rows", choices=("all", "few"), default="all")
+    parser.add_argument(
+        "--messages", type=number_from(1), default=5000, metavar="N", help="how many are sent"
+    )
+    parser.add_argument(
+        "--lag",
+        type=number_from(0),
+        default=REPAIRED.lag,
+        metavar="N",
+        help="how many additions or acknowledgements the index may lag behind the journal",
+    )
+    parser.add_argument("--rows", choices=("all", "few", "rules"), default="all")
     asked = parser.parse_args()
     print(HEADER)
     try:
         for combination in combinations(asked.rows):
             for memory in (AMPLE, SCARCE):
-                outcome = Scenario(combination.address(memory), asked.messages).run()
+                outcome = Scenario(combination.address(memory, asked.lag), asked.messages).run()
                 print(row(combination, memory, outcome), flush=True)
     except KeyboardInterrupt:
         print("stopped: the rows above are complete", file=sys.stderr)
