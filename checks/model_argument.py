@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import sys
 import traceback
@@ -22,7 +23,7 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
     """A name in the catalogue of models, a documented system's, or `FILE.py:CLASS`.
 
     A system's name stands for its models; what is loaded from a file joins the catalogue. Anything
-    else is an error of usage that lists the names.
+    else is an error of usage that lists the names, and says which of them may have been meant.
     """
 
     name = "model"
@@ -44,8 +45,12 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
         if value.endswith(".py"):
             path, name = value, ""
         if not path.endswith(".py"):
-            names = ", ".join((*CATALOGUE, *SYSTEMS))
-            self.fail(f"there is no model {value!r}: try {names}, or FILE.py:CLASS", param, ctx)
+            known = (*CATALOGUE, *SYSTEMS)
+            names, alike = ", ".join(known), difflib.get_close_matches(value, known, n=1)
+            meant = f" (did you mean {alike[0]!r}?)" if alike else ""
+            self.fail(
+                f"there is no model {value!r}{meant}: try {names}, or FILE.py:CLASS", param, ctx
+            )
         try:
             model = _loaded(Path(path), name)
             CATALOGUE[value] = Listed(

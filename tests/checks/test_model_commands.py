@@ -103,6 +103,20 @@ def test_an_unknown_model_is_one_clear_line(run: Callable[[str], Result]) -> Non
     assert "there is no model 'no-such': try pointer-queue, impatient" in result.output
 
 
+@pytest.mark.parametrize("run", [run_prove, run_explore])
+@pytest.mark.parametrize(
+    ("name", "meant"), [("a-sistem", "a-system"), ("a", None), ("pointer-queu", "pointer-queue")]
+)
+def test_of_an_unknown_model_what_may_have_been_meant_is_said(
+    run: Callable[[str], Result], name: str, meant: str | None, system: str
+) -> None:
+    result = run(name)
+    assert result.exit_code == 2
+    suggestion = f" (did you mean {meant!r}?)" if meant else ""
+    assert f"there is no model {name!r}{suggestion}: try " in result.output
+    assert system in result.output
+
+
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> str:
     """List a system of both models, the one that is wrong first."""
