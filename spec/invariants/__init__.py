@@ -73,7 +73,7 @@ class ByTest(_Binding, frozen=True, kw_only=True, tag="test"):
     """A test of the reference, as ``tests/x.py:test_y``.
 
     `broken_by` is its twin on a broken thing, in the same form; none where the test compares with
-    something plain, which is its own twin.
+    something plain, which is its own twin, or where no fault is planted.
     """
 
     test: str

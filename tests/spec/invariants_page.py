@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from brokerproof.spec.invariants import Binding, Invariant, invariants_of
+from brokerproof.spec.invariants import Binding, ByTest, Invariant, invariants_of
 
 PAGES: Mapping[str, str] = {
     "qpid": "docs/qpid-invariants.md",
@@ -41,7 +41,8 @@ with the document or the versions that it comes from, and is bound to what holds
 * **interleavings**: the reference's own code under every order of accesses of small cases
   ([interleavings](interleavings.md)). The fault named is one that needs threads.
 * **test**: a test of the reference, with its twin on a broken copy, or a comparison with something
-  plain.
+  plain. Where no fault is planted it is an example, or a search, and nothing shows what it would
+  find.
 
 A test resolves every name below, so none of them can go stale. Made of `spec/invariants/qpid.toml`
 by `python -m tests.spec.invariants_page`; on a terminal it is `brokerproof requirements
@@ -65,7 +66,8 @@ bound to what holds it:
 * **test**: a test of the reference's own code: long random runs, after each step of which
   everything is held, crashes at every change of the disk, or examples. Its twin is named with the
   case, where it has several: a mistake planted in the code, after which the same is found broken.
-  That nobody sees paging (I24) is proved of a model as well, which refines the contract.
+  That nobody sees paging (I24) is proved of a model as well, which refines the contract. Where no
+  fault is planted it is an example, and nothing shows what it would find.
 
 Most of these are rules of `reference/paging/invariants.py`, which looks at a whole queue between
 operations; releases assert by themselves those whose ids begin with A, D, F, L, M, R and W, and PD.
@@ -96,7 +98,8 @@ here in our own words, with the versions that have it, and is bound to what hold
   levels, of publishes that wait, of groups and of a purge it says nothing, and the report counts
   such steps.
 * **test**: a test of the reference's own code. Its twin is a mistake planted in the code, after
-  which the same is found broken; or it compares with something plain, which is its own twin.
+  which the same is found broken; or it compares with something plain, which is its own twin. Where
+  no fault is planted it is an example, and nothing shows what it would find.
 
 Which of these each defect of 5.1.0 breaks, alone and under tiny sizes, is recorded in
 `tests/checks/test_cursor_defects.py`: no two of the four that lost messages break the same.
@@ -106,6 +109,17 @@ A test resolves every name below, so none of them can go stale. Made of
 `brokerproof requirements --invariants activemq`, and `brokerproof requirements AMQ-I5` for one (of
 an id that is a requirement as well, it tells that).
 """
+
+COMPARED = frozenset(
+    {
+        "test_a_list_holds_what_was_added_and_not_removed_in_order",
+        "test_a_list_is_the_sorted_list_of_what_was_added_and_not_deleted",
+        "test_every_call_moves_as_the_table_says",
+        "test_from_first_to_last_a_group_is_taken_by_one_consumer",
+        "test_the_round_of_subscriptions_is_that_of_a_plain_list",
+    }
+)
+"""The tests without a twin that compare with something plain: a list, a table, a dictionary."""
 
 HEADS: Mapping[str, Head] = {
     "qpid": Head(QPID, {"qpid-push": "push", "qpid-priority": "priority", "qpid-pull": "pull"}),
@@ -173,7 +187,15 @@ def _held(binding: Binding) -> str:
 
 def _broken(binding: Binding) -> str:
     name = binding.broken_by.rpartition(":")[2]
-    return f"`{name}`" if name else "it is compared with something plain"
+    if name:
+        return f"`{name}`"
+    is_compared = isinstance(binding, ByTest) and name_of(binding) in COMPARED
+    return "it is compared with something plain" if is_compared else "no fault is planted"
+
+
+def name_of(binding: ByTest) -> str:
+    """Return the name of the test alone."""
+    return binding.test.rpartition(":")[2]
 
 
 def main() -> None:

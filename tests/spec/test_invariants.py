@@ -28,7 +28,7 @@ from brokerproof.spec.invariants import (
 from brokerproof.spec.requirements import catalogue
 from tests.faults.catalogue import faults
 from tests.faults.threads.catalogue import thread_faults
-from tests.spec.invariants_page import PAGES, page_of
+from tests.spec.invariants_page import COMPARED, PAGES, name_of, page_of
 from tests.spec.test_requirements import outlines, unknown_sources
 
 ROOT = Path(__file__).parents[2]
@@ -299,6 +299,13 @@ def test_a_malformed_file_is_refused(old: str, new: str, complaint: str) -> None
 @pytest.mark.parametrize("family", PAGES)
 def test_the_page_is_made_of_the_file(family: str) -> None:
     assert (ROOT / PAGES[family]).read_text(encoding="utf-8") == page_of(family)
+
+
+def test_what_is_compared_with_something_plain_is_held_by_a_test_without_a_twin() -> None:
+    tests = [one for each in invariants().values() for one in each.held if isinstance(one, ByTest)]
+    bare = {name_of(one) for one in tests if not one.broken_by}
+    assert bare > COMPARED, "of the others a page says that no fault is planted"
+    assert not COMPARED & {name_of(one) for one in tests if one.broken_by}
 
 
 def test_the_command_prints_them() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from brokerproof.reference.cursor.exclusive import ExclusiveElection
+from brokerproof.reference.cursor.groups import GroupRule, Taking
 from brokerproof.spec.answers import Accepted
 from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.operations import (
     Acknowledge,
     Cancel,
     CloseChannel,
+    Consume,
     Crash,
     Drain,
     Publish,
@@ -109,7 +113,8 @@ def test_equal_consumers_are_served_in_turn() -> None:
     assert [each.partition(":")[0] for each in given] == list("xyzxyzx")
 
 
-def test_a_group_goes_to_one_consumer_until_that_leaves() -> None:
+def group_goes_to_one_consumer() -> None:
+    """Demand that a group goes to one consumer until that leaves, and keeps back nobody else."""
     scene = Scene("activemq-cursor")
     for name in ("x", "y"):
         scene.consume(name, 2)
@@ -126,6 +131,49 @@ def test_a_group_goes_to_one_consumer_until_that_leaves() -> None:
     assert publish("b2", "b") == ["y:b2"]
     scene.acknowledge("b1")
     assert scene.given(Cancel(consumer="x")) == ["y:a3"]
+
+
+def test_a_group_goes_to_one_consumer_until_that_leaves() -> None:
+    group_goes_to_one_consumer()
+
+
+def test_a_group_that_goes_to_anybody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GroupRule, "take", lambda *_: Taking.TAKEN)
+    with pytest.raises(AssertionError):
+        group_goes_to_one_consumer()
+
+
+def elected_has_the_queue() -> None:
+    """Demand that nobody else is given anything new while an exclusive consumer is elected."""
+    scene = Scene("activemq-cursor")
+    # No operation asks for it, since the protocol would have the others refused.
+    scene.broker.claimed = structs.replace(scene.broker.claimed, exclusive=True)
+
+    def consume(name: str, *, exclusive: bool) -> list[str]:
+        return scene.given(
+            Consume(channel=f"ch-{name}", queue="q", consumer=name, exclusive=exclusive)
+        )
+
+    assert scene.publish("a", "b") == []
+    assert consume("plain", exclusive=False) == ["plain:a", "plain:b"]
+    assert consume("first", exclusive=True) == consume("second", exclusive=True) == []
+    assert scene.publish("c", "d") == ["first:c", "first:d"]
+    # What somebody gives back goes to who is elected, too.
+    assert scene.release("b") == ["first:b"]
+    assert scene.given(Cancel(consumer="first")) == []
+    assert scene.publish("e") == ["second:e"]
+    assert scene.given(CloseChannel(channel="ch-second")) == ["plain:e"]
+    assert scene.publish("f") == ["plain:f"]
+
+
+def test_while_an_exclusive_consumer_is_elected_nobody_else_is_given_anything() -> None:
+    elected_has_the_queue()
+
+
+def test_an_election_that_admits_everybody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExclusiveElection, "admits", lambda *_: True)
+    with pytest.raises(AssertionError):
+        elected_has_the_queue()
 
 
 @pytest.mark.parametrize(
