@@ -373,11 +373,9 @@ class Bound:
 
     def _history_of(self, symbol: Symbol) -> Symbol | None:
         """Return the symbol of the history that an abstract symbol is read as."""
-        definition = self._definitions[symbol]
-        body = definition.body
+        body, parameters = self._definitions[symbol].body, self._definitions[symbol].parameters
         if body.op == "read" and cast("Symbol", body.payload).name in self.refinement.history:
-            is_all_of_it = all(map(operator.is_, body.args, definition.parameters))
-            assert is_all_of_it, "a history is read where it is defined, argument by argument"
+            assert all(map(operator.is_, body.args, parameters))
             return cast("Symbol", body.payload)
         return None
 
