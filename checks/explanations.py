@@ -36,6 +36,11 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
             return " or ".join(lawful) or "a message", "nothing"
         case "quiesce" | "quiesce_by_size":
             return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
+        case "publish_still_waits":
+            waiting = f"{next(iter(book.parked))}, which is parked, to be accepted"
+            return f"{waiting}: nothing is there", "nothing more"
+        case "nothing_is_left_to_close":
+            return "what ends by itself to have ended, and to be told", "nothing more"
         case _:
             return "an operation that is possible", name
 

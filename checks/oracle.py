@@ -192,8 +192,6 @@ class Oracle:
                 self.book = self.book.changed(down=False)
             case Reset():
                 self._begin_anew()
-            case Drain():
-                pass
             case _:
                 self._grow_names(operation)
                 for step in operation_steps.steps_of(operation, self.book):
@@ -308,6 +306,7 @@ class Oracle:
                 self._delivered(event, consumer)
             case Accepted(message=message) if self.book.can_be_accepted(message):
                 self._arrive(self.book.parked[message][0])
+                self._operate(("parked_is_taken", ()))
                 self._operate(("publish", (self.book.messages[message],)))
             case ConsumerClosed(consumer=consumer) if (
                 self.goes_beyond and consumer in self.book.consumers

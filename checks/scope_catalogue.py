@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from brokerproof.checks.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.crash_scopes import scopes_of_crashes, scopes_of_what_persists
+from brokerproof.checks.moves import SettlementName
 from brokerproof.checks.scopes import Kind, Payload, Scope
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import (
@@ -358,15 +359,42 @@ def _scopes_of_messages(
             gets=gets,
             settlements=("acknowledge",),
         )
-    if claims.parks and claims.purge:
+        yield from _scopes_where_room_comes_by_itself(claims, orders, gets)
+
+
+def _scopes_where_room_comes_by_itself(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    settlements: tuple[SettlementName, ...] = ("release",) if gets else ()
+    if claims.purge:
         yield Scope(
             "a purge while publishes are parked",
             orders,
             messages=4,
-            consumers=0,
             gets=gets,
-            settlements=("release",) if gets else (),
+            settlements=settlements,
             purges=True,
+        )
+    if claims.delete:
+        # The room may be that of all queues.
+        yield Scope(
+            "a deletion while publishes are parked",
+            orders,
+            queues=2,
+            messages=4,
+            gets=gets,
+            settlements=settlements,
+            deletes=True,
+        )
+    if claims.clock:
+        yield Scope(
+            "a clock while publishes are parked",
+            orders,
+            messages=4,
+            payloads=(Payload(), Payload(expires_s=1)),
+            gets=gets,
+            settlements=settlements,
+            seconds=1,
         )
 
 

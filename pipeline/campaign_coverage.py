@@ -54,6 +54,7 @@ BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
     "queue_deleted": ("auto_delete", "modes"),
     "quiesce_by_size": ("credit:bytes|credit:channel",),
     "nothing_is_left_to_close": (),
+    "parked_is_taken": ("parks",),
     "publish_still_waits": ("parks",),
 }
 """Those that only the whole contract has; it is followed where the claims go beyond the core."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.spec.answers import Accepted
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.messages import LastValue, Priority, Sorted
 from tests.checks.test_oracle import (
     Told,
     acknowledge,
+    breaches,
     broken,
     cancel,
     close,
@@ -242,6 +244,23 @@ def test_what_takes_the_room_up_may_be_held_or_in_another_queue() -> None:
     settled = [*start, held, acknowledge("d0")]
     assert broken([*settled, drain(Accepted(message="m1")), drain()], PARKS) == []
     assert broken([*settled, drain()], PARKS) == ["parked-publish-taken"]
+
+
+def test_what_has_expired_takes_no_room() -> None:
+    start = [make(), put("m0", expires=1), parked(put("m1")), drain(), advance(1)]
+    assert broken([*start, drain(Accepted(message="m1"))], PARKS) == []
+    assert broken([*start, drain()], PARKS) == ["parked-publish-taken"]
+    held = [*start[:-1], HELD, advance(1)]
+    assert broken([*held, drain()], PARKS) == []
+
+
+def test_what_is_parked_and_what_ends_by_itself_is_told_in_words() -> None:
+    [breach] = breaches([make(), put("m0"), parked(put("m1")), purge(), drain()], PARKS)
+    expected = "m1, which is parked, to be accepted: nothing is there"
+    assert expected_and_seen(breach) == (expected, "nothing more")
+    [breach] = breaches([make(), subscribe("c", auto_close=True), drain()], WHOLE)
+    expected = "what ends by itself to have ended, and to be told"
+    assert expected_and_seen(breach) == (expected, "nothing more")
 
 
 def test_a_parked_message_goes_with_its_queue() -> None:
