@@ -246,12 +246,15 @@ HEADER = """\
 | --- | --- | --- | --- | --- | ---: | ---: | ---: |"""
 
 
+MOST = 2**31 - 1
+
+
 def number_from(least: int) -> Callable[[str], int]:
-    """Return what reads a whole number that is no less than `least`."""
+    """Return what reads a whole number that is no less than `least`, in 31 bits."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and int(text) >= least):
-            raise argparse.ArgumentTypeError(f"a whole number from {least} on, not {text!r}")
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= MOST):
+            raise argparse.ArgumentTypeError(f"a whole number from {least} to {MOST}, not {text!r}")
         return int(text)
 
     return read
