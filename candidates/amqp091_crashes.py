@@ -10,7 +10,7 @@ confirm, or when its sync timer (0.2 s) ends. So rule 10 (`ok` is final) holds a
 not before, and a crash waits for that: measured with 3.10.8, where without a wait each of twelve
 acknowledgements was forgotten and after 0.3 s none. That a durable queue is there, or is no more,
 RabbitMQ answers seconds before it is on disk (`DECLARED_S`), and a crash waits for that too. A
-crash after a publish waits for nothing. For versions from 4.0 on, whose queues write otherwise,
+publish asks for no wait of its own. For versions from 4.0 on, whose queues write otherwise,
 `durable` is not claimed.
 """
 

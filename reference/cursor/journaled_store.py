@@ -15,7 +15,8 @@ makes them from the journal. Beyond that, the journal syncs by itself only where
 
 Source: the AMQ store of ActiveMQ 5.1 to 5.3. One thing is added to its journal: a queue that is
 cleared or deleted is so by one record, where the release acknowledges message by message, so that a
-crash leaves no half of it. (A purge clears where nothing is paged in, else it goes by message too.)
+crash leaves no half of it. (A purge clears a store of which nothing is paged in, else it goes by
+message too; a queue of priorities has a store for each level.)
 """
 
 from __future__ import annotations

@@ -266,15 +266,18 @@ class CursorQueue(RankedQueue[Reference]):
         What nobody may take now stays, and does not keep back what is behind it.
         """
         given = []
-        for reference in self.pending:
-            if not self.takers.room(1) or self._is_cursor_more_urgent_than(reference):
-                break
-            taker = self.takers.taker_of(reference.message)
-            if taker is not None:
-                self._hand_out(reference, taker)
-                given.append(reference)
-        for reference in given:
-            self.pending.remove(reference)
+        try:
+            for reference in self.pending:
+                if not self.takers.room(1) or self._is_cursor_more_urgent_than(reference):
+                    break
+                taker = self.takers.taker_of(reference.message)
+                if taker is not None:
+                    given.append(reference)
+                    self._hand_out(reference, taker)
+        finally:
+            # Not meanwhile: a list that is gone through must not change, and a copy of it costs.
+            for reference in given:
+                self.pending.remove(reference)
         return bool(given)
 
     def _hand_out(self, reference: Reference, taker: RankedConsumer) -> None:

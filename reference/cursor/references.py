@@ -87,7 +87,8 @@ class Reference:
         return self.level
 
     def stored(self) -> Stored:
-        """Return what the store keeps of it."""
+        """Return what is kept of it on disk, as long as it is in memory."""
+        assert self.content is not None, "of what gave way not all is known"
         return Stored(self.arrival, self.message)
 
     def holder(self) -> RankedConsumer | None:

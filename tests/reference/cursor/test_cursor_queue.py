@@ -139,7 +139,7 @@ def test_a_group_goes_to_one_consumer_until_that_leaves() -> None:
 
 def test_a_group_that_goes_to_anybody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupRule, "take", lambda *_: Taking.TAKEN)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="'y:a3'"):
         group_goes_to_one_consumer()
 
 
@@ -172,7 +172,7 @@ def test_while_an_exclusive_consumer_is_elected_nobody_else_is_given_anything() 
 
 def test_an_election_that_admits_everybody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExclusiveElection, "admits", lambda *_: True)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="'plain:c'"):
         elected_has_the_queue()
 
 
