@@ -98,6 +98,8 @@ class Book:
     """How many parked publishes went with their queue: their names are used too (rule 16)."""
     perhaps_left: frozenset[str] = frozenset()
     """Consumers that may have left, since what would have let them leave had no certain outcome."""
+    unanswered: frozenset[str] = frozenset()
+    """Messages for which the broker has not taken responsibility: a crash may lose them."""
 
     @classmethod
     def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Book, World]:
@@ -153,7 +155,7 @@ class Book:
             tuple(sorted(self.settled)),
             tuple(sorted((held.entry, held.channel) for held in self.held.values())),
             tuple(self.parked),
-            (self.now, self.down, self.used),
+            (self.now, self.down, self.used, self.unanswered),
         )
 
     # Queues and channels.
@@ -357,6 +359,10 @@ class Book:
     def _home(self, message: str) -> int:
         return self.frame.rows[self.contract.row_of("home")][self.messages[message]]
 
+    def place_of(self, message: str) -> tuple[int, int]:
+        """Return the elements of a message's queue and of the message, as actions take them."""
+        return self._home(message), self.messages[message]
+
     def queue_of_message(self, message: str) -> str:
         """Return the queue that a message was published to."""
         return self.published[message].queue
@@ -414,6 +420,9 @@ class Book:
 
         What it would have settled is neither held nor settled for certain; nobody goes on with it.
         """
+        unanswered = self.unanswered
+        if isinstance(operation, Publish) and operation.message.id in self.messages:
+            unanswered |= {operation.message.id}
         match operation:
             case Acknowledge() | Release() | Reject():
                 gone = frozenset((operation.delivery,)) & self.held.keys()
@@ -435,6 +444,7 @@ class Book:
             held=held,
             doubtful=self.doubtful | gone,
             perhaps_left=self.perhaps_left | leaving,
+            unanswered=unanswered,
         )
 
     def without_consumer(self, consumer: str) -> Book:

@@ -6,6 +6,8 @@ that is impossible is found out by whoever takes it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.possibilities import Step
@@ -148,6 +150,12 @@ def own_crash(operation: Operation, answer: Answer, book: Book) -> Step:
         raise Unfollowable(f"the broker went down by itself during {name_of(operation)}")
     quiet = isinstance(operation, CERTAIN) and not answer.events and not book.active
     return ("crash" if quiet else "crash_at_work"), ()
+
+
+def drops_in(step: Step, book: Book) -> Iterator[Step]:
+    """Yield what may have happened in a crash: messages go whose publish had no answer."""
+    for message in sorted(book.unanswered) if step[0].startswith("crash") else ():
+        yield "drop_in_a_crash", book.place_of(message)
 
 
 def events_around(

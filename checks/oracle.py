@@ -217,7 +217,7 @@ class Oracle:
             self._maybe_done(operation)
         elif isinstance(operation, Purge):
             for entry in self.book.messages.values():
-                self._float(("purge_in_part", (self.book.queues[operation.queue], entry)))
+                self._float(("drop_in_a_crash", (self.book.queues[operation.queue], entry)))
         elif answer.events and not isinstance(operation, Drain):
             # What was told comes of it.
             self._done(operation, answer)
@@ -276,8 +276,6 @@ class Oracle:
             case Crash():
                 self.book = self.book.after_crash()
                 self._forget_all_but_the_last()
-            case _:
-                pass
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
@@ -392,6 +390,8 @@ class Oracle:
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
         if step[0] not in self.rules.contract.actions:
             raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
+        for drop in operation_steps.drops_in(step, self.book):
+            self._float(drop)
         self._take(step, event)
 
     def _take(self, step: Step, event: Delivered | None) -> None:

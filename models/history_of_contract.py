@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brokerproof.models.contract import Channel, Consumer, Contract, Entry, Status
+from brokerproof.models.contract import Channel, Consumer, Contract, Entry, Origin, Status
 from brokerproof.models.history import (
     GIVEN_BEFORE_PUBLISHED,
     OVERTAKES_AN_EQUAL,
@@ -27,6 +27,7 @@ from brokerproof.models.language import (
     Fixed,
     Int,
     Map,
+    SetOf,
     action,
     axiom,
     forall,
@@ -43,11 +44,12 @@ class Run(Family):
 
 
 class HistoryOfContract(Contract):
-    """The contract with a clock, and a recording in whose spans its steps are taken.
+    """The contract with a clock and crashes, and a recording in whose spans its steps are taken.
 
     Arrivals are the last of their level, as a queue that is first in, first out within its levels
     has them. The passages of a message are counted from 1: passage n begins with its arrival or its
-    return number n - 1, and delivery n ends the waiting of passage n.
+    return number n - 1, and delivery n ends the waiting of passage n. A crash that loses a message
+    ends its waiting too and is counted as a delivery, though never as the one that is noticed.
     """
 
     run: Run
@@ -58,6 +60,8 @@ class HistoryOfContract(Contract):
     asked_end: Fixed[Run, Int]
     watched: Fixed[Entry, Int]
     noticed: Fixed[Entry, Int]
+    lasts: Fixed[Entry, Bool]
+    answered: Fixed[Entry, Bool]
     published_start: Fixed[Entry, Int]
     published_end: Fixed[Entry, Int]
     begun_start: Fixed[Entry, Int]
@@ -76,6 +80,7 @@ class HistoryOfContract(Contract):
     begun_at: Map[Entry, Int]
     left_at: Map[Entry, Int]
     given_at: Map[Entry, Int]
+    left_in_a_crash: Map[Entry, Bool]
 
     @axiom("counting-begins-with-one")
     def counting_begins_with_one(self) -> Bool:
@@ -92,10 +97,19 @@ class HistoryOfContract(Contract):
             Entry, lambda e: self.given_end[e] < never
         )
 
+    @axiom("answers-are-recorded")
+    def answers_are_recorded(self) -> Bool:
+        """A publish whose end was recorded was answered: the broker has taken responsibility."""
+        return forall(
+            Entry,
+            lambda e: implies(self.published_end[e] < self.never[self.run], self.answered[e]),
+        )
+
     @initial
     def nothing_yet(self) -> None:
         """The clock begins to run."""
         super().nothing_yet()
+        self.left_in_a_crash.fill(False)
         for counted in (self.now, self.empty_gets, self.asked_at):
             counted.fill(0)
         for counted_each in (self.passages, self.deliveries):
@@ -139,6 +153,48 @@ class HistoryOfContract(Contract):
         self._requires_its_span(returns)
         super().close_channel(which)
         self._begin_passages()
+
+    @action
+    def crash(self, lost: SetOf[Entry]) -> None:
+        """The broker stops, and comes back without some of what it need not keep."""
+
+        def waits(e: Entry) -> Bool:
+            return self.status[e] == Status.AVAILABLE
+
+        def returns(e: Entry) -> Bool:
+            return (self.status[e] == Status.ACQUIRED) & ~lost[e]
+
+        require(forall(Entry, lambda e: implies(lost[e], self.may_be_lost(e))))
+        self._requires_its_span(returns)
+        self._ends_waits(lambda e: waits(e) & lost[e])
+        self.origin = self.origin.map(lambda e, old: ite(returns(e), Origin.CLOSED, old))
+        self.status = self.status.map(
+            lambda e, old: ite(lost[e], Status.DEQUEUED, ite(returns(e), Status.AVAILABLE, old))
+        )
+        self.consuming.fill(False)
+        self.unsettled.fill(0)
+        self._begin_passages()
+
+    def may_be_lost(self, e: Entry) -> Bool:
+        """Whether a crash may lose a message: it does not last, or the broker never took it."""
+        return self.arrived(e) & (~self.lasts[e] | ~self.answered[e])
+
+    def _ends_waits(self, lost: Callable[[Entry], Bool]) -> None:
+        """Count what is lost while it waits as a delivery in its span, which nobody noticed."""
+        now = self.now[self.run]
+
+        def leaves(e: Entry) -> Bool:
+            return lost(e) & (self.deliveries[e] + 1 == self.watched[e])
+
+        def in_time(e: Entry) -> Bool:
+            within = (self.left_start[e] <= now) & (now <= self.left_end[e])
+            seen = lost(e) & self.is_noticed(e, self.deliveries[e] + 1)
+            return implies(leaves(e), within) & ~seen
+
+        require(forall(Entry, in_time))
+        self.left_at = self.left_at.map(lambda e, old: ite(leaves(e), now, old))
+        self.left_in_a_crash = self.left_in_a_crash.map(lambda e, old: old | leaves(e))
+        self.deliveries = self.deliveries.map(lambda e, old: ite(lost(e), old + 1, old))
 
     @action
     def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
@@ -210,6 +266,14 @@ class HistoryOfContract(Contract):
 
     # What can be said of a recording.
 
+    def is_noticed(self, e: Entry, number: Int) -> Bool:
+        """Whether it is the delivery of this number that is noticed."""
+        return number == self.noticed[e]
+
+    def must_be_kept(self, e: Entry) -> Bool:
+        """Whether a crash certainly leaves it: it lasts, and its publish was answered."""
+        return self.lasts[e] & (self.published_end[e] < self.never[self.run])
+
     def arrived(self, e: Entry) -> Bool:
         """Whether it was published."""
         return self.status[e] != Status.ABSENT
@@ -242,7 +306,8 @@ class HistoryOfContract(Contract):
 
     def passage(self, e: Entry) -> Passage:
         """Return what was recorded of a message: what is watched, and the delivery noticed."""
-        left = ite(self.has_left(e), self.left_start[e], self.never[self.run])
+        known = self.has_left(e) & ~(self.left_in_a_crash[e] & self.must_be_kept(e))
+        left = ite(known, self.left_start[e], self.never[self.run])
         nothing = Span(0, 0)
         return Passage(
             Span(self.published_start[e], self.published_end[e]),
@@ -278,6 +343,11 @@ class HistoryOfContract(Contract):
                 & (self.has_returned(e) == (self.passages[e] >= 2))
             ),
         )
+
+    @invariant("only-what-need-not-be-kept-is-lost")
+    def only_what_need_not_be_kept_is_lost(self) -> Bool:
+        """What leaves its queue in a crash is what the rules take for possibly lost."""
+        return forall(Entry, lambda e: ~(self.left_in_a_crash[e] & self.must_be_kept(e)))
 
     @invariant("moments-are-within-their-spans")
     def moments_within(self) -> Bool:

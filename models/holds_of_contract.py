@@ -93,6 +93,10 @@ class HoldsOfContract(HistoryOfContract):
         self.other_given_at[entry] = ite(is_other, now, self.other_given_at[entry])
         super()._is_given(entry)
 
+    def is_noticed(self, e: Entry, number: Int) -> Bool:
+        """Whether it is one of the two deliveries."""
+        return super().is_noticed(e, number) | (number == self.other[e])
+
     def was_given_again(self, e: Entry) -> Bool:
         """Whether the other delivery was made."""
         return self.deliveries[e] >= self.other[e]

@@ -198,8 +198,11 @@ class WholeContract(WholeContractGuards):
         self._ends(goes, End.PURGED)
 
     @action
-    def purge_in_part(self, queue: Queue, entry: Entry) -> None:
-        """A purge during which the broker stopped has dropped this one: not always all or none."""
+    def drop_in_a_crash(self, queue: Queue, entry: Entry) -> None:
+        """The broker stopped without this one, which it need not keep.
+
+        A purge was under way, which drops not always all or none, or its publish had no answer.
+        """
         require((self.home[entry] == queue) & (self.status[entry] == Status.AVAILABLE))
         self._ends(lambda f: f == entry, End.PURGED)
 

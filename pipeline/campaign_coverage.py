@@ -63,7 +63,7 @@ NOT_SEEN: Final[Mapping[str, str]] = {
     "rest": "only proofs speak of it: it is what a broker could do, not what one does",
     "census": "it gives a broken promise its name, after the run",
     "crash_at_work": "nobody goes down in the midst of an operation here",
-    "purge_in_part": "nobody goes down in the midst of an operation here",
+    "drop_in_a_crash": "nobody goes down in the midst of an operation here",
 }
 """Actions that no run is followed by, each with why not."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Marks
 from brokerproof.pipeline.names import is_one_of, marks
-from brokerproof.pipeline.passages import NOBODY, Gathered
+from brokerproof.pipeline.passages import NOBODY, Gathered, is_kept
 from brokerproof.pipeline.results import COVERAGE
 from brokerproof.pipeline.single_messages import may_have_returned
 from brokerproof.pipeline.stalls import concerned
@@ -27,7 +27,8 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
     durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
     ordered = np.array([not each.selective for each in facts], dtype=np.bool_)[waits.queue]
     placed = np.array([each.returns for each in facts], dtype=np.bool_)[waits.queue]
-    survives = durable & marks(table, "persistent")[waits.publish]
+    survives = durable & is_kept(table)[waits.publish]
+    may_survive = durable & marks(table, "persistent")[waits.publish]
     given = waits.given != NOBODY
     urgent = by_priority[waits.queue]
     drained = _passed(waits, found, control, "drained")
@@ -43,7 +44,7 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
         "redelivered-flag": int(may_have_returned(found.deliveries).sum()),
         "nothing-lost": int(drained.sum()),
         "survives-restart": int((crashed & survives).sum()),
-        "transient-is-lost": int((crashed & ~survives).sum()),
+        "transient-is-lost": int((crashed & ~may_survive).sum()),
         "purge-drops": int(_passed(waits, found, control, "purge").sum()),
         "delete-drops": int(_passed(waits, found, control, "delete").sum()),
         "fifo-order": int((given & waits.is_first & ordered).sum()),

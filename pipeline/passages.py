@@ -315,9 +315,18 @@ def _crashing(
     restarts = control.spans_of("restart", queue.keys)
     back = _first_end_after(restarts, where, start)
     durable = looked_up(queue, (facts.durable for facts in control.facts(queue.keys)))[acquiring]
-    persistent = marks(table, "persistent")[published] & (published != NOBODY)
-    surely = (durable != 0) & persistent & (start > rows.end[acquiring]) & (start < NEVER)
+    kept = is_kept(table)[published] & (published != NOBODY)
+    surely = (durable != 0) & kept & (start > rows.end[acquiring]) & (start < NEVER)
     return start, np.where(surely, back, NEVER)
+
+
+def is_kept(table: pa.Table) -> Marks:
+    """Return of which publishes a durable queue must keep the message when its broker crashes.
+
+    Who never answered a publish has not taken responsibility: the message may be kept or lost.
+    """
+    answered = is_one_of(table, "outcome", "ok") & (numbers(table, "end", NEVER) < NEVER)
+    return marks(table, "persistent") & answered
 
 
 def _first_end_after(spans: Spans, of: Ints, after: Ints) -> Ints:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.control import Control
 from brokerproof.pipeline.dominance import Ints, Marks
-from brokerproof.pipeline.names import is_one_of, joint, marks, numbers, ranks, texts
-from brokerproof.pipeline.passages import NOBODY, Gathered, least_from_here
+from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
+from brokerproof.pipeline.passages import NOBODY, Gathered, is_kept, least_from_here
 from brokerproof.spec.histories import NEVER, Kind
 
 ALWAYS_GONE: Final = -1
@@ -244,7 +244,7 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
     crashes = control.spans_of("crash", found.queue.keys)
     if crashes.of.size:
         durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
-        survives = durable & marks(table, "persistent")[waits.publish]
+        survives = durable & is_kept(table)[waits.publish]
         ends = np.where(survives, NEVER, crashes.next_start(waits.queue, there_since))
         left = np.minimum(left, ends)
     gone = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.oracle import Oracle
-from brokerproof.spec.answers import OK
+from brokerproof.spec.answers import OK, ErrorCode
 from brokerproof.spec.messages import Priority
 from brokerproof.spec.operations import Drain
 from tests.checks.test_oracle import (
@@ -236,7 +236,8 @@ def test_what_changes_too_much_and_is_not_certain_ends_the_judging(name: str) ->
 
 
 HELD = (make(durable=True), put("m0", persistent=True), get(given("m0", None)))
-BACK = get(given("m0", None, delivery="g0", again=True))
+BACK_AGAIN = given("m0", None, delivery="g0", again=True)
+BACK = get(BACK_AGAIN)
 
 
 @pytest.mark.parametrize("told", [acknowledge("d0"), release("d0"), close("ch0")])
@@ -251,6 +252,21 @@ def test_a_crash_after_a_publish_that_is_not_certain_raises_no_alarm() -> None:
     unsure = [make(durable=True), failed(put("m0", persistent=True), "timeout"), crash(), RESTART]
     assert alarms([*unsure, get(), drain()]) == []
     assert alarms([*unsure, get(given("m0", None)), drain()]) == []
+
+
+@pytest.mark.parametrize("code", ["timeout", "crashed"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_crash_may_lose_what_was_given_and_whose_publish_had_no_answer(
+    code: ErrorCode, streams: bool
+) -> None:
+    claims = replace(WHOLE, event_order="per_consumer") if streams else WHOLE
+    held = [make(durable=True), subscribe("c")]
+    unsure = [*held, failed(put("m0", given("m0", "c"), persistent=True), code)]
+    sure = [*held, put("m0", given("m0", "c"), persistent=True)]
+    down = [] if code == "crashed" else [crash()]
+    for after in ([RESTART, get(), drain()], [RESTART, get(BACK_AGAIN), drain()]):
+        assert broken([*unsure, *down, *after], claims) == []
+    assert broken([*sure, crash(), RESTART, get(), drain()], claims) == ["get-finds"]
 
 
 def test_a_purge_that_is_not_certain_has_dropped_what_is_there_or_not() -> None:

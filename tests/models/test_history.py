@@ -89,6 +89,22 @@ class Generous(HoldsOfContract):
         """Let anything be given to anybody."""
 
 
+class Forgetful(HistoryOfContract):
+    """A contract that loses in a crash what it has taken responsibility for."""
+
+    def may_be_lost(self, e: Entry) -> Bool:
+        """Lose whatever is there."""
+        return self.arrived(e)
+
+
+class Trusting(HistoryOfContract):
+    """A rule that takes it that a crash keeps what lasts, answered or not."""
+
+    def must_be_kept(self, e: Entry) -> Bool:
+        """Ask for no answer."""
+        return self.lasts[e]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "lost"),
@@ -97,6 +113,8 @@ class Generous(HoldsOfContract):
         (Misremembering, "moments-are-within-their-spans"),
         (Vague, "moments-are-within-their-spans"),
         (Generous, "passages-follow-the-status"),
+        (Forgetful, "only-what-need-not-be-kept-is-lost"),
+        (Trusting, "only-what-need-not-be-kept-is-lost"),
     ],
 )
 def test_without_what_it_rests_on_the_theorem_falls(

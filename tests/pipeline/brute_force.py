@@ -19,11 +19,15 @@ EVENTS_MAX = 40
 
 
 class Entry(NamedTuple):
-    """A message in the queue: with whom it is, None if it waits; whether it was given before."""
+    """A message in the queue: with whom it is, None if it waits; whether it was given before.
+
+    A crash keeps what is `persistent`, or loses it too if its publish was not `answered`.
+    """
 
     name: str
     level: int
     persistent: bool
+    answered: bool
     held: Delivery | None = None
     came_back: bool = False
     either_flag: bool = False
@@ -123,7 +127,8 @@ def _after(state: State, event: Record, known: Known) -> Iterator[State]:
         case "publish":
             level = min(event.priority, known.levels - 1) if known.levels else 0
             assert event.message is not None
-            new = Entry(event.message, level, event.persistent and known.durable)
+            persistent = event.persistent and known.durable
+            new = Entry(event.message, level, persistent, answered=_end(event) < NEVER)
             if all(entry.name != event.message for entry in state.entries):
                 yield state._replace(entries=(*state.entries, new))
         case "deliver" if known.channels.get(event.consumer, "") in state.closed:
@@ -147,19 +152,24 @@ def _after(state: State, event: Record, known: Known) -> Iterator[State]:
         case "delete":
             yield state._replace(entries=(), gone=_takers(state))
         case "crash":
-            kept = tuple(
-                entry._replace(
-                    held=None, either_flag=entry.either_flag or entry.came_back or bool(entry.held)
-                )
-                for entry in state.entries
-                if entry.persistent
-            )
-            yield state._replace(entries=kept, down=True, gone=_takers(state))
+            yield from _crashed(state)
         case "restart":
             if state.down:
                 yield state._replace(down=False)
         case _:
             raise AssertionError(event.op)
+
+
+def _crashed(state: State) -> Iterator[State]:
+    """Yield the states after a crash: with and without each message that the queue may lose."""
+    kept: list[tuple[Entry, ...]] = [()]
+    for entry in state.entries:
+        flag = entry.either_flag or entry.came_back or bool(entry.held)
+        back = entry._replace(held=None, either_flag=flag)
+        lost = [] if entry.persistent and entry.answered else kept
+        kept = [*lost, *((*each, back) for each in kept if entry.persistent)]
+    for entries in kept:
+        yield state._replace(entries=entries, down=True, gone=_takers(state))
 
 
 def _takers(state: State) -> frozenset[str | None]:

@@ -60,6 +60,8 @@ class Thrown:
             yield Record(op="close", channel="ch0", start=start, end=end)
         if self.shape.breaks:
             yield from self._breaks()
+        if self.shape.crashes:
+            yield from self._crash(*self.span())
 
     def _message(self, name: str) -> Iterator[Record]:
         start, end = self.span()
@@ -113,9 +115,12 @@ class Thrown:
         elif draw < 0.4:
             yield Record(op="delete", queue="q", start=start, end=end)
         elif draw < 0.7:
-            yield Record(op="crash", start=start, end=end)
-            start, end = self.span(end)
-            yield Record(op="restart", start=start, end=end)
+            yield from self._crash(start, end)
+
+    def _crash(self, start: int, end: int) -> Iterator[Record]:
+        yield Record(op="crash", start=start, end=end)
+        start, end = self.span(end)
+        yield Record(op="restart", start=start, end=end)
 
 
 def dense_history(seed: int, shape: Shape) -> list[Record] | None:

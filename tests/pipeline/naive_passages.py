@@ -252,9 +252,10 @@ class Message:
         return Span(self.publish.start, latest(self.publish))
 
     def survives(self, facts: Facts) -> bool:
-        """Whether a crash leaves it in its queue."""
+        """Whether a crash must leave it in its queue: not if its publish was never answered."""
         assert self.publish is not None
-        return self.publish.persistent and facts.durable(self.run, self.queue)
+        answered = latest(self.publish) < NEVER
+        return answered and self.publish.persistent and facts.durable(self.run, self.queue)
 
 
 @dataclass

@@ -59,7 +59,7 @@ BROKEN_BY: Final[dict[Fault, str]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a random run has in it, and how often."""
+    """What a random run has in it, and how often; `crashes` are besides those of `breaks`."""
 
     steps: int = 50
     queues: int = 2
@@ -68,6 +68,7 @@ class Shape:
     returns: bool = True
     gets: bool = True
     breaks: bool = True
+    crashes: int = 0
     browsers: bool = True
     unknown: float = 0.1
     windows: bool = True
@@ -79,12 +80,16 @@ class Shape:
 
 @dataclass(eq=False)
 class Entry:
-    """A message in its queue: at what place, and with whom."""
+    """A message in its queue: at what place, and with whom.
+
+    A crash keeps what is `persistent`, or loses it too if its publish was not `answered`.
+    """
 
     name: str
     place: int
     level: int
     persistent: bool
+    answered: bool = True
     held: Held | None = None
     acquired: bool = False
     came_back: bool = False

@@ -58,6 +58,8 @@ class Simulation:
             steps.append((2, self._close))
         if self.shape.breaks and self.random.random() < 0.6:
             steps += [(1, self._purge), (1, self._delete), (1, self._crash)]
+        if self.shape.crashes:
+            steps.append((self.shape.crashes, self._crash))
         weights, actions = zip(*steps, strict=True)
         for _ in range(self.shape.steps):
             self.random.choices(actions, weights)[0]()
@@ -134,7 +136,8 @@ class Simulation:
         )
         if happens:
             level = min(priority, queue.levels - 1) if queue.levels else 0
-            queue.entries.append(Entry(name, self.now, level, persistent and queue.durable))
+            kept, answered = persistent and queue.durable, outcome == "ok"
+            queue.entries.append(Entry(name, self.now, level, kept, answered))
 
     def _subscribe(self) -> None:
         queue = self.random.choice(self.queues)
@@ -416,10 +419,11 @@ class Simulation:
         for queue in self.queues:
             kept = []
             for entry in queue.entries:
-                survives = entry.persistent
-                if survives and not queue.may_drop and self._faulty("loses-in-a-crash"):
+                survives = entry.persistent and (entry.answered or self.random.random() < 0.5)
+                must = survives and entry.answered and not queue.may_drop
+                if must and self._faulty("loses-in-a-crash"):
                     survives = False
-                elif not survives and entry.held is None:
+                elif not entry.persistent and entry.held is None:
                     survives = self._faulty("keeps-what-is-transient")
                 if survives:
                     kept.append(_back_in_place(entry))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -23,7 +24,7 @@ if __name__ == "__main__":
 from brokerproof.models.history import GIVEN, LEFT, PUBLISHED, Rule
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.tables import batch_of
-from brokerproof.spec.histories import Record
+from brokerproof.spec.histories import Record, Result
 from tests.pipeline.altered import CLASSES, altered_history
 from tests.pipeline.brute_force import EVENTS_MAX, can_be_explained
 from tests.pipeline.dense import dense_history
@@ -32,7 +33,7 @@ from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import as_streams, blurred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.pipeline.plain_queues import Shape
 
@@ -128,9 +129,17 @@ def test_what_a_sound_queue_did_can_be_explained(name: str) -> None:
                 assert can_be_explained(records)
 
 
-def _published(message: str, start: int, end: int, *, persistent: bool = False) -> Record:
+def _published(
+    message: str, start: int, end: int, *, priority: int = 4, persistent: bool = False
+) -> Record:
     return Record(
-        op="publish", queue="q", message=message, start=start, end=end, persistent=persistent
+        op="publish",
+        queue="q",
+        message=message,
+        priority=priority,
+        start=start,
+        end=end,
+        persistent=persistent,
     )
 
 
@@ -218,6 +227,60 @@ def test_a_history_with_an_explanation_is_spared(why: str) -> None:
     assert judged_naively(records) == set()
     table = pa.Table.from_batches([batch_of(records, range(len(records)))])
     assert judged_alone(table).violations.num_rows == 0
+
+
+def _lost_in_a_crash(answer: Result, shown_by: Sequence[Record]) -> list[Record]:
+    """Give a persistent message, let the broker crash, and let it not come back."""
+    published = _published("a", 1, 2, priority=1, persistent=True)
+    if answer != "ok":
+        published = replace(published, outcome="unknown", end=None)
+    return [
+        Record(op="declare", queue="q", start=0, end=0, levels=2, durable=True),
+        published,
+        _given("a", 0, 3, 4, taker="d"),
+        Record(op="crash", start=5, end=6),
+        Record(op="restart", start=7, end=8),
+        *shown_by,
+    ]
+
+
+LOSSES: dict[str, list[Record]] = {
+    "survives-restart": [Record(op="drained", queue="q", start=20, end=21)],
+    "get-finds": [_found_nothing(20, 21)],
+    "release-rewinds": [
+        _published("b", 10, 11, priority=0, persistent=True),
+        _given("b", 0, 20, 21, taker="e"),
+    ],
+}
+"""What shows that a message did not come back, by the promise that is broken."""
+
+
+@pytest.mark.parametrize("promise", LOSSES)
+def test_a_crash_may_lose_a_message_whose_publish_was_not_answered(promise: str) -> None:
+    records = _lost_in_a_crash("unknown", LOSSES[promise])
+    assert can_be_explained(records)
+    assert accused(records) == set()
+
+
+@pytest.mark.parametrize("promise", LOSSES)
+def test_a_crash_may_not_lose_a_message_whose_publish_was_answered(promise: str) -> None:
+    records = _lost_in_a_crash("ok", LOSSES[promise])
+    assert not can_be_explained(records)
+    assert accused(records) == {promise}
+
+
+@pytest.mark.slow
+def test_simulated_crashes_lose_messages_that_were_given_and_whose_publish_was_not_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that keep each message that may survive are accused of what the simulation does."""
+    source, name = "runs altered", "crashes"
+    assert measured(name, range(300, 400), source).alarms == []
+    monkeypatch.setattr(
+        "tests.pipeline.naive_passages.Message.survives",
+        lambda message, facts: message.publish.persistent and facts.durable("run", message.queue),
+    )
+    assert measured(name, range(300, 400), source).alarms
 
 
 def _second_first(*leaving: Record) -> list[Record]:

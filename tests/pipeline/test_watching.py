@@ -307,6 +307,19 @@ def test_a_message_held_by_two_waits_for_a_release_to_be_told() -> None:
     assert late.withdrawn == 1
 
 
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_crash_may_lose_what_was_given_unless_its_publish_was_answered(answered: bool) -> None:
+    kept = msgspec.structs.replace(publish("m", 1, 2), persistent=True)
+    unsure = msgspec.structs.replace(kept, outcome="unknown", end=None)
+    watched = Watched(late=10)
+    declared = Record(op="declare", queue="q", start=0, end=0, durable=True)
+    watched.batch([declared, kept if answered else unsure, deliver("m", "c", 0, 3, 4)])
+    watched.batch([Record(op="crash", start=5, end=6), Record(op="restart", start=7, end=8)])
+    watched.batch([Record(op="drained", queue="q", start=9, end=10), clock(60)])
+    watched.batch([], finished=True)
+    assert raised(watched) == ({("survives-restart", "run", "q", "m")} if answered else set())
+
+
 def test_order_waits_for_what_may_have_been_given_unseen() -> None:
     published = [subscribe("c", 0), subscribe("d", 0), publish("m", 5, 6), publish("n", 7, 8)]
     overtaking = deliver("n", "c", 0, 9, 10)
