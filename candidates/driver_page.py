@@ -44,7 +44,7 @@ CLAIMS: dict[str, str] = {
     "orders": "orders of a queue that `declare` takes; the core asks for `fifo`",
     "priority_levels": "the largest number of levels, 1 to 10; every smaller one is taken too",
     "priority_mapping": "which level a priority falls into; see below",
-    "modes": "what consumers may be",
+    "modes": "what consumers may be; gets are `automatic` only where that is named",
     "credit": "which windows are kept: of `messages`, of `bytes`; whether `credit` may `change` a "
     "consumer's, and set those of a `channel`",
     "selectors": "consumers may select by properties",

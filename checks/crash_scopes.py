@@ -75,7 +75,6 @@ def scopes_of_crashes(
 ) -> Iterator[Scope]:
     """Yield the scopes in which the broker stops, between operations and in their midst."""
     takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
-    both: tuple[GetMode, ...] = (*gets, "automatic") if gets else ()
     browsers = (Kind("browse"),) if claims.browse else ()
     if claims.durable:
         yield Scope(
@@ -86,7 +85,7 @@ def scopes_of_crashes(
             durable=(True,),
             consumers=0 if gets else 1,
             kinds=() if gets else takers,
-            gets=both,
+            gets=claims.get_modes,
             settlements=("acknowledge",),
             crashes=True,
         )

@@ -29,7 +29,6 @@ from brokerproof.spec.operations import (
     Drain,
     Flush,
     Get,
-    GetMode,
     Purge,
     Restart,
     SetCredit,
@@ -212,8 +211,8 @@ class Chooser:
                 first = queues[0] if several else queue
                 return chosen.consume(channel, first, f"c{len(book.consumers)}", queues)
             case "get" if self.claims.get:
-                automatic = how // len(CHANNELS) % 4 == 0
-                mode: GetMode = "automatic" if automatic else "acknowledge"
+                modes = self.claims.get_modes
+                mode = modes[-1] if how // len(CHANNELS) % 4 == 0 else modes[0]
                 return Get(channel=channel, queue=queue, mode=mode)
             case "purge":
                 return Purge(queue=queue)

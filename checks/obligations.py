@@ -45,8 +45,8 @@ def must_succeed(operation: Operation, book: Book) -> bool:
             timed = operation.not_before_s is not None or operation.expires_s is not None
             there = queue in book.queues and (claims.clock or not timed)
             return there and _fits_its_order(message, book.declared[queue].order)
-        case Get(queue=queue):
-            return queue in book.queues and claims.get
+        case Get(queue=queue, mode=mode):
+            return queue in book.queues and mode in claims.get_modes
         case Consume(consumer=consumer):
             there = all(queue in book.queues for queue in (operation.queue, *operation.queues))
             free = there and consumer not in book.consumers and is_let_in(operation, book)

@@ -65,7 +65,7 @@ def scopes_for(
                 messages=2,
                 consumers=1,
                 kinds=tuple(kind for kind in takers if kind.credit is None),
-                gets=("acknowledge", "automatic") if gets else (),
+                gets=claims.get_modes,
                 settlements=("acknowledge", "release", "reject"),
                 cancels=True,
                 closes=True,

@@ -89,8 +89,9 @@ def _asked(operation: Operation, claims: Capabilities) -> Iterator[tuple[str, bo
             kind = "change" if channel is None else "channel"
             yield f"credit of kind {kind}", kind in claims.credit
             yield from _asked_of_window(operation.messages, operation.bytes, claims)
-        case Get():
+        case Get(mode=mode):
             yield "get", claims.get
+            yield f"{mode} gets", mode in claims.get_modes
         case Crash() | Restart():
             yield "crash and restart", claims.durable
         case Flush():

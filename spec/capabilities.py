@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.spec.messages import PriorityMapping
-from brokerproof.spec.operations import ConsumeMode
+from brokerproof.spec.operations import ConsumeMode, GetMode
 
 OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]
 CreditKind: TypeAlias = Literal["messages", "bytes", "change", "channel"]
@@ -50,6 +50,13 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError('browse must be claimed exactly when modes names "browse"')
         if not 1 <= self.priority_levels <= 10:
             raise ValueError(f"priority_levels must be 1 to 10, not {self.priority_levels}")
+
+    @property
+    def get_modes(self) -> tuple[GetMode, ...]:
+        """How messages can be got: settled as they are sent only where `modes` claims that."""
+        if not self.get:
+            return ()
+        return ("acknowledge", "automatic") if "automatic" in self.modes else ("acknowledge",)
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,63 @@
+"""What is not claimed is not asked, in no stage: a candidate that does it wrong is not accused."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.answers import Answer
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.operations import Get, Operation
+from brokerproof.spec.requirements import catalogue
+from examples.whole_broker import WholeBroker
+
+CLAIMS = Capabilities(
+    orders=("fifo", "priority"),
+    priority_levels=2,
+    modes=("acknowledge", "automatic"),
+    get=True,
+    durable=True,
+)
+
+
+class Keeps(WholeBroker):
+    """Takes an automatic get for one that will be acknowledged."""
+
+    def handle(self, operation: Operation) -> Answer:
+        """Let the message be held."""
+        if isinstance(operation, Get):
+            operation = replace(operation, mode="acknowledge")
+        return super().handle(operation)
+
+
+def broken(kind: type[WholeBroker], claims: Capabilities) -> set[str]:
+    """Return which promises the gate finds broken by a candidate with these claims."""
+
+    def start() -> WholeBroker:
+        return kind(claims=claims)
+
+    subject = Subject("unclaimed", start().hello(), start, in_process=True)
+    report = run_gate(subject, catalogue(), Budget(operations=1000, examples=20), seed=0)
+    return {each.requirement.id for each in report.verdicts if each.outcome is Outcome.BROKEN}
+
+
+FEWER: dict[type[WholeBroker], tuple[Capabilities, str]] = {
+    Keeps: (replace(CLAIMS, modes=("acknowledge",)), "settlement-survives-crash"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FEWER)
+def test_a_mistake_in_what_is_not_claimed_is_no_mistake(kind: type[WholeBroker]) -> None:
+    claims, _ = FEWER[kind]
+    assert broken(kind, claims) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FEWER)
+def test_the_same_mistake_in_what_is_claimed_is_found(kind: type[WholeBroker]) -> None:
+    _, requirement = FEWER[kind]
+    assert requirement in broken(kind, CLAIMS)
