@@ -50,7 +50,8 @@ def nonsense(book: Book, absent: str = NOWHERE) -> Iterator[Move]:
     if book.claims.durable:
         yield Restart()
     for declared in list(book.declared.values())[:1]:
-        yield Publish(queue=declared.queue, message=Message(id=NOBODYS, priority=10))
+        if "priority" in book.claims.orders:
+            yield Publish(queue=declared.queue, message=Message(id=NOBODYS, priority=10))
         yield declared
         yield from _declared_otherwise(declared, book)
 

@@ -92,7 +92,9 @@ def must_be_refused(operation: Operation, book: Book) -> str:
                 operation.auto_delete,
             ):
                 return "the queue exists with other arguments"
-        case Publish(message=message) if message.priority not in PRIORITIES:
+        case Publish(message=message) if message.priority not in PRIORITIES and (
+            "priority" in book.claims.orders
+        ):
             return "priorities are 0 to 9"
         case Publish() | Get() | Purge() | Delete() if operation.queue not in book.queues:
             return "there is no such queue"

@@ -10,7 +10,7 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.operations import Get, Operation
+from brokerproof.spec.operations import Get, Operation, Publish
 from brokerproof.spec.requirements import catalogue
 from examples.whole_broker import WholeBroker
 
@@ -33,6 +33,15 @@ class Keeps(WholeBroker):
         return super().handle(operation)
 
 
+class Clamps(WholeBroker):
+    """Takes a priority above 9 for 9."""
+
+    def publish(self, publish: Publish) -> Answer:
+        """Refuse none."""
+        message = replace(publish.message, priority=min(publish.message.priority, 9))
+        return super().publish(replace(publish, message=message))
+
+
 def broken(kind: type[WholeBroker], claims: Capabilities) -> set[str]:
     """Return which promises the gate finds broken by a candidate with these claims."""
 
@@ -46,6 +55,7 @@ def broken(kind: type[WholeBroker], claims: Capabilities) -> set[str]:
 
 FEWER: dict[type[WholeBroker], tuple[Capabilities, str]] = {
     Keeps: (replace(CLAIMS, modes=("acknowledge",)), "settlement-survives-crash"),
+    Clamps: (replace(CLAIMS, orders=("fifo",)), "refuses-what-it-must"),
 }
 
 
