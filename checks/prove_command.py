@@ -7,7 +7,6 @@ a reason, or nothing there to prove, 2 no such model, 3 interrupted. Of several 
 
 from __future__ import annotations
 
-import inspect
 import sys
 from typing import TYPE_CHECKING
 
@@ -88,7 +87,6 @@ def _show(lines: Iterable[str]) -> None:
 
 def _prove(name: str, cache: Cache) -> bool:
     from brokerproof.models.language import prover  # noqa: PLC0415
-    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
     from brokerproof.models.language.shape import complaints  # noqa: PLC0415
 
     system = trace(CATALOGUE[name].model)
@@ -101,12 +99,7 @@ def _prove(name: str, cache: Cache) -> bool:
         shown.append(proof.name)
         _show(proof_lines.invariant_lines(proof, width))
 
-    proof = cache.kept(
-        prover.Proof,
-        f"proof-{system.name}",
-        [canonical(system)],
-        lambda: prover.prove(system, report=report),
-    )
+    proof = cache.kept(prover.Proof, f"proof-{name}", prover.prove, system, report=report)
     if not shown:
         for each in (*proof.invariants, *proof.counters):
             report(each)
@@ -114,34 +107,28 @@ def _prove(name: str, cache: Cache) -> bool:
     _show(proof_lines.idle_lines(system))
     _show(proof_lines.unproved_lines(system))
     refined = _refine(name, cache)
-    swapped = _swap(system)
+    swapped = _swap(system, cache)
     return bool(system.invariants) and proof.complete and refined and swapped
 
 
 def _refine(name: str, cache: Cache) -> bool:
-    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
+    from brokerproof.models.language.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.refinement import RefinementProof  # noqa: PLC0415
-    from brokerproof.models.language.refining import Bound, prove_refinement  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
     refinement = REFINEMENTS.get(name)
     if refinement is None or not issubclass(refinement.concrete, CATALOGUE[name].model):
         return True
-    bound = Bound(refinement)
-    source = inspect.getsource(inspect.getmodule(refinement.remembering) or type(refinement))
-    texts = [canonical(bound.system), canonical(bound.abstract), source]
-    proof = cache.kept(
-        RefinementProof, f"refinement-{name}", texts, lambda: prove_refinement(refinement)
-    )
+    proof = cache.kept(RefinementProof, f"refinement-{name}", bind(refinement).proof)
     _show(proof_lines.refinement_lines(proof))
     _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
     return proof.complete
 
 
-def _swap(system: System) -> bool:
+def _swap(system: System, cache: Cache) -> bool:
     from brokerproof.models import swaps  # noqa: PLC0415
     from brokerproof.models.contract import Contract  # noqa: PLC0415
-    from brokerproof.models.language.commutation import commute  # noqa: PLC0415
+    from brokerproof.models.language.commutation import Commutation, pair  # noqa: PLC0415
 
     if system is not trace(Contract):
         return True
@@ -149,7 +136,8 @@ def _swap(system: System) -> bool:
     click.echo("  a delivery can be swapped with what follows it:")
     for expected, table in ((True, swaps.SWAPPED), (False, swaps.NOT_SWAPPED)):
         for second, where, side in table:
-            found = commute(system, "deliver", second, side)
+            decide = pair(system, "deliver", second, side).commute
+            found = cache.kept(Commutation, f"swap-{second}", decide)
             _show(proof_lines.swap_lines(found, where, expected=expected))
             complete = complete and found.complete == expected
     return complete
@@ -167,24 +155,19 @@ def _bounded(name: str, steps: int) -> bool:
 
 def _attack(name: str, cache: Cache) -> bool:
     from brokerproof.models.language.attack import Attack, Judged, attack  # noqa: PLC0415
-    from brokerproof.models.language.cache import canonical  # noqa: PLC0415
-    from brokerproof.models.language.refining import Bound  # noqa: PLC0415
+    from brokerproof.models.language.binding import bind  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
     model = CATALOGUE[name].model
-    system, refuter, texts = trace(model), None, [""]
+    system, refuter = trace(model), None
     for refinement in REFINEMENTS.values():
         below, above = issubclass(refinement.concrete, model), refinement.abstract is model
         if below or above:
-            bound = Bound(refinement)
+            bound = bind(refinement)
             system = bound.concrete if below else system
             refuter = bound.broken_by if below else bound.broken_above
-            module = inspect.getmodule(refinement.remembering)
-            source = inspect.getsource(module or type(refinement))
-            texts = [canonical(bound.system), canonical(bound.abstract), source]
             break
     reasons = SURVIVORS.get(name, model.harmless)
-    texts += [canonical(system), repr(sorted(reasons.items()))]
     judged: list[Judged] = []
 
     def report(each: Judged) -> None:
@@ -194,10 +177,7 @@ def _attack(name: str, cache: Cache) -> bool:
 
     try:
         found = cache.kept(
-            Attack,
-            f"attack-{system.name}",
-            texts,
-            lambda: attack(system, reasons, refuter, report=report),
+            Attack, f"attack-{name}", attack, system, reasons, refuter, report=report
         )
     except KeyboardInterrupt:
         _show(proof_lines.mutant_lines(judged))

@@ -1,30 +1,37 @@
 """What was decided before, by what it was decided of: a folder of small files.
 
-Owns the key: the canonical text of all terms that a result depends on, the version of Z3, and the
-text of the model language itself. So a result is found again exactly when nothing that it depends
-on has changed; names of bound variables and the order in which models are loaded do not count.
+Owns the key: the text of the deciding function's name and of all that it is given, the version of
+Z3, and the text of the model language, where every such function stands. A function sees nothing
+else, so a result that is found again is the one that would be decided anew. What has no text is
+refused: a list of inputs kept by hand forgets one in the end.
 Refuses to know what results mean.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import TypeVar, cast
 
 import msgspec
 import z3
 
-from brokerproof.models.language.model import Action, System
-from brokerproof.models.language.rewriting import Function
 from brokerproof.models.language.terms import Enumeration, Symbol, Term
 
 T = TypeVar("T")
 
 FOLDER = Path(".brokerproof") / "proofs"
+
+LANGUAGE = __name__.rpartition(".")[0]
+"""The package whose text is part of each key: what its functions do needs no other text."""
+
+DOCSTRINGS = "doc"
+"""The field of that name decides nothing."""
 
 
 class Cache:
@@ -33,26 +40,38 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    def kept(self, kind: type[T], name: str, of: Iterable[str], decide: Callable[[], T]) -> T:
-        """Return what was kept under this name for the same texts, or decide and keep it.
+    def kept(
+        self,
+        kind: type[T],
+        name: str,
+        decide: Callable[..., T],
+        *given: object,
+        **observers: Callable[..., None],
+    ) -> T:
+        """Return `decide(*given)`, or what was kept of it; `name` is for people who look.
 
-        A file that cannot be read is as good as none.
+        Observers are told of the progress and decide nothing. A file that cannot be read is as good
+        as none.
         """
         if self._folder is None:
-            return decide()
-        texts = [z3.get_version_string(), _own_text(), name, *of]
-        key = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-        path = self._folder / f"{name}-{key[:24]}.json"
+            return decide(*given, **observers)
+        path = self._folder / f"{name}-{key(decide, *given)[:24]}.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
         except (OSError, msgspec.MsgspecError):
             pass
-        result = decide()
+        result = decide(*given, **observers)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(msgspec.json.encode(result))
         unfinished.replace(path)
         return result
+
+
+def key(decide: Callable[..., object], *given: object) -> str:
+    """Return the digest of all that a result depends on."""
+    texts = [z3.get_version_string(), _own_text(), canonical(decide, *given)]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 @functools.cache
@@ -64,76 +83,77 @@ def _own_text() -> str:
     return digest.hexdigest()
 
 
-def canonical(system: System) -> str:
-    """Return all that a system says, in a text that depends on nothing else."""
+def canonical(*values: object) -> str:
+    """Return all that these values say, in a text that depends on nothing else.
+
+    Raises `TypeError` for what has no such text.
+    """
     writer = _Writer()
-    lines = [f"system {system.name}"]
-    lines += [f"symbol {writer.symbol(s)} {s.rigid} {s.is_order}" for s in system.symbols]
-    lines += writer.functions("initial", system.initial.items())
-    for action in system.actions:
-        lines += writer.action(action)
-    for kind, statements in (("invariant", system.invariants), ("axiom", system.axioms)):
-        for statement in statements:
-            lines.append(f"{kind} {statement.name} {writer.term(statement.term)} {statement.by}")
-    for ghost in system.ghosts:
-        places = [writer.term(place) for place in (*ghost.indices, ghost.element)]
-        counted = f"{writer.term(ghost.term)} weighing {writer.term(ghost.weight)} {ghost.by}"
-        lines.append(f"counts {writer.symbol(ghost.symbol)} {places} {counted}")
-    return "\n".join([*lines, *writer.lines])
-
-
-def _signature(symbol: Symbol) -> str:
-    sorts = (*symbol.domain, symbol.range)
-    return f"{symbol.name}: {', '.join(map(_sort, sorts))}"
-
-
-def _sort(sort: type[Term]) -> str:
-    values = f"{sort.values}" if issubclass(sort, Enumeration) else ""
-    return f"{sort.__module__}.{sort.__qualname__}{values}"
+    said = [writer.text(value) for value in values]
+    return "\n".join([*writer.lines, *said])
 
 
 class _Writer:
     """Each different term, and each symbol, once, by a number that says when it was first met.
 
     A set parameter may have the name and the sorts of a symbol of the state: their numbers differ.
+    So do two variables of one name.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._numbers: dict[Term, int] = {}
-        self._symbols: dict[Symbol, int] = {}
+        self._numbers: dict[Term | Symbol, int] = {}
 
-    def symbol(self, symbol: Symbol) -> str:
-        number = self._symbols.setdefault(symbol, len(self._symbols))
-        return f"{_signature(symbol)} #{number}"
+    def text(self, value: object) -> str:
+        """Return the text of any value: of a dataclass, that of each field."""
+        if value is None or isinstance(value, str | int):
+            return repr(value)
+        if isinstance(value, Term):
+            return self._numbered(value, self._term)
+        if isinstance(value, Symbol):
+            return self._numbered(value, self._fields)
+        if isinstance(value, type) and issubclass(value, Term):
+            return _sort(value)
+        if isinstance(value, tuple | list):
+            return f"[{', '.join(map(self.text, value))}]"
+        if isinstance(value, Mapping):
+            return f"{{{', '.join(f'{self.text(k)}: {self.text(v)}' for k, v in value.items())}}}"
+        if dataclasses.is_dataclass(value):
+            return self._fields(value)
+        if isinstance(value, MethodType):
+            return f"{self._function(value.__func__)} of {self.text(value.__self__)}"
+        return self._function(value)
 
-    def term(self, term: Term) -> int:
-        if term not in self._numbers:
-            bound = term.payload if term.op in ("forall", "exists") else ()
-            first = [self.term(variable) for variable in cast("tuple[Term, ...]", bound)]
-            args = [self.term(arg) for arg in term.args]
-            self._numbers[term] = len(self._numbers)
-            payload = term.payload
-            if isinstance(payload, Symbol):
-                said = self.symbol(payload)
-            else:
-                said = str(payload) if term.op == "constant" else ""
-            where = f"{self._numbers[term]} = {term.op} {_sort(type(term))}"
-            self.lines.append(f"{where} {said} {first} {args}")
-        return self._numbers[term]
+    def _numbered(self, value: T, write: Callable[[T], str]) -> str:
+        known = cast("Term | Symbol", value)
+        if known not in self._numbers:
+            said = write(value)
+            self._numbers[known] = len(self._numbers)
+            self.lines.append(f"{self._numbers[known]} = {said}")
+        return f"#{self._numbers[known]}"
 
-    def functions(self, what: str, functions: Iterable[tuple[Symbol, Function]]) -> Iterator[str]:
-        for symbol, function in functions:
-            places = [self.term(place) for place in function.parameters]
-            yield f"{what} {self.symbol(symbol)} {places} {self.term(function.body)}"
+    def _term(self, term: Term) -> str:
+        payload = term.payload
+        if term.op == "variable":
+            # The rest of a variable's payload is a serial number of this process.
+            payload = cast("tuple[str, int]", payload)[0]
+        said = self.text(payload)
+        return f"{term.op} {_sort(type(term))} {said} {self.text(term.args)}"
 
-    def action(self, action: Action) -> Iterator[str]:
-        parameters = [
-            self.symbol(p) if isinstance(p, Symbol) else self.term(p) for p in action.parameters
-        ]
-        yield f"action {action.name} {parameters}"
-        for guard in action.guards:
-            yield f"guard {guard.label} {self.term(guard.term)}"
-        for assumption in action.assumptions:
-            yield f"assumed {self.term(assumption.term)}"
-        yield from self.functions("update", action.updates.items())
+    def _fields(self, value: object) -> str:
+        names = [f.name for f in dataclasses.fields(value) if f.name != DOCSTRINGS]  # type: ignore[arg-type]
+        fields = [f"{name}={self.text(getattr(value, name))}" for name in names]
+        return f"{type(value).__qualname__}({', '.join(fields)})"
+
+    def _function(self, value: object) -> str:
+        """Return the name of a function of the language; no other says all that it does."""
+        if isinstance(value, FunctionType):
+            own = value.__module__.startswith(f"{LANGUAGE}.") and value.__closure__ is None
+            if own and value.__name__.isidentifier():
+                return f"{value.__module__}.{value.__qualname__}"
+        raise TypeError(f"{value!r} has no text that says all that it decides: give it as terms")
+
+
+def _sort(sort: type[Term]) -> str:
+    values = f"{sort.values}" if issubclass(sort, Enumeration) else ""
+    return f"{sort.__module__}.{sort.__qualname__}{values}"

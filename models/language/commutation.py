@@ -58,27 +58,38 @@ class Commutation:
         return self.leaves_possible == self.ends_alike == "proved"
 
 
-def commute(system: System, first: str, second: str, side: Callable[..., Bool]) -> Commutation:
-    """Decide the lemma; `side` takes the arguments of both actions as terms."""
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two steps that meet in one state, and what is assumed of their arguments."""
+
+    system: System
+    one: Action
+    other: Action
+    side: Bool
+
+    def commute(self) -> Commutation:
+        """Decide the lemma."""
+        system, one, other = self.system, self.one, self.other
+        both = Action(one.name, "", (*one.parameters, *other.parameters), (), {})
+        premises = [*assumed(system), self.side, one.guard, other.guard]
+        hindered = decided(system, [*premises, negation(after(other.guard, one.updates))], both)
+        possible = [after(other.guard, one.updates), after(one.guard, other.updates)]
+        one_first = _composed(one.updates, other.updates)
+        other_first = _composed(other.updates, one.updates)
+        different = disjunction(
+            made_different(symbol, one_first, other_first)
+            for symbol in {**one_first, **other_first}
+        )
+        unlike = decided(system, [*premises, conjunction(possible), different], both)
+        question = hindered.question or unlike.question
+        witness, labels = _shown(system, one, other, question) if question else ((), ())
+        return Commutation(one.name, other.name, hindered.outcome, unlike.outcome, witness, labels)
+
+
+def pair(system: System, first: str, second: str, side: Callable[..., Bool]) -> Pair:
+    """Return two actions that meet; `side` takes the arguments of both as terms."""
     one, other = system.action(first), renamed(system.action(second), "other")
-    both = Action(first, "", (*one.parameters, *other.parameters), (), {})
-    premises = [
-        *assumed(system),
-        side(*map(_seen, both.parameters)),
-        one.guard,
-        other.guard,
-    ]
-    hindered = decided(system, [*premises, negation(after(other.guard, one.updates))], both)
-    possible = [after(other.guard, one.updates), after(one.guard, other.updates)]
-    one_first = _composed(one.updates, other.updates)
-    other_first = _composed(other.updates, one.updates)
-    different = disjunction(
-        made_different(symbol, one_first, other_first) for symbol in {**one_first, **other_first}
-    )
-    unlike = decided(system, [*premises, conjunction(possible), different], both)
-    question = hindered.question or unlike.question
-    witness, labels = _shown(system, one, other, question) if question else ((), ())
-    return Commutation(first, second, hindered.outcome, unlike.outcome, witness, labels)
+    return Pair(system, one, other, side(*map(_seen, (*one.parameters, *other.parameters))))
 
 
 def _seen(parameter: Term | Symbol) -> object:

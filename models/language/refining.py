@@ -7,30 +7,16 @@ which obligations there are. What a refinement is, is said in `refinement`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 import z3
 
-from brokerproof.models.language.cache import canonical
-from brokerproof.models.language.model import (
-    Action,
-    Fixed,
-    FixedRelation,
-    Guard,
-    Map,
-    Model,
-    ModelError,
-    Order,
-    Relation,
-    SetOf,
-    System,
-    run,
-    trace,
-)
+from brokerproof.models.language.model import Action, Guard, System
 from brokerproof.models.language.prover import Firing, can_fire, prove_invariant
 from brokerproof.models.language.questions import (
     STEPS_FEW,
@@ -43,15 +29,10 @@ from brokerproof.models.language.questions import (
     decided,
     taken,
 )
-from brokerproof.models.language.refinement import (
-    Answer,
-    Argument,
-    Refinement,
-    RefinementProof,
-    Witness,
-)
+from brokerproof.models.language.refinement import Answer, RefinementProof, Witness
 from brokerproof.models.language.rewriting import Function, rebuild, substitute, subterms
 from brokerproof.models.language.scope import families
+from brokerproof.models.language.systems import Assumed
 from brokerproof.models.language.terms import (
     FALSE,
     TRUE,
@@ -64,10 +45,8 @@ from brokerproof.models.language.terms import (
     free_variables,
     fresh,
     is_constant,
-    lift,
     negation,
     quantify,
-    read,
     show,
 )
 from brokerproof.models.language.witness import Question
@@ -86,26 +65,6 @@ SIZES = (2, 3)
 """How many elements of each family the quick search for a broken obligation tries."""
 
 
-def prove_refinement(
-    refinement: Refinement, only: tuple[str, ...] | None = None
-) -> RefinementProof:
-    """Decide every obligation, or only those of some actions, where "" is the start."""
-    started = time.perf_counter()
-    bound = Bound(refinement)
-    wanted = ("", *bound.witnesses) if only is None else only
-    answers = [answer for action in wanted for answer in bound.answers(action)]
-    return RefinementProof(
-        name=refinement.name,
-        answers=tuple(answers),
-        witnesses={action: str(witness) for action, witness in bound.witnesses.items()},
-        assumptions=bound.assumptions,
-        never=bound.never,
-        fixed=bound.fixed,
-        left_out=tuple((each.label, each.reason) for each in refinement.left_out),
-        seconds=time.perf_counter() - started,
-    )
-
-
 @dataclass(frozen=True)
 class _Obligation:
     """What must not be possible where an action is taken; `vain` where it was left out."""
@@ -116,51 +75,64 @@ class _Obligation:
     reason: str = ""
 
 
+@dataclass(frozen=True, eq=False)
 class Bound:
-    """A refinement with both models traced and the abstract terms read as concrete ones."""
+    """A refinement with both models traced and the abstract terms read as concrete ones.
 
-    def __init__(self, refinement: Refinement, abstract: System | None = None) -> None:
-        self.refinement = refinement
-        self.abstract = abstract or trace(refinement.abstract)
-        self.raw = trace(refinement.remembering)
-        self._check_history()
-        self._model = _instance(refinement.remembering)
-        self._definitions = {s: self._definition(s) for s in self.abstract.symbols}
-        self._check_rigid()
-        self.witnesses = {a.name: self._witness(a) for a in self.raw.actions}
-        self.system = self._remembering(self.raw)
+    It holds no function of the refinement, so its fields are all that its proof depends on: the
+    cache's key is their text. `concrete` is the concrete model alone, in the terms of `raw`, the
+    one that remembers; `assumed` is by concrete action; `left_out` says by concrete action and
+    label where a promise is not kept, `reasons` why.
+    """
 
-    @property
-    def concrete(self) -> System:
-        """The concrete model alone, in the terms of the one that remembers."""
-        alone = trace(self.refinement.concrete)
-        names = {s.name for s in alone.symbols}
-        names |= {s.name for s in (*alone.invariants, *alone.axioms)}
-        return dataclasses.replace(
-            self.raw,
-            name=alone.name,
-            symbols=tuple(s for s in self.raw.symbols if s.name in names),
-            initial={s: f for s, f in self.raw.initial.items() if s.name in names},
-            invariants=tuple(s for s in self.raw.invariants if s.name in names),
-            axioms=tuple(s for s in self.raw.axioms if s.name in names),
-            families=alone.families,
+    name: str
+    concrete: System
+    raw: System
+    abstract: System
+    families: Mapping[Sort, Sort]
+    history: tuple[str, ...]
+    definitions: Mapping[Symbol, Function]
+    witnesses: Mapping[str, Witness]
+    assumed: Mapping[str, Assumed]
+    left_out: Mapping[tuple[str, str], Bool]
+    reasons: Mapping[str, str]
+
+    @functools.cached_property
+    def system(self) -> System:
+        """The concrete model with a history that changes as the witnesses say."""
+        return self._remembering(self.raw)
+
+    def proof(self, only: tuple[str, ...] | None = None) -> RefinementProof:
+        """Decide every obligation, or only those of some actions, where "" is the start."""
+        started = time.perf_counter()
+        wanted = ("", *self.witnesses) if only is None else only
+        answers = [answer for action in wanted for answer in self.answers(action)]
+        return RefinementProof(
+            name=self.name,
+            answers=tuple(answers),
+            witnesses={action: str(witness) for action, witness in self.witnesses.items()},
+            assumptions=self.assumptions,
+            never=self.never,
+            fixed=self.fixed,
+            left_out=tuple(self.reasons.items()),
+            seconds=time.perf_counter() - started,
         )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the refinement assumes of its steps, and what they assume themselves."""
         own = [assumed.text for action in self.system.actions for assumed in action.assumptions]
-        known = {axiom.name for axiom in trace(self.refinement.concrete).axioms}
+        known = {axiom.name for axiom in self.concrete.axioms}
         added = [
             f"the axiom {a.name} of the history" for a in self.raw.axioms if a.name not in known
         ]
-        return (*(each.text for each in self.refinement.assumptions.values()), *own, *added)
+        return (*(each.text for each in self.assumed.values()), *own, *added)
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """The abstract symbols that have one value here, with that value."""
         found = []
-        for symbol, definition in self._definitions.items():
+        for symbol, definition in self.definitions.items():
             read_here = {part for part in subterms(definition.body) if part.op == "read"}
             changes = any(not cast("Symbol", part.payload).rigid for part in read_here)
             given = symbol.domain or is_constant(definition.body)
@@ -206,11 +178,11 @@ class Bound:
         system = self._remembering(raw)
         starts = bool(dropped) or changed.initial != self.concrete.initial
         others = [a.name for a in raw.actions if dropped or self.raw.action(a.name) is not a]
-        return self._broken(system, others, starts=starts, silence=bool(dropped))
+        return self.lost(system, others, starts=starts, silence=bool(dropped))
 
     def broken_above(self, changed: System) -> tuple[str, ...]:
         """Return what is not proved any more where the abstract model is replaced by another."""
-        above = Bound(self.refinement, changed)
+        above = dataclasses.replace(self, abstract=changed)
         others = [
             name
             for name, witness in self.witnesses.items()
@@ -218,9 +190,9 @@ class Bound:
             and self.abstract.action(witness.action) is not changed.action(witness.action)
         ]
         starts = changed.initial != self.abstract.initial
-        return above._broken(above.system, others, starts=starts)
+        return above.lost(above.system, others, starts=starts)
 
-    def _broken(
+    def lost(
         self, system: System, actions: list[str], *, starts: bool, silence: bool = False
     ) -> tuple[str, ...]:
         """Return what is lost of the start, and of some actions beyond what the attack asks."""
@@ -253,7 +225,7 @@ class Bound:
         # What the abstract start reads of the state is anything: it is taken as what it becomes.
         started: Bindings = {
             symbol: Function(d.parameters, substitute(d.body, {}, dict(system.initial)))
-            for symbol, d in self._definitions.items()
+            for symbol, d in self.definitions.items()
         }
         for symbol, function in self.abstract.initial.items():
             broken = self._made_different(symbol, system.initial, function, started)
@@ -269,15 +241,12 @@ class Bound:
             return
         does = self.abstract.action(witness.action)
         variables = self._bindings(does, witness)
-        left_out = {each.label: each for each in self.refinement.left_out}
         for place, guard in enumerate(does.guards):
             broken = negation(cast("Bool", self._translated(guard.term, variables)))
-            if guard.label in left_out:
-                exception = left_out[guard.label]
-                where = self._condition(exception.where, witness.arguments)
-                yield _Obligation(guard.label, broken, ~where, exception.reason)
-            else:
-                yield _Obligation(guard.label or f"guard {place + 1} of {does.name}", broken)
+            where = self.left_out.get((action.name, guard.label), FALSE)
+            name = guard.label or f"guard {place + 1} of {does.name}"
+            reason = self.reasons.get(guard.label, "")
+            yield _Obligation(name, broken, ~where, reason)
         for symbol in self.abstract.state:
             broken = self._made_different(
                 symbol, action.updates, does.updates.get(symbol), variables
@@ -304,35 +273,6 @@ class Bound:
         alone = dataclasses.replace(self.system, axioms=())
         return bool(asked(alone, [obligation.broken], STEPS_TRIVIAL)[0] == z3.unsat)
 
-    def _check_rigid(self) -> None:
-        """Raise `ModelError` where a rigid abstract symbol is read as something that changes."""
-        for symbol, definition in self._definitions.items():
-            read_here = [part for part in subterms(definition.body) if part.op == "read"]
-            moving = [p for p in read_here if not cast("Symbol", p.payload).rigid]
-            if symbol.rigid and moving:
-                raise ModelError(
-                    f"{self.refinement.name}: {symbol} never changes, and is read as {moving[0]}, "
-                    "which does"
-                )
-
-    def _check_history(self) -> None:
-        """Raise `ModelError` where the history changes what the concrete model can do."""
-        alone, name = trace(self.refinement.concrete), self.refinement.name
-        history = set(self.refinement.history)
-        names = {symbol.name for symbol in alone.symbols}
-        for symbol in self.raw.state:
-            if symbol.name not in names | history:
-                raise ModelError(f"{name}: {symbol} is neither the concrete model's nor history")
-        if _text(alone, names) != _text(self.raw, names):
-            raise ModelError(f"{name}: the history changes how the concrete model starts")
-        if [a.name for a in alone.actions] != [a.name for a in self.raw.actions]:
-            raise ModelError(f"{name}: the history adds or takes away actions")
-        for action in alone.actions:
-            if _text(alone, names, action) != _text(self.raw, names, self.raw.action(action.name)):
-                raise ModelError(
-                    f"{name}: {action.name} is not the concrete model's: history hinders no step"
-                )
-
     def _made_different(
         self,
         symbol: Symbol,
@@ -341,7 +281,7 @@ class Bound:
         variables: Bindings,
     ) -> Bool:
         """Return that an abstract symbol, read afterwards, is not what its update makes of it."""
-        definition = self._definitions[symbol]
+        definition = self.definitions[symbol]
         places = tuple(fresh(type(p), p.payload[0]) for p in definition.parameters)  # type: ignore[index]
         reached = substitute(definition.at(*places), {}, dict(concrete))
         if abstract is None:
@@ -358,8 +298,8 @@ class Bound:
     def _with_history(self, action: Action) -> Action:
         witness = self.witnesses[action.name]
         guards, updates = list(action.guards), dict(action.updates)
-        if assumption := self.refinement.assumptions.get(action.name):
-            guards.append(Guard("", self._condition(assumption.term, action.parameters)))
+        if assumption := self.assumed.get(action.name):
+            guards.append(Guard("", assumption.term))
         if witness.action:
             does = self.abstract.action(witness.action)
             variables = self._bindings(does, witness)
@@ -373,62 +313,18 @@ class Bound:
 
     def _history_of(self, symbol: Symbol) -> Symbol | None:
         """Return the symbol of the history that an abstract symbol is read as."""
-        body, parameters = self._definitions[symbol].body, self._definitions[symbol].parameters
-        if body.op == "read" and cast("Symbol", body.payload).name in self.refinement.history:
+        body, parameters = self.definitions[symbol].body, self.definitions[symbol].parameters
+        if body.op == "read" and cast("Symbol", body.payload).name in self.history:
             assert all(map(operator.is_, body.args, parameters))
             return cast("Symbol", body.payload)
         return None
-
-    def _definition(self, symbol: Symbol) -> Function:
-        places = tuple(fresh(self._sort(sort), sort.__name__[0].lower()) for sort in symbol.domain)
-        define = self.refinement.abstraction.get(symbol.name)
-        if define is not None:
-            return Function(places, self._traced(define, places, self._sort(symbol.range)))
-        try:
-            return Function(places, read(self.raw.symbol(symbol.name), places))
-        except KeyError:
-            raise ModelError(f"{self.refinement.name}: {symbol} is not defined") from None
-
-    def _witness(self, action: Action) -> Witness:
-        """Return the witness of an action, its sets as functions of the concrete state."""
-        give = self.refinement.witnesses.get(action.name)
-        if give is None:
-            raise ModelError(f"{self.refinement.name}: {action.name} has no witness")
-        with run(self.refinement.remembering.symbols_):
-            given = give(self._model, *map(seen, action.parameters))
-            if not given.action:
-                return given
-            parameters = self.abstract.action(given.action).parameters
-            if len(parameters) != len(given.arguments):
-                wanted = f"{given.action} takes {len(parameters)} arguments"
-                raise ModelError(f"{self.refinement.name}: {action.name}: {wanted}")
-            pairs = zip(parameters, given.arguments, strict=True)
-            return Witness(given.action, tuple(self._argument(*pair) for pair in pairs))
-
-    def _argument(self, parameter: Term | Symbol, given: Argument) -> Term | Function:
-        if isinstance(parameter, Term):
-            return lift(given, self._sort(type(parameter)))
-        places = tuple(fresh(self._sort(sort), "e") for sort in parameter.domain)
-        member = given.__getitem__ if isinstance(given, SetOf) else given
-        if not callable(member):
-            raise ModelError(f"{parameter} is a set: give a set or a function of its elements")
-        return Function(places, lift(member(*places), Bool))
 
     def _bindings(self, does: Action, witness: Witness) -> Bindings:
         """Return what the parameters of an abstract action stand for."""
         return cast("Bindings", dict(zip(does.parameters, witness.arguments, strict=True)))
 
-    def _condition(self, function: Callable[..., Bool], arguments: tuple[object, ...]) -> Bool:
-        return cast("Bool", self._traced(function, tuple(map(seen, arguments)), Bool))
-
-    def _traced(
-        self, function: Callable[..., Term], arguments: tuple[object, ...], sort: Sort
-    ) -> Term:
-        with run(self.refinement.remembering.symbols_):
-            return lift(function(self._model, *arguments), sort)
-
     def _sort(self, sort: Sort) -> Sort:
-        return self.refinement.families.get(sort, sort)
+        return self.families.get(sort, sort)
 
     def _translated(self, term: Term, variables: Bindings) -> Term:
         """Return an abstract term as one of the concrete state."""
@@ -443,40 +339,9 @@ class Bound:
         args = tuple(self._translated(arg, variables) for arg in term.args)
         if term.op == "read":
             symbol = cast("Symbol", term.payload)
-            given = variables.get(symbol) or self._definitions[symbol]
+            given = variables.get(symbol) or self.definitions[symbol]
             return cast("Function", given).at(*args)
         return rebuild(term, args)
-
-
-def _text(system: System, names: set[str], action: Action | None = None) -> str:
-    """Return what a system says of some symbols: of an action, or else of the start."""
-    initial = {} if action else {s: f for s, f in system.initial.items() if s.name in names}
-    actions = (action,) if action else ()
-    return canonical(System("", "", (), initial, actions, (), ()))
-
-
-def seen(argument: object) -> object:
-    """Return a parameter as the functions of a refinement see it: a set as one to be indexed."""
-    if isinstance(argument, Symbol):
-        return SetOf(argument)
-    return argument.at if isinstance(argument, Function) else argument
-
-
-def _instance(model: type[Model]) -> Model:
-    """Return what the functions of a refinement see as the model."""
-    instance = object.__new__(model)
-    for name, symbol in model.symbols_.items():
-        seen: object
-        if not symbol.domain:
-            seen = read(symbol, ())
-        elif symbol.is_order:
-            seen = Order(symbol)
-        elif len(symbol.domain) == 1:
-            seen = Fixed(symbol) if symbol.rigid else Map(symbol)
-        else:
-            seen = FixedRelation(symbol) if symbol.rigid else Relation(symbol)
-        object.__setattr__(instance, name, seen)
-    return instance
 
 
 def _refuted(

@@ -18,10 +18,10 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.language.attack import attack
 from brokerproof.models.language.attack_frame import judged_frame, side_by_side
+from brokerproof.models.language.binding import bind
 from brokerproof.models.language.fates import Judged
 from brokerproof.models.language.model import Model, System, trace
 from brokerproof.models.language.mutants import Mutant, OtherStart, mutants
-from brokerproof.models.language.refining import Bound
 from brokerproof.models.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
 from tests.models.small_models import Counters, Item
 from tests.models.test_prover_attack import Lamps
@@ -117,7 +117,7 @@ def test_two_systems_that_are_alike_say_the_same() -> None:
 
 @pytest.mark.slow
 def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
-    bound = Bound(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
 
     def begun(system: System, name: str) -> System:
         [found] = [m for m in mutants(system) if m.name == name]
@@ -133,13 +133,13 @@ def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_an_axiom_that_the_refinement_needs_is_refuted_by_it() -> None:
-    bound = Bound(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
     without = dataclasses.replace(bound.concrete, axioms=())
     assert "pointer-passes-nothing-of-interest" in bound.broken_by(without)
 
 
 @pytest.mark.slow
 def test_an_update_of_the_contract_that_the_refinement_needs_is_refuted_by_it() -> None:
-    bound = Bound(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
     [stays] = [m for m in mutants(bound.abstract) if m.name == "publish: behind: stays as it was"]
     assert bound.broken_above(stays.within(bound.abstract)) == ("an-arrival-is-behind-nobody",)

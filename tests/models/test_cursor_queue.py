@@ -21,12 +21,12 @@ from brokerproof.models.cursor_queue_refines_contract import (
 )
 from brokerproof.models.cursor_queue_refines_contract import RememberingCursorQueue as Remembering
 from brokerproof.models.language import Bool, action, forall, require
+from brokerproof.models.language.binding import bind
 from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.plain import PlainReading
 from brokerproof.models.language.prover import prove, prove_invariant
 from brokerproof.models.language.refinement import Refinement, Witness, does, stutters
-from brokerproof.models.language.refining import Bound, prove_refinement
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.refinements import REFINEMENTS
 from brokerproof.models.whole_contract import WholeContract
@@ -139,7 +139,7 @@ class AnybodyRemembering(GivesToAnybody, Remembering):
 
 def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
     """Return what is not proved of these actions, and how it came out."""
-    proof = prove_refinement(refinement, only)
+    proof = bind(refinement).proof(only)
     assert len(proof.answers) > 5 * len(only)
     return {(a.action, a.name): a.outcome for a in proof.answers if a.outcome != "proved"}
 
@@ -169,7 +169,7 @@ def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
 
 @pytest.mark.thorough
 def test_the_queue_refines_the_whole_contract() -> None:
-    proof = prove_refinement(GOOD)
+    proof = bind(GOOD).proof()
     assert proof.complete
     assert len(proof.answers) > 900
     assert proof.assumptions == ("what a consumer has not settled is a count, so not below 0",)
@@ -204,7 +204,7 @@ def test_nor_is_more_that_is_not_the_contract() -> None:
 def test_what_is_released_goes_behind_what_was_released_before(
     refinement: Refinement, outcome: str
 ) -> None:
-    system = Bound(refinement).system
+    system = bind(refinement).system
     stamps = "what-was-returned-is-in-the-order-of-its-stamps"
     [statement] = [each for each in system.invariants if each.name == stamps]
     assert prove_invariant(system, statement).outcome == outcome
@@ -247,7 +247,7 @@ def test_what_a_channel_returns_one_by_one_it_returns_as_if_at_once() -> None:
 @pytest.mark.slow
 def test_what_returns_at_once_is_in_another_order_than_the_contract_has() -> None:
     """A closed channel leaves the contract's stamps as they were: so it is no one step of it."""
-    system = Bound(of(ClosesTooSoon, SoonRemembering)).system
+    system = bind(of(ClosesTooSoon, SoonRemembering)).system
     stamps = "what-was-returned-is-in-the-order-of-its-stamps"
     [statement] = [each for each in system.invariants if each.name == stamps]
     proof = prove_invariant(system, statement)

@@ -13,12 +13,12 @@ import pytest
 import z3
 
 from brokerproof.models.language import FALSE, Bool, action, explorer, ite, refining, require
+from brokerproof.models.language.binding import bind
 from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.mutants import mutants
 from brokerproof.models.language.reaching import reached
 from brokerproof.models.language.refinement import Refinement, Witness, does, stutters
-from brokerproof.models.language.refining import Bound, prove_refinement
 from brokerproof.models.language.scope import Scope
 from brokerproof.models.paging_queue import Channel, Consumer, Message, PagingQueue
 from brokerproof.models.paging_queue_refines_contract import PAGING, PAGING_QUEUE_REFINES_CONTRACT
@@ -93,7 +93,7 @@ class PurgingRemembering(PurgesThePending, Remembering):
 
 def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
     """Return what is not proved of these actions, and how it came out."""
-    proof = prove_refinement(refinement, only)
+    proof = bind(refinement).proof(only)
     assert len(proof.answers) > 5 * len(only)
     return {(a.action, a.name): a.outcome for a in proof.answers if a.outcome != "proved"}
 
@@ -123,7 +123,7 @@ def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
 
 @pytest.mark.thorough
 def test_the_paging_queue_refines_the_contract() -> None:
-    proof = prove_refinement(GOOD)
+    proof = bind(GOOD).proof()
     assert proof.complete
     assert len(proof.answers) > 600
     assert (proof.left_out, proof.assumptions) == ((), ())
@@ -181,7 +181,7 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
 
 def attacked(*names: str) -> dict[str, tuple[str, ...]]:
     """Return what of the refinement each change of the queue loses."""
-    bound = Bound(GOOD)
+    bound = bind(GOOD)
     system = bound.concrete
     return {
         mutant.name: bound.broken_by(mutant.within(system))

@@ -28,7 +28,6 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.attack import attack
-from brokerproof.models.language.cache import Cache, canonical
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.mutants import Mutant, mutants
 from brokerproof.models.language.scope import Scope
@@ -174,29 +173,3 @@ def test_the_command_fails_for_a_survivor_without_a_reason(
     names = [each.name for each in attack(trace(Lamps), {}).unexplained]
     monkeypatch.setitem(survivors.SURVIVORS, "lamps", dict.fromkeys(names, "It is only a lamp."))
     assert CliRunner().invoke(prove, ["--attack", "lamps"]).exit_code == 0
-
-
-def test_results_are_kept_until_the_text_of_the_model_changes(tmp_path: Path) -> None:
-    class Changed(Lamps):
-        """Lamps that can be plugged in once."""
-
-        @action
-        def plug(self, lamp: Lamp) -> None:
-            """Plug it in."""
-            require(~self.plugged[lamp])
-            self.plugged[lamp] = True
-
-    cache = Cache(tmp_path)
-    asked = []
-
-    def kept(model: type[Model]) -> int:
-        def decide() -> int:
-            asked.append(model)
-            return len(asked)
-
-        return cache.kept(int, "lamps", [canonical(trace(model))], decide)
-
-    assert [kept(Lamps), kept(Lamps), kept(Changed), kept(Changed), kept(Lamps)] == [1, 1, 2, 2, 1]
-    [broken] = [path for path in tmp_path.iterdir() if path.read_bytes() == b"1"]
-    broken.write_bytes(b"{")
-    assert kept(Lamps) == 3

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from brokerproof.models.language import action, require
+from brokerproof.models.language.binding import bind
 from brokerproof.models.language.explorer import explore
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.mutants import mutants
@@ -61,13 +62,13 @@ def test_who_stays_listed_is_found() -> None:
 
 @pytest.mark.slow
 def test_what_it_does_besides_the_queue_of_pointers_refines_the_contract() -> None:
-    bound = Bound(PULL_QUEUE_REFINES_CONTRACT)
+    bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     assert unproved(bound, "come_to_rest", "want", "deliver") == set()
 
 
 @pytest.mark.slow
 def test_a_rest_with_work_left_is_no_rest_of_the_contract() -> None:
-    bound = Bound(PULL_QUEUE_REFINES_CONTRACT)
+    bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     wanted = "come_to_rest: guard 3: dropped"
     [early] = [each for each in mutants(bound.concrete) if each.name == wanted]
     assert set(bound.broken_by(early.within(bound.concrete))) & {"quiescence", "browser-sees-all"}
@@ -77,7 +78,7 @@ def test_a_rest_with_work_left_is_no_rest_of_the_contract() -> None:
 def test_without_the_obligation_of_consumers_a_rest_may_leave_work() -> None:
     assumed = dict(PULL_QUEUE_REFINES_CONTRACT.assumptions)
     del assumed["come_to_rest"]
-    bound = Bound(dataclasses.replace(PULL_QUEUE_REFINES_CONTRACT, assumptions=assumed))
+    bound = bind(dataclasses.replace(PULL_QUEUE_REFINES_CONTRACT, assumptions=assumed))
     system = bound.concrete
     again = tuple(
         dataclasses.replace(each) if each.name == "come_to_rest" else each

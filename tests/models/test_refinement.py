@@ -19,7 +19,8 @@ from brokerproof.models.language import (
     ite,
     require,
 )
-from brokerproof.models.language.commutation import commute
+from brokerproof.models.language.binding import bind
+from brokerproof.models.language.commutation import pair
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.refinement import (
     Assumption,
@@ -30,7 +31,6 @@ from brokerproof.models.language.refinement import (
     does,
     stutters,
 )
-from brokerproof.models.language.refining import prove_refinement
 from brokerproof.models.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.pointer_queue_progress import Channel, ProgressingQueue
 from brokerproof.models.pointer_queue_refines_contract import (
@@ -43,12 +43,12 @@ pytestmark = pytest.mark.slow
 
 def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:
     """Return what is not proved, by action and obligation."""
-    proof = prove_refinement(refinement, only)
+    proof = bind(refinement).proof(only)
     return {(a.action, a.name): proof for a in proof.answers if a.outcome != "proved"}
 
 
 def test_the_pointer_queue_refines_the_contract() -> None:
-    proof = prove_refinement(GOOD)
+    proof = bind(GOOD).proof()
     assert proof.complete
     assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
     assert [text.partition(":")[0] for text in proof.assumptions[2:4]] == ["least", "least"]
@@ -230,11 +230,11 @@ def test_history_that_hinders_a_step_is_refused() -> None:
         (Adding, "the history adds or takes away actions"),
     ):
         with pytest.raises(ModelError, match=complaint):
-            prove_refinement(dataclasses.replace(GOOD, remembering=remembering), ())
+            bind(dataclasses.replace(GOOD, remembering=remembering))
 
 
 def test_what_holds_by_construction_is_told_from_what_is_proved() -> None:
-    proof = prove_refinement(GOOD, ("deliver",))
+    proof = bind(GOOD).proof(("deliver",))
     trivial = {answer.name for answer in proof.answers if answer.by_construction}
     assert {"credit-not-exceeded", "holder"} <= trivial
     assert not {"nothing-invented", "release-rewinds", "right-queue", "status"} & trivial
@@ -282,23 +282,25 @@ def test_a_step_that_its_assumption_excludes_is_told() -> None:
 
 @pytest.mark.parametrize(("second", "where", "side"), swaps.SWAPPED)
 def test_a_delivery_is_swapped_with(second: str, where: str, side: swaps.Side) -> None:
-    assert commute(trace(Contract), "deliver", second, side).complete, where
+    assert pair(trace(Contract), "deliver", second, side).commute().complete, where
 
 
 @pytest.mark.parametrize(("second", "where", "side"), swaps.NOT_SWAPPED)
 def test_a_delivery_is_not_swapped_with(second: str, where: str, side: swaps.Side) -> None:
-    found = commute(trace(Contract), "deliver", second, side)
+    found = pair(trace(Contract), "deliver", second, side).commute()
     assert not found.complete, where
     assert [step.action for step in found.witness] == ["", "deliver"]
 
 
 def test_one_message_is_not_shown_after_it_was_taken() -> None:
     _, _, side = swaps.NOT_SWAPPED[0]
-    found = commute(trace(Contract), "deliver", "browse", side)
+    found = pair(trace(Contract), "deliver", "browse", side).commute()
     assert (found.leaves_possible, found.labels) == ("refuted", ("browser-sees-available",))
 
 
 def test_two_deliveries_to_one_consumer_are_not_swapped() -> None:
-    found = commute(trace(Contract), "deliver", "deliver", lambda _w, e, _f, _o, its, _g: e != its)
+    found = pair(
+        trace(Contract), "deliver", "deliver", lambda _w, e, _f, _o, its, _g: e != its
+    ).commute()
     assert found.leaves_possible == "refuted"
     assert found.labels == ("credit-not-exceeded",)

@@ -21,10 +21,10 @@ from brokerproof.models.language import (
     invariant,
     require,
 )
+from brokerproof.models.language.binding import bind
 from brokerproof.models.language.cache import canonical
 from brokerproof.models.language.model import SetOf, trace
 from brokerproof.models.language.refinement import Refinement, does
-from brokerproof.models.language.refining import prove_refinement
 
 
 class Task(Family):
@@ -108,7 +108,7 @@ GOOD = Refinement(
 
 
 def broken(refinement: Refinement) -> set[str]:
-    return {a.name for a in prove_refinement(refinement).answers if a.outcome != "proved"}
+    return {a.name for a in bind(refinement).proof().answers if a.outcome != "proved"}
 
 
 def test_what_is_refined_is_proved_and_what_is_not_is_refuted() -> None:
@@ -135,11 +135,11 @@ def test_what_is_given_of_a_start_is_asked_though_the_rest_is_anything() -> None
 def test_what_never_changes_is_not_read_as_what_does() -> None:
     moving = dataclasses.replace(GOOD, abstraction={"urgent": lambda model, task: model.done[task]})
     with pytest.raises(ModelError, match="urgent never changes, and is read as done"):
-        prove_refinement(moving)
+        bind(moving)
 
 
 def test_what_holds_by_construction_is_told_of_the_start_too() -> None:
-    trivial = {a.name for a in prove_refinement(GOOD).answers if a.by_construction and not a.action}
+    trivial = {a.name for a in bind(GOOD).proof().answers if a.by_construction and not a.action}
     laws = {f"before is an order, law {number}" for number in (1, 2, 3)}
     assert trivial == {"done initially", "told initially", *laws}
 

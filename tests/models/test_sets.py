@@ -21,10 +21,10 @@ from brokerproof.models.language import (
     initial,
     require,
 )
-from brokerproof.models.language.commutation import commute
+from brokerproof.models.language.binding import bind
+from brokerproof.models.language.commutation import pair
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.refinement import Refinement, Witness, does
-from brokerproof.models.language.refining import prove_refinement
 
 
 class Item(Family):
@@ -97,13 +97,11 @@ GOOD = Refinement(
 
 def not_proved(refinement: Refinement) -> set[tuple[str, str]]:
     """Return the obligations that are not proved."""
-    return {
-        (a.action, a.name) for a in prove_refinement(refinement).answers if a.outcome != "proved"
-    }
+    return {(a.action, a.name) for a in bind(refinement).proof().answers if a.outcome != "proved"}
 
 
 def test_a_set_of_the_abstract_step_is_given_as_a_parameter_or_as_a_function() -> None:
-    proof = prove_refinement(GOOD)
+    proof = bind(GOOD).proof()
     assert proof.complete
     assert proof.witnesses["light"] == "mark({e: (lamp = e)})"
 
@@ -126,7 +124,7 @@ def test_a_wrong_set_is_refuted_with_the_set_in_the_step() -> None:
         ("light_together", "something-new"),
         ("light_together", "marked"),
     }
-    [answer] = [a for a in prove_refinement(bad, ("light_together",)).answers if a.name == "marked"]
+    [answer] = [a for a in bind(bad).proof(("light_together",)).answers if a.name == "marked"]
     assert answer.witness[1].arguments["which"] == "{lamp0}"
 
 
@@ -138,9 +136,9 @@ def test_an_element_in_the_place_of_a_set_and_a_wrong_number_are_refused() -> No
         return does("mark")
 
     with pytest.raises(ModelError, match="which is a set"):
-        prove_refinement(dataclasses.replace(GOOD, witnesses={**GOOD.witnesses, "light": element}))
+        bind(dataclasses.replace(GOOD, witnesses={**GOOD.witnesses, "light": element}))
     with pytest.raises(ModelError, match="mark takes 1 arguments"):
-        prove_refinement(dataclasses.replace(GOOD, witnesses={**GOOD.witnesses, "light": nothing}))
+        bind(dataclasses.replace(GOOD, witnesses={**GOOD.witnesses, "light": nothing}))
 
 
 def test_sets_are_swapped_where_they_have_nothing_in_common() -> None:
@@ -148,9 +146,9 @@ def test_sets_are_swapped_where_they_have_nothing_in_common() -> None:
         return forall(Item, lambda i: ~(which[i] & other[i]))
 
     marks = trace(Marks)
-    assert commute(marks, "mark", "mark", apart).complete
-    found = commute(marks, "unmark", "mark", lambda _which, _other: TRUE)
+    assert pair(marks, "mark", "mark", apart).commute().complete
+    found = pair(marks, "unmark", "mark", lambda _which, _other: TRUE).commute()
     assert (found.leaves_possible, found.ends_alike) == ("proved", "refuted")
     assert found.witness[1].arguments["which"] == "{item0}"
-    crowded = commute(marks, "mark", "mark", lambda _which, _other: TRUE)
+    crowded = pair(marks, "mark", "mark", lambda _which, _other: TRUE).commute()
     assert (crowded.leaves_possible, crowded.labels) == ("refuted", ("something-new",))
