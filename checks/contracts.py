@@ -35,6 +35,15 @@ def whole() -> Rules:
     return Rules(Pointwise(trace(WholeContract), Entry), TOLERATED)
 
 
+def rules_for(claims: Capabilities, *, beyond_the_core: bool | None = None) -> Rules:
+    """Return the rules of the contract that these claims are followed by.
+
+    That is the core, if it says all that there is to say of them and nothing else is asked for.
+    """
+    beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
+    return whole() if beyond else CORE
+
+
 def goes_beyond_the_core(claims: Capabilities) -> bool:
     """Whether a candidate may be asked for what the core does not speak of."""
     return bool(

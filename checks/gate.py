@@ -20,6 +20,7 @@ from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
 from brokerproof.checks.glances import GLANCED, parts_in
 from brokerproof.checks.searches import HANGS
+from brokerproof.checks.stated import unstated
 from brokerproof.checks.stateful import Heard, Sampling, sample
 from brokerproof.checks.step_conformance import REQUIREMENT, left_out, never_taken
 from brokerproof.checks.subjects import Subject
@@ -62,6 +63,7 @@ def run_gate(
         run.clock.interrupted = report.interrupted = True
     run.evidence.offered |= parts_in(run.evidence.exercised)
     run.evidence.cut_short = run.clock.reason()
+    run.evidence.doubted |= unstated(requirements, hello.capabilities)
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
     return report
 

@@ -18,7 +18,7 @@ from typing import NoReturn
 from brokerproof.checks import operation_steps
 from brokerproof.checks.book import MODES, Book, Held
 from brokerproof.checks.breaches import Breach, Broken, Moment, Unfollowable
-from brokerproof.checks.contracts import CORE, goes_beyond_the_core, whole
+from brokerproof.checks.contracts import CORE, rules_for
 from brokerproof.checks.obligations import is_let_in, must_be_refused, must_succeed
 from brokerproof.checks.possibilities import (
     Cases,
@@ -85,13 +85,8 @@ class Oracle:
     )
 
     def __init__(self, claims: Capabilities, *, beyond_the_core: bool | None = None) -> None:
-        """Start right after a reset.
-
-        `beyond_the_core` says which contract is followed: by default the core, if that says all
-        that there is to say of these claims.
-        """
-        beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
-        self.rules: Rules = whole() if beyond else CORE
+        """Start right after a reset; `rules_for` says which contract is followed."""
+        self.rules: Rules = rules_for(claims, beyond_the_core=beyond_the_core)
         self.book, world = Book.empty(claims, self.rules.contract)
         self.window = Window((Row(frozenset(((world, frozenset(), frozenset()),))),))
         self.exercised: Counter[str] = Counter()

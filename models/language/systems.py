@@ -123,7 +123,10 @@ class System:
 
     def action(self, name: str) -> Action:
         """Return the action of that name; raises `KeyError`."""
-        return next(action for action in self.actions if action.name == name)
+        for action in self.actions:
+            if action.name == name:
+                return action
+        raise KeyError(name)
 
     def symbol(self, name: str) -> Symbol:
         """Return the symbol of that name; raises `KeyError`."""

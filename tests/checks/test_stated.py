@@ -1,0 +1,157 @@
+"""No requirement is kept that nothing would see broken, however often it was exercised."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections import Counter
+from types import ModuleType
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from brokerproof.checks import contracts, oracle, paging_glances, stated
+from brokerproof.checks.concurrent.records import BROKEN_BY
+from brokerproof.checks.contracts import TOLERATED, goes_beyond_the_core
+from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.glances import INSIDE
+from brokerproof.checks.possibilities import Rules
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Evidence, Outcome, Verdict, is_claimed, judge
+from brokerproof.models.contract import Contract, Entry
+from brokerproof.models.language.model import Model, trace
+from brokerproof.models.language.pointwise import Pointwise
+from brokerproof.models.whole_contract import WholeContract
+from brokerproof.reference import make
+from brokerproof.reference.paging import invariants
+from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.requirements import OFFERED, catalogue
+
+THE_CORE = Capabilities(
+    orders=("fifo", "priority"),
+    modes=("acknowledge", "automatic", "browse"),
+    credit=("messages",),
+    release_position="original",
+    get=True,
+    browse=True,
+    inspect=True,
+)
+EVERYTHING = replace(
+    THE_CORE,
+    orders=("fifo", "priority", "sorted", "last_value"),
+    credit=("messages", "bytes", "change", "channel"),
+    **{name: True for name, value in asdict(THE_CORE).items() if value is False},
+)
+CLAIMS = {
+    "whole": EVERYTHING,
+    "tail": replace(EVERYTHING, release_position="tail"),
+    "core": THE_CORE,
+}
+ASKED = [
+    pytest.param(name, claims, id=f"{name}-{contract}")
+    for name, requirement in catalogue().items()
+    for contract, claims in CLAIMS.items()
+    if is_claimed(requirement, claims, OFFERED)
+    and (contract != "tail" or not is_claimed(requirement, EVERYTHING, OFFERED))
+]
+"""Each requirement with the claims under which it is asked, of the core and of the whole."""
+
+
+def verdict(name: str, claims: Capabilities) -> Verdict:
+    """Return what is said of a requirement that was exercised and never seen broken."""
+    wanted = {name: catalogue()[name]}
+    evidence = Evidence(exercised=Counter({name: 76}), offered=OFFERED)
+    evidence.doubted |= stated.unstated(wanted, claims)
+    return judge(wanted, claims, evidence)[0]
+
+
+def unlabelled(model: type[Model], label: str) -> Pointwise:
+    """Return a contract in which no guard states a requirement."""
+    actions = tuple(
+        dataclasses.replace(each, guards=tuple(g for g in each.guards if g.label != label))
+        for each in trace(model).actions
+    )
+    return Pointwise(dataclasses.replace(trace(model), actions=actions), Entry)
+
+
+def without_rule(name: str) -> ModuleType:
+    """Return the rules of paging queues without all that names one."""
+
+    class Leaves(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+            return ast.Constant("") if node.value == name else node
+
+    tree = Leaves().visit(ast.parse(inspect.getsource(invariants)))
+    module = ModuleType(invariants.__name__)
+    exec(compile(ast.fix_missing_locations(tree), "", "exec"), vars(module))  # noqa: S102 (ours)
+    return module
+
+
+def leave_out(monkeypatch: pytest.MonkeyPatch, name: str, claims: Capabilities) -> None:
+    """Take away all that could tell a breach of a requirement."""
+    system = trace(WholeContract if goes_beyond_the_core(claims) else Contract)
+    labels = {guard.label for each in system.actions for guard in each.guards}
+    if name in labels:
+        model = WholeContract if goes_beyond_the_core(claims) else Contract
+        rules = Rules(unlabelled(model, name), TOLERATED)
+        monkeypatch.setattr(stated, "rules_for", lambda _claims: rules)
+    if name in {each for rules in paging_glances.SITUATIONS.values() for each in rules}:
+        monkeypatch.setattr(stated, "invariants", without_rule(name))
+        return
+    of_threads = {w: each for w, each in BROKEN_BY.items() if each != name}
+    monkeypatch.setattr(stated, "BROKEN_BY", of_threads)
+    monkeypatch.setattr(stated, "INSIDE", INSIDE - {name})
+    monkeypatch.setattr(stated, "OF_THE_PROTOCOL", stated.OF_THE_PROTOCOL - {name})
+
+
+def test_each_requirement_is_asked_under_some_claims() -> None:
+    assert {each.values[0] for each in ASKED} == catalogue().keys()
+
+
+@pytest.mark.parametrize(("name", "claims"), ASKED)
+def test_a_requirement_that_something_states_is_kept(name: str, claims: Capabilities) -> None:
+    assert verdict(name, claims).outcome is Outcome.KEPT
+
+
+@pytest.mark.parametrize(("name", "claims"), ASKED)
+def test_a_requirement_that_nothing_states_is_not(
+    name: str, claims: Capabilities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out(monkeypatch, name, claims)
+    found = verdict(name, claims)
+    assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, stated.NOTHING_STATES_IT)
+
+
+def test_what_the_oracle_judges_by_itself_is_what_no_model_of_the_core_states() -> None:
+    calls = [n for n in ast.walk(ast.parse(inspect.getsource(oracle))) if isinstance(n, ast.Call)]
+    broken = {
+        call.args[0].value
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "_break"
+        and isinstance(call.args[0], ast.Constant)
+    }
+    labels = {guard.label for each in trace(Contract).actions for guard in each.guards}
+    assert broken - labels == stated.OF_THE_PROTOCOL
+
+
+def gate(name: str) -> Verdict:
+    """Return what the gate says of a requirement of the reference broker."""
+    subject = Subject(
+        "reference", make("qpid-push").hello(), lambda: make("qpid-push"), in_process=True
+    )
+    wanted = {name: catalogue()[name]}
+    report = run_gate(subject, wanted, Budget(operations=150, examples=6), seed=0)
+    return report.verdicts[0]
+
+
+@pytest.mark.slow
+def test_the_gate_says_nothing_of_a_guard_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = gate("release-rewinds")
+    assert (kept.outcome, kept.exercised > 0) == (Outcome.KEPT, True)
+    gone = Rules(unlabelled(WholeContract, "release-rewinds"), TOLERATED)
+    monkeypatch.setattr(contracts, "whole", lambda: gone)
+    found = gate("release-rewinds")
+    assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, stated.NOTHING_STATES_IT)
+    assert found.exercised > 0
