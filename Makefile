@@ -9,7 +9,7 @@ TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html'
 LINKED := $(VENV)/.linked-$(TREE)
 
 .DEFAULT_GOAL := check
-.PHONY: check test thorough pipeline java lint types bench lock clean
+.PHONY: check test thorough pipeline java lint types bench release lock clean
 
 check: $(LINKED)  ## Hold the embedded reference broker against the documented promises.
 	$(BIN)/brokerproof check $(BUDGET)
@@ -42,6 +42,20 @@ types: $(LINKED) $(VENV)/.dev  ## Type-check everything.
 bench: $(LINKED) $(VENV)/.dev  ## Print the benchmarks' figures and ratios.
 	set -e; for script in benchmarks/*.py benchmarks/pipeline/measure.py; do $(BIN)/python $$script; done
 
+# The wheel is made of the source distribution, and both are tried where nothing of this folder is in reach.
+release: $(LINKED) $(VENV)/.dev  ## Build both distributions, and check an example with them elsewhere.
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	set -e; there=$$(mktemp -d); trap 'rm -rf "$$there"' EXIT; \
+	  tar -xzf dist/*.tar.gz -C "$$there" --strip-components=1; \
+	  $(PYTHON) -m venv "$$there/venv"; \
+	  "$$there/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
+	  "$$there/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl; \
+	  cd "$$there/examples" && ../venv/bin/brokerproof check $(EXAMPLE)
+	@cd dist && for made in *; do echo "made dist/$$made, $$(wc -c < $$made) bytes"; done
+
+EXAMPLE := naive_queue.py:make_broker --operations 500 --examples 0 --only fifo-order --no-progress
+
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-header \
   --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --build-deps-for=editable
 
@@ -65,4 +79,4 @@ $(LINKED): $(VENV)/.core pyproject.toml
 	touch $@
 
 clean:  ## Remove everything that was made here.
-	rm -rf $(VENV) build *.egg-info .brokerproof .brokerproof-trace .brokerproof-watch .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist *.egg-info .brokerproof .brokerproof-trace .brokerproof-watch .hypothesis .mypy_cache .ruff_cache

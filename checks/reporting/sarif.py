@@ -26,9 +26,18 @@ from brokerproof.checks.reporting.verdict_file import (
 )
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import Level
-from brokerproof.version import __version__
+from brokerproof.version import HOME, __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+HELP = f"{HOME}/blob/main/docs/how-it-works.md#what-the-verdicts-mean"
+"""The page that says what requirements and verdicts are."""
+
+SOURCES, REPORT = "%SRCROOT%", "REPORT"
+"""What addresses are relative to: the root of the sources, as hosts call it, and this folder.
+
+Neither has an address of its own, since no report holds a path of the machine.
+"""
 
 Json = dict[str, object]
 
@@ -43,10 +52,15 @@ def sarif(record: VerdictFile) -> bytes:
                 "name": "brokerproof",
                 "semanticVersion": _semantic(__version__),
                 "version": __version__,
+                "informationUri": HOME,
                 "rules": list(rules.values()),
             }
         },
         "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {
+            SOURCES: {"description": {"text": "The root of the checked sources."}},
+            REPORT: {"description": {"text": "The folder of this report."}},
+        },
         "invocations": [
             {
                 "executionSuccessful": not record.interrupted,
@@ -75,6 +89,7 @@ def _rule(verdict: VerdictRecord) -> Json:
         "id": verdict.requirement,
         "shortDescription": {"text": verdict.statement},
         "fullDescription": {"text": f"{verdict.statement} Source: {sources}."},
+        "helpUri": HELP,
         "help": {
             "text": f"`brokerproof requirements {verdict.requirement}` says when it is asked."
         },
@@ -93,21 +108,21 @@ def _result(
     found = verdict.counterexample
     text = visible(verdict.reason) if found is None else text_of_counterexample(found)
     identity = f"{candidate.candidate}\0{verdict.requirement}"
-    uri = _uri(record, candidate, verdict)
+    file = _file(record, candidate, verdict)
     result: Json = {
         "ruleId": verdict.requirement,
         "ruleIndex": place,
         "kind": "fail",
         "level": _level(verdict),
         "message": {"text": f"{visible(candidate.candidate)}: {text}"},
-        "locations": [{**_location(uri), "logicalLocations": [_logical(candidate)]}],
+        "locations": [{**_location(file), "logicalLocations": [_logical(candidate)]}],
         "partialFingerprints": {
             "candidateAndRequirement/v1": hashlib.sha256(identity.encode()).hexdigest()
         },
     }
     if found is not None and found.steps:
-        flows: list[Json] = [{"locations": list(_flow(found, uri))}]
-        flows += _flows_of_threads(found, uri)
+        flows: list[Json] = [{"locations": list(_flow(found, file))}]
+        flows += _flows_of_threads(found, file)
         result["codeFlows"] = [{"threadFlows": flows}]
     if verdict.known is not None:
         until = f"{verdict.known.reason} (until {verdict.known.expires})"
@@ -115,32 +130,33 @@ def _result(
     return result
 
 
-def _location(uri: str) -> Json:
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
+def _location(file: Json) -> Json:
+    return {"physicalLocation": {"artifactLocation": file, "region": {"startLine": 1}}}
 
 
 def _logical(candidate: CandidateRecord) -> Json:
     return {"fullyQualifiedName": visible(candidate.candidate), "kind": "module"}
 
 
-def _uri(record: VerdictFile, candidate: CandidateRecord, verdict: VerdictRecord) -> str:
+def _file(record: VerdictFile, candidate: CandidateRecord, verdict: VerdictRecord) -> Json:
     """Return where a host shows the result: the candidate's file, or the counterexample."""
     path, _, factory = candidate.candidate.rpartition(":")
     if path.endswith(".py") and factory.isidentifier() and not path.startswith("/"):
-        return quote(PurePosixPath(path).as_posix())
+        return {"uri": quote(PurePosixPath(path).as_posix()), "uriBaseId": SOURCES}
     several = len(record.candidates) > 1
-    return quote(place_of_counterexample(candidate.candidate, verdict.requirement, several=several))
+    place = place_of_counterexample(candidate.candidate, verdict.requirement, several=several)
+    return {"uri": quote(place), "uriBaseId": REPORT}
 
 
-def _flow(found: Counterexample, uri: str) -> Iterator[Json]:
+def _flow(found: Counterexample, file: Json) -> Iterator[Json]:
     for number, line in enumerate(found.steps, 1):
         text = f"{number}. {visible(text_of(line.move))}: {visible(line.answered)}"
-        yield {"location": {**_location(uri), "message": {"text": text}}}
+        yield {"location": {**_location(file), "message": {"text": text}}}
     ending = f"expected {visible(found.expected)}; seen {visible(found.seen)}"
-    yield {"location": {**_location(uri), "message": {"text": ending}}}
+    yield {"location": {**_location(file), "message": {"text": ending}}}
 
 
-def _flows_of_threads(found: Counterexample, uri: str) -> Iterator[Json]:
+def _flows_of_threads(found: Counterexample, file: Json) -> Iterator[Json]:
     """Yield what each thread did, with its place in the order of all."""
     run = found.interleaved
     for name in () if run is None else run.threads:
@@ -148,7 +164,7 @@ def _flows_of_threads(found: Counterexample, uri: str) -> Iterator[Json]:
         locations = [
             {
                 "executionOrder": number,
-                "location": {**_location(uri), "message": {"text": visible(str(access))}},
+                "location": {**_location(file), "message": {"text": visible(str(access))}},
             }
             for number, access in enumerate(run.accesses, 1)
             if access.thread == name
