@@ -23,9 +23,11 @@ from typing import Any, TypeAlias, cast
 import brokerproof.models
 from brokerproof.models.language.binding import bind
 from brokerproof.models.language.commutation import Pair, pair
+from brokerproof.models.language.model import _traced as traced
 from brokerproof.models.language.model import trace
 from brokerproof.models.language.refining import Bound
 from brokerproof.models.language.systems import System
+from brokerproof.models.language.terms import _terms as interned
 
 PACKAGE = brokerproof.models.__name__
 
@@ -180,12 +182,16 @@ def changed(name: str, text: str) -> Iterator[frozenset[str]]:
             delattr(brokerproof.models, each)
     finder = _Changed(name, text)
     sys.meta_path.insert(0, finder)
+    terms, systems = dict(interned), dict(traced)
     try:
         yield seen
     finally:
         sys.meta_path.remove(finder)
         for each in seen:
             sys.modules.pop(f"{PACKAGE}.{each}", None)
+        for memory, before in ((interned, terms), (traced, systems)):
+            memory.clear()
+            memory.update(before)  # type: ignore[arg-type]
         for each, module in kept.items():
             sys.modules[f"{PACKAGE}.{each}"] = module
             setattr(brokerproof.models, each, module)
