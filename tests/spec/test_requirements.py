@@ -76,6 +76,33 @@ def test_statements_and_situations_are_sentences() -> None:
             assert text.endswith("."), requirement.id
 
 
+NOBODY_IN_PARTICULAR = re.compile(
+    r"\b(?:who|whom|whoever|whatever|nobody|somebody|anybody|everybody)\b|\bwhat (?:is|was)\b",
+    re.IGNORECASE,
+)
+"""Subjects that leave the reader to guess which thing is meant."""
+
+
+def vague(found: Iterable[Requirement]) -> list[str]:
+    """Return the requirements whose texts do not name what they are about."""
+    return [
+        each.id
+        for each in found
+        if NOBODY_IN_PARTICULAR.search(f"{each.statement} {each.situation}")
+    ]
+
+
+def test_every_sentence_names_what_it_is_about() -> None:
+    assert vague(catalogue().values()) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["Nobody loses it.", "What is there stays.", "Who waits gets it."]
+)
+def test_a_sentence_that_names_nothing_is_found(words: str) -> None:
+    assert vague(read_catalogue("one.toml", ONE.replace("It stays.", words))) == ["nothing-lost"]
+
+
 def test_a_catalogue_file_is_read() -> None:
     [one] = read_catalogue("one.toml", ONE)
     assert (one.id, one.level, one.needs, one.core) == ("nothing-lost", Level.MUST, (), False)
