@@ -60,8 +60,9 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
     if label is None or (found == "held" and label != "browser-takes-nothing"):
         return None
     how = {
-        "held": f"{message} came back when all channels were closed: somebody held it",
-        "gone": f"{message} is gone: all channels closed, a new consumer emptied the queue",
+        "held": f"{message} came only after the gate had closed all channels: it was held",
+        "gone": f"{message} is gone: after the trace the gate closed all channels and emptied the "
+        f"queue, and {message} did not come",
     }[found]
     also = (breach.requirement,)
     return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)

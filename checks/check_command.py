@@ -30,7 +30,7 @@ from brokerproof.checks.known_failures import KnownFailures, MalformedList, read
 from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
-from brokerproof.checks.reporting.forms import write_report
+from brokerproof.checks.reporting.forms import PAGE, write_report
 from brokerproof.checks.reporting.terminal import show
 from brokerproof.checks.reporting.verdict_file import (
     CandidateRecord,
@@ -112,6 +112,11 @@ from brokerproof.spec.requirements import Requirement
 @click.option(
     "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
 )
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="Show what each stage did, each id of a queue's inside, and what is not claimed.",
+)
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -132,6 +137,7 @@ def check(
     accept_inconclusive: bool,
     report: Path,
     progress: bool | None,
+    verbose: bool,
 ) -> None:
     """Hold each CANDIDATE against the requirements; without one, the embedded reference broker.
 
@@ -155,6 +161,7 @@ def check(
         strict=strict,
         accept_inconclusive=accept_inconclusive,
         progress=sys.stderr.isatty() if progress is None else progress,
+        verbose=verbose,
         jobs=jobs or cores(),
     )
     addresses = candidates or settings.candidates or default_addresses()
@@ -184,6 +191,7 @@ class _Check:
     strict: bool
     accept_inconclusive: bool
     progress: bool
+    verbose: bool
     jobs: int
     reports: list[Report] = field(default_factory=list)
     records: list[CandidateRecord] = field(default_factory=list)
@@ -223,7 +231,7 @@ class _Check:
         # Where there is no terminal to fit, lines are as long as a log can show.
         console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
-            show(record, console)
+            show(record, console, verbose=self.verbose)
 
     def _run(self, subject: Subject) -> Report:
         shown = without_password(subject.address)
@@ -270,7 +278,7 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
     if record.interrupted:
         click.echo("interrupted: the report says what was found so far")
     try:
-        path = write_report(record, folder)
+        write_report(record, folder)
         if ci_hosts.on_github(os.environ):
             for line in ci_hosts.annotations_of(record):
                 click.echo(line)
@@ -279,7 +287,7 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
                 ci_hosts.append_summary(record, Path(place))
     except OSError as error:
         raise _unwritable(folder, error) from error
-    click.echo(f"report: {path}")
+    click.echo(f"report: {folder / PAGE}")
     return ExitStatus(record.status)
 
 

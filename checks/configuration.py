@@ -44,6 +44,7 @@ class Settings(
     accept_inconclusive: bool | None = None
     report: str | None = None
     progress: bool | None = None
+    verbose: bool | None = None
 
     def named(self) -> dict[str, object]:
         """Return what is set, by the names of the options in Python."""

@@ -8,16 +8,16 @@ outside.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, Told
 from brokerproof.checks.interleaved import Interleaved, lines_of
-from brokerproof.checks.moves import Move, text_of, visible
+from brokerproof.checks.moves import Move, Settle, text_of, visible
 from brokerproof.spec.answers import (
     Accepted,
     Answer,
@@ -28,15 +28,11 @@ from brokerproof.spec.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.capabilities import Capabilities
+from brokerproof.spec.operations import CloseChannel, Consume, Delete, Get
 from brokerproof.spec.requirements import catalogue
 
 Grade: TypeAlias = Literal["product", "sequences", "switches", "not certified"]
-
-
-_GRADES: dict[Grade, str] = {
-    "product": "product search",
-    "sequences": "every sequence of operations",
-}
+"""The search that certifies; `product` and `sequences` are those of all shorter traces."""
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,20 +48,26 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         if self.grade == "not certified":
-            return f"not certified as shortest: {self.reason}"
+            return f"Not certified as shortest: {self.reason}."
         if self.grade == "switches":
             if not self.operations:
-                return f'no thread gives way that could go on, in the case "{self.scope}"'
+                return (
+                    f'Shortest: no thread gives way that could go on, in the case "{self.scope}".'
+                )
             return (
-                f"no schedule with fewer than {self.operations} switches away from a thread that "
-                f'could go on breaks this requirement in the case "{self.scope}" (all were run)'
+                f'Shortest: no schedule of the case "{self.scope}" with fewer than '
+                f"{self.operations} switches away from a thread that could go on breaks it."
             )
         if self.operations == 1:
-            return f'a single operation breaks it, in the scope "{self.scope}"'
+            return f'Shortest: a single operation breaks it in the scope "{self.scope}".'
         return (
-            f"no trace of fewer than {self.operations} operations breaks this requirement by "
-            f'itself in the scope "{self.scope}" ({_GRADES[self.grade]})'
+            f"Shortest: no run of up to {_counted(self.operations - 1)} in the scope "
+            f'"{self.scope}" breaks it by itself.'
         )
+
+
+def _counted(operations: int) -> str:
+    return "1 operation" if operations == 1 else f"{operations} operations"
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -206,10 +208,56 @@ def event_text(event: Event) -> str:
             return f"{queue} deleted"
 
 
+class _Held(NamedTuple):
+    """What is held through a delivery, and where it came from."""
+
+    message: str
+    channel: str
+    queue: str
+
+    def ends_by(self, move: Move) -> bool:
+        """Whether a move that was answered `ok` ends the delivery."""
+        match move:
+            case Settle(message=message, again=False):
+                return message == self.message
+            case CloseChannel(channel=channel):
+                return channel == self.channel
+            case Delete(queue=queue):
+                return queue == self.queue
+            case _:
+                return False
+
+
+def texts_of_moves(steps: Iterable[Line]) -> list[str]:
+    """Return the moves in words; a delivery that is settled once more is named, with its end."""
+    channels: dict[str, str] = {}
+    held: dict[str, _Held] = {}
+    ended: dict[str, str] = {}
+    texts = []
+    for number, line in enumerate(steps, 1):
+        move = line.move
+        if isinstance(move, Settle) and move.again and move.message in ended:
+            texts.append(f"{move.how} {move.message} by {ended[move.message]}")
+        else:
+            texts.append(text_of(move))
+        if line.error is None:
+            for delivery in [name for name, each in held.items() if each.ends_by(move)]:
+                ended[held.pop(delivery).message] = f"{delivery}, which ended in step {number}"
+        if isinstance(move, Consume) and move.mode == "acknowledge":
+            channels[move.consumer] = move.channel
+        getter = move.channel if isinstance(move, Get) and move.mode == "acknowledge" else None
+        for event in line.events:
+            if isinstance(event, Delivered):
+                taker = getter if event.consumer is None else channels.get(event.consumer)
+                if taker is not None:
+                    held[event.delivery] = _Held(event.message, taker, event.queue)
+    return [visible(each) for each in texts]
+
+
 def text_of_counterexample(found: Counterexample) -> str:
     """Return a counterexample as the terminal shows it."""
     requirement = catalogue()[found.requirement]
-    moves = [visible(text_of(move)) for move in found.moves]
+    moves = texts_of_moves(found.steps)
     width = max(map(len, moves), default=0)
     lines = [f"{found.requirement} ({requirement.level.value}): {requirement.statement}"]
     lines += [f"  source: {source}" for source in requirement.sources]

@@ -22,7 +22,7 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
         meant = in_form if breach.requirement == "protocol" else "what the requirement says"
         return breach.expected or meant, breach.reason
     if breach.lost:
-        return f"{breach.witnesses[0]} to be there for somebody", breach.reason
+        return f"{breach.witnesses[0]} to be still there", breach.reason
     book, (name, arguments) = moment.book, moment.step
     world = _latest(moment)
     match name:

@@ -15,12 +15,18 @@ from brokerproof.checks.concurrent.on_threads import on_threads
 from brokerproof.checks.concurrent.parallel import CannotBegin
 from brokerproof.checks.concurrent.records import recorded, run_recorded
 from brokerproof.checks.conversation import CannotCopy
-from brokerproof.checks.counterexamples import Certificate, Counterexample, answer_text
+from brokerproof.checks.counterexamples import (
+    Certificate,
+    Counterexample,
+    answer_text,
+    line_of,
+    texts_of_moves,
+)
 from brokerproof.checks.explanations import expected_and_seen
 from brokerproof.checks.findings import Run, goes_on, play
 from brokerproof.checks.glances import INSIDE
 from brokerproof.checks.interleaved import lines_of
-from brokerproof.checks.moves import text_of, visible
+from brokerproof.checks.moves import visible
 from brokerproof.checks.recorded import NotRecorded, follow
 from brokerproof.checks.reporting.verdict_file import without_password
 from brokerproof.checks.subjects import Subject
@@ -55,13 +61,14 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
         return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
     outcome = _outcome(found, run)
     lines = [f"{found.requirement} on {without_password(subject.address)}"]
-    width = max((len(text_of(move)) for move in found.moves), default=0)
+    moves = texts_of_moves(map(line_of, run.steps))
+    width = max(map(len, moves), default=0)
     # A settlement that means nothing now makes no step, so steps are matched by their moves.
     recorded = iter(found.steps)
     for number, told in enumerate(run.steps, 1):
         now = answer_text(told.answer)
         then = next((line.answered for line in recorded if line.move == told.move), now)
-        line = f"  {number:>2}  {visible(text_of(told.move)):<{width}}  {now}"
+        line = f"  {number:>2}  {moves[number - 1]:<{width}}  {now}"
         lines.append(line if now == then else f"{line}    (in the report: {visible(then)})")
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
@@ -119,7 +126,7 @@ def rejudge(found: Counterexample, asked: frozenset[str]) -> Replayed:
         return _undecided(head, "what threads did is judged by running it again, without --rejudge")
     if found.requirement in INSIDE:
         return _undecided(head, "what was seen inside of the candidate is not recorded")
-    moves = [visible(text_of(line.move)) for line in found.steps]
+    moves = texts_of_moves(found.steps)
     width = max(map(len, moves), default=0)
     lines, broken = [head], None
     try:

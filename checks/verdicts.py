@@ -28,6 +28,10 @@ class Outcome(Enum):
     NOT_CLAIMED = "not claimed"
 
 
+WORST_FIRST = (Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.KEPT, Outcome.NOT_CLAIMED)
+"""The order in which verdicts are shown and counted."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What is said of one requirement, and what it rests on."""
@@ -122,7 +126,7 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
         return Verdict(requirement, Outcome.NOT_CLAIMED, times)
     if requirement.id in evidence.masked:
         by = evidence.masked[requirement.id]
-        reason = f"seen broken, but behind each trace of it is {by}"
+        reason = f"broken only in traces that break {by} too: mend that first"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if requirement.id in evidence.doubted:
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.doubted[requirement.id])
@@ -133,7 +137,8 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
         reason = f"no certain outcome was ever seen of: {', '.join(never)}"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if not times:
-        reason = f"not exercised: {requirement.situation[0].lower()}{requirement.situation[1:]}"
+        situation = requirement.situation.rstrip(".")
+        reason = f"never happened in this run: {situation[0].lower()}{situation[1:]}"
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     return Verdict(requirement, Outcome.KEPT, times)
 

@@ -191,7 +191,7 @@ class _Asked:
         record = candidate_record(found, hello.capabilities, judgements)
         console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
-            show(record, console)
+            show(record, console, verbose=True)
         took, worked = time.monotonic() - self.begun, sum(part.seconds for part in gathered.parts)
         click.echo(
             f"{len(gathered.seeds)} seeds in {took:.1f} s; the gate worked for {worked:.1f} s"

@@ -238,7 +238,8 @@ def _reported(
     is_too_little = not is_tested or account.is_for_the_lesser_part
     # What a recording names may look like a command to the host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
-        show(record, Console() if sys.stdout.isatty() else Console(width=120))
+        console = Console() if sys.stdout.isatty() else Console(width=120)
+        show(record, console, verbose=True)
         left_open = _left_open(read, judgement, account, asked, is_tested)
         for line in (*_set_aside(read, judgement, account), *left_open):
             click.echo(line)

@@ -15,7 +15,12 @@ from pathlib import Path
 from brokerproof.checks.counterexamples import text_of_counterexample
 from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.terminal import reason_of
-from brokerproof.checks.reporting.verdict_file import VerdictFile, VerdictRecord, counted
+from brokerproof.checks.reporting.verdict_file import (
+    VerdictFile,
+    VerdictRecord,
+    counted,
+    worst_first,
+)
 from brokerproof.checks.verdicts import Outcome
 
 SUMMARY_BYTES_MAX = 900_000
@@ -81,7 +86,7 @@ def step_summary(record: VerdictFile) -> str:
         rows = [
             f"| {_escaped(v.requirement)} | {v.level.value} | {_mark(v)} | {v.exercised or ''} "
             f"| {_escaped(reason_of(v))} |"
-            for v in candidate.verdicts
+            for v in worst_first(candidate.verdicts)
             if v.verdict is not Outcome.NOT_CLAIMED
         ]
         table = "\n".join(

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from brokerproof.checks.counterexamples import Counterexample, Line
-from brokerproof.checks.moves import Settle, text_of, visible
+from brokerproof.checks.counterexamples import Counterexample, Line, texts_of_moves
+from brokerproof.checks.moves import Settle, visible
 from brokerproof.checks.reporting.content import EntryShown, QueueShown, StepShown, content_of
 from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, Event, QueueDeleted
 from brokerproof.spec.operations import Consume, Publish
@@ -93,13 +93,16 @@ def diagram_of(found: Counterexample) -> Diagram:
     subscribed: frozenset[str] = frozenset()
     # Where threads begin after them, no step is the one that broke anything.
     last = len(found.steps) if found.interleaved is None else 0
+    texts = texts_of_moves(found.steps)
     for number, line in enumerate(found.steps, 1):
         step = shown.steps[number - 1] if number <= len(shown.steps) else None
         present = subscribed | (step.consumers if step else frozenset(lanes))
         rows.append(
             Row(
                 number=number,
-                arrows=tuple(_arrows(line, lanes, before, witnesses, last=number == last)),
+                arrows=tuple(
+                    _arrows(line, texts[number - 1], lanes, before, witnesses, last=number == last)
+                ),
                 alive=(True, True, *(name in present for name in consumers)),
                 queues=() if step is None else tuple(_queues(step, witnesses)),
                 known=step is not None,
@@ -124,6 +127,7 @@ def _consumers(found: Counterexample) -> Iterator[str]:
 
 def _arrows(
     line: Line,
+    text: str,
     lanes: dict[str, int],
     before: tuple[QueueShown, ...],
     witnesses: frozenset[str],
@@ -138,7 +142,7 @@ def _arrows(
         start = lanes.get(_holder_of(move.message, before), CLIENT)
     elif isinstance(move, Publish):
         about = move.message.id
-    yield Arrow(start, BROKER, visible(text_of(move)), "operation", about in witnesses)
+    yield Arrow(start, BROKER, text, "operation", about in witnesses)
     yield from _folded([_told(event, lanes, witnesses) for event in line.events])
     if line.error is not None:
         words = f"{line.error.code}: {line.error.message}".rstrip(": ")

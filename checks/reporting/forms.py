@@ -10,7 +10,8 @@ from brokerproof.checks.reporting.page import page
 from brokerproof.checks.reporting.sarif import sarif
 from brokerproof.checks.reporting.verdict_file import VerdictFile
 
-FORMS = {"junit.xml": junit, "verdict.sarif": sarif, "report.html": page}
+PAGE = "report.html"
+FORMS = {"junit.xml": junit, "verdict.sarif": sarif, PAGE: page}
 """What each file besides the record and the counterexamples is made by."""
 
 

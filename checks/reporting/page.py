@@ -14,7 +14,12 @@ from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.diagram import Diagram, diagram_of
 from brokerproof.checks.reporting.terminal import reason_of
-from brokerproof.checks.reporting.verdict_file import VerdictFile, VerdictRecord, counted
+from brokerproof.checks.reporting.verdict_file import (
+    VerdictFile,
+    VerdictRecord,
+    counted,
+    worst_first,
+)
 
 STATUS = {0: "kept", 1: "broken", 3: "inconclusive"}
 
@@ -41,6 +46,7 @@ def page(record: VerdictFile) -> bytes:
     environment.filters["visible"] = visible
     environment.filters["reason"] = reason_of
     environment.filters["counted"] = counted
+    environment.filters["worst_first"] = worst_first
     drawn = {
         number: [
             _Drawn(

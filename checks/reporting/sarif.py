@@ -15,8 +15,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from brokerproof.checks.counterexamples import Counterexample, text_of_counterexample
-from brokerproof.checks.moves import text_of, visible
+from brokerproof.checks.counterexamples import (
+    Counterexample,
+    text_of_counterexample,
+    texts_of_moves,
+)
+from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.folders import place_of_counterexample
 from brokerproof.checks.reporting.verdict_file import (
     CandidateRecord,
@@ -149,8 +153,9 @@ def _file(record: VerdictFile, candidate: CandidateRecord, verdict: VerdictRecor
 
 
 def _flow(found: Counterexample, file: Json) -> Iterator[Json]:
-    for number, line in enumerate(found.steps, 1):
-        text = f"{number}. {visible(text_of(line.move))}: {visible(line.answered)}"
+    steps = zip(texts_of_moves(found.steps), found.steps, strict=True)
+    for number, (move, line) in enumerate(steps, 1):
+        text = f"{number}. {move}: {visible(line.answered)}"
         yield {"location": {**_location(file), "message": {"text": text}}}
     ending = f"expected {visible(found.expected)}; seen {visible(found.seen)}"
     yield {"location": {**_location(file), "message": {"text": ending}}}

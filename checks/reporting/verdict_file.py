@@ -16,7 +16,7 @@ import msgspec
 
 from brokerproof.checks.counterexamples import Counterexample
 from brokerproof.checks.gate_run import Report
-from brokerproof.checks.verdicts import Counts, ExitStatus, Judgement, Outcome
+from brokerproof.checks.verdicts import WORST_FIRST, Counts, ExitStatus, Judgement, Outcome
 from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.requirements import Level
 
@@ -176,15 +176,15 @@ def without_password(address: str) -> str:
     return f"{scheme}://{user}:{HIDDEN}@{host}{slash}{path}"
 
 
-def summary(record: CandidateRecord) -> str:
-    """Return the candidate and its verdicts counted, in one line."""
-    return f"{record.candidate}: {counted(record)}"
+def worst_first(verdicts: tuple[VerdictRecord, ...]) -> list[VerdictRecord]:
+    """Return verdicts as a person reads them: broken, inconclusive, kept, not claimed."""
+    return sorted(verdicts, key=lambda each: WORST_FIRST.index(each.verdict))
 
 
 def counted(record: CandidateRecord) -> str:
-    """Return the verdicts counted."""
+    """Return the verdicts counted, the worst first."""
     counts = Counter(verdict.verdict for verdict in record.verdicts)
-    parts = [f"{counts[outcome]} {outcome.value}" for outcome in Outcome if counts[outcome]]
+    parts = [f"{counts[outcome]} {outcome.value}" for outcome in WORST_FIRST if counts[outcome]]
     notes = [
         f"{what}: {', '.join(names)}"
         for what, counts_as in (("only recommended", "recommended"), ("known", "accepted"))

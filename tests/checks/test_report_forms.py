@@ -84,7 +84,7 @@ def record_with(
         Verdict(catalogue()["nothing-lost"], Outcome.KEPT, 7),
         Verdict(catalogue()["fifo-order"], Outcome.BROKEN, 3, found.summary, found),
         Verdict(catalogue()["browser-once-by-priority"], Outcome.BROKEN, 1, words),
-        Verdict(catalogue()["get-finds"], Outcome.INCONCLUSIVE, 0, f"not exercised: {words}"),
+        Verdict(catalogue()["get-finds"], Outcome.INCONCLUSIVE, 0, f"never happened: {words}"),
         Verdict(catalogue()["browser-once"], Outcome.NOT_CLAIMED),
     )
     stages = [Stage("product", f"one channel: {words}", complete=True, operations=9)]

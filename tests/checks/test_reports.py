@@ -18,8 +18,10 @@ from brokerproof.checks.counterexamples import (
     UnreadableCounterexample,
     answer_text,
     counterexample_of,
+    line_of,
     read,
     text_of_counterexample,
+    texts_of_moves,
     write,
 )
 from brokerproof.checks.findings import play
@@ -31,7 +33,7 @@ from brokerproof.checks.reporting.forms import write_report
 from brokerproof.checks.reporting.verdict_file import (
     CandidateRecord,
     candidate_record,
-    summary,
+    counted,
     verdict_file,
 )
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
@@ -72,7 +74,7 @@ SEARCHED = Certificate(grade="product", scope="one channel", operations=4)
 SAMPLED = Certificate(grade="not certified", reason="the stage that found it searches nothing")
 
 OVERTAKEN = """\
-fifo-order (MUST): Of messages of one level that were never returned, the one that arrived first is given first.
+fifo-order (MUST): Of messages of one level that were never returned, the first to arrive is delivered first.
   source: Qpid Design - Message Delivery, Subscriptions
   source: Priority Queues, Priority Queues
    1  declare q0 fifo                      ok
@@ -84,7 +86,7 @@ fifo-order (MUST): Of messages of one level that were never returned, the one th
   {certificate}"""  # noqa: E501 (as it is printed)
 
 GONE = """\
-nothing-lost (MUST): A message that the broker has accepted stays to be had until it is settled or its queue is purged or deleted.
+nothing-lost (MUST): An accepted message can be delivered until it is settled, or its queue is purged or deleted.
   source: Qpid Design - Message Delivery, Subscriptions
   source: Driver protocol 1, The operations
    1  declare q0 fifo                      ok
@@ -92,9 +94,9 @@ nothing-lost (MUST): A message that the broker has accepted stays to be had unti
    3  get from q0 on ch0 mode=acknowledge  m0 → the get
    4  release m0                           ok
    5  get from q0 on ch0 mode=acknowledge  ok
-      expected  m0 to be there for somebody
-      seen      m0 is gone: all channels closed, a new consumer emptied the queue
-  not certified as shortest: the stage that found it searches nothing"""  # noqa: E501
+      expected  m0 to be still there
+      seen      m0 is gone: after the trace the gate closed all channels and emptied the queue, and m0 did not come
+  Not certified as shortest: the stage that found it searches nothing."""  # noqa: E501
 
 
 def found_on(
@@ -111,11 +113,12 @@ def test_a_counterexample_is_printed_with_its_reasons() -> None:
 
 
 def test_a_counterexample_says_how_sure_it_is_that_nothing_is_shorter() -> None:
-    assert "fewer than 4 operations" in str(SEARCHED)
-    assert 'in the scope "one channel" (product search)' in str(SEARCHED)
+    assert str(SEARCHED) == (
+        'Shortest: no run of up to 3 operations in the scope "one channel" breaks it by itself.'
+    )
     text = text_of_counterexample(found_on(Stack(), MOVES, SAMPLED))
     assert text.splitlines()[-1] == (
-        "  not certified as shortest: the stage that found it searches nothing"
+        "  Not certified as shortest: the stage that found it searches nothing."
     )
 
 
@@ -162,6 +165,31 @@ EVERY_MOVE: list[tuple[Move, str]] = [
 @pytest.mark.parametrize(("move", "text"), EVERY_MOVE, ids=[text for _, text in EVERY_MOVE])
 def test_a_move_is_told_in_a_few_words(move: Move, text: str) -> None:
     assert text_of(move) == text
+
+
+AGAIN = Settle(how="acknowledge", message="m0", again=True)
+ENDS: list[Move] = [Settle(how="release", message="m0"), CloseChannel(channel="ch0")]
+
+
+def told(*moves: Move) -> tuple[Line, ...]:
+    """Return the steps that moves are on an honest candidate."""
+    candidate = Box()
+    run = play(candidate, Oracle(candidate.hello().capabilities), moves)
+    return tuple(map(line_of, run.steps))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_delivery_that_is_settled_once_more_is_named_with_its_end(end: Move) -> None:
+    steps = told(*MOVES[:2], MOVES[3], end, AGAIN)
+    assert texts_of_moves(steps)[-1] == "acknowledge m0 by d2, which ended in step 4"
+
+
+def test_a_delivery_whose_end_was_not_recorded_is_not_named() -> None:
+    steps = told(*MOVES[:2], MOVES[3], Settle(how="release", message="m0"), AGAIN)
+    without = tuple(msgspec.structs.replace(line, events=()) for line in steps)
+    assert texts_of_moves(without)[-1] == "acknowledge m0 again, by its old delivery"
+    refused_first = (*steps[:3], msgspec.structs.replace(steps[3], error=Error("refused")))
+    assert texts_of_moves((*refused_first, steps[4]))[-1].endswith("again, by its old delivery")
 
 
 def given(message: str, consumer: str | None, *, again: bool = False) -> Delivered:
@@ -261,10 +289,10 @@ def recorded(report: Report) -> CandidateRecord:
     return candidate_record(report, Box().hello().capabilities, judgements)
 
 
-def shown(report: Report) -> list[str]:
+def shown(report: Report, *, verbose: bool = False, width: int = 120) -> list[str]:
     """Return the lines that a terminal without colours shows."""
     out = StringIO()
-    terminal.show(recorded(report), Console(file=out, width=120))
+    terminal.show(recorded(report), Console(file=out, width=width), verbose=verbose)
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -272,38 +300,65 @@ BROKEN = found_on(Stack(), MOVES)
 VERDICTS = (
     Verdict(catalogue()["nothing-lost"], Outcome.KEPT, 7),
     Verdict(catalogue()["fifo-order"], Outcome.BROKEN, 3, BROKEN.summary, BROKEN),
-    Verdict(catalogue()["get-finds"], Outcome.INCONCLUSIVE, 0, "not exercised"),
+    Verdict(catalogue()["get-finds"], Outcome.INCONCLUSIVE, 0, "never happened"),
     Verdict(catalogue()["browser-once"], Outcome.NOT_CLAIMED),
 )
 
 
-def test_a_report_shows_stages_verdicts_and_counterexamples() -> None:
-    lines = shown(report_with(*VERDICTS))
-    assert lines[:7] == [
+TABLE = [
+    "requirement   level  verdict       exercised  reason",
+    "fifo-order    MUST   broken                3  expected m0; seen m1 to the get",
+    "get-finds     MUST   inconclusive             never happened",
+    "nothing-lost  MUST   kept                  7",
+]
+
+
+def test_a_report_shows_verdicts_the_worst_first_then_totals_and_counterexamples() -> None:
+    assert shown(report_with(*VERDICTS)) == [
+        "box:make  (box 1)",
+        *TABLE,
+        "1 broken, 1 inconclusive, 1 kept, 1 not claimed (--verbose names them)",
+        "",
+        *OVERTAKEN.format(certificate=SEARCHED).splitlines(),
+    ]
+
+
+def test_a_longer_report_has_stages_and_what_is_not_claimed() -> None:
+    lines = shown(report_with(*VERDICTS), verbose=True)
+    assert lines[:8] == [
         "box:make  (box 1)",
         "  product   one channel: 2 pairs [all]",
-        "requirement   level  verdict       exercised  reason",
-        "nothing-lost  MUST   kept                  7",
-        "fifo-order    MUST   broken                3  expected m0; seen m1 to the get",
-        "get-finds     MUST   inconclusive             not exercised",
+        *TABLE,
         "not claimed: browser-once",
+        "1 broken, 1 inconclusive, 1 kept, 1 not claimed",
     ]
-    counterexample = OVERTAKEN.format(certificate=SEARCHED).splitlines()
-    assert lines[7:] == [
-        "",
-        *counterexample,
-        "box:make: 1 kept, 1 broken, 1 inconclusive, 1 not claimed",
-    ]
+
+
+def test_kept_ids_inside_a_queue_share_a_line_and_broken_ones_do_not() -> None:
+    inside = [catalogue()[each] for each in ("EL-1", "EL-3", "EL-4")]
+    outcomes = (Outcome.KEPT, Outcome.BROKEN, Outcome.KEPT)
+    report = report_with(*(Verdict(r, o, 2) for r, o in zip(inside, outcomes, strict=True)))
+    rows = [line.split()[:3] for line in shown(report)[2:-1]]
+    assert rows == [["EL-3", "MUST", "broken"], ["2", "ids", "inside"]]
+    everything = shown(report, verbose=True)
+    assert [line.split()[0] for line in everything[3:-1]] == ["EL-3", "EL-1", "EL-4"]
+
+
+def test_only_a_reason_that_a_trace_follows_is_cut_off() -> None:
+    lines = shown(report_with(*VERDICTS), width=60)
+    assert lines[2].endswith("…")
+    long = replace(VERDICTS[2], reason="never happened " * 3)
+    assert "…" not in "".join(shown(report_with(long), width=60))
 
 
 def test_a_recommendation_that_was_not_followed_is_called_so() -> None:
     advice = catalogue()["browser-once-by-priority"]
     broken = Verdict(advice, Outcome.BROKEN, 1, "shown twice")
-    assert summary(recorded(report_with(broken))) == (
-        "box:make: 1 broken (of these only recommended: browser-once-by-priority)"
+    assert counted(recorded(report_with(broken))) == (
+        "1 broken (of these only recommended: browser-once-by-priority)"
     )
     binding = replace(broken, requirement=catalogue()["fifo-order"])
-    assert summary(recorded(report_with(binding))) == "box:make: 1 broken"
+    assert counted(recorded(report_with(binding))) == "1 broken"
 
 
 @pytest.mark.parametrize("words", ["[bold]m0[/bold]", "[/bold]"])

@@ -56,7 +56,7 @@ def test_the_readme_shows_what_is_said_of_the_recording(
     result = CliRunner().invoke(main, [*words, "--report", str(tmp_path)])
     assert result.exit_code == 1
     begin = result.output.index("fifo-order (MUST)")
-    end = result.output.index("\n", result.output.index("not certified"))
+    end = result.output.index("\n", result.output.index("Not certified"))
     assert result.output[begin:end] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
