@@ -15,6 +15,7 @@ from typing import Protocol
 
 import msgspec
 
+from brokerproof.candidates.driver_claims import unknown_names
 from brokerproof.candidates.driver_process import (
     DriverProcess,
     Ended,
@@ -97,6 +98,7 @@ class DriverCandidate:
         self._check_form = msgspec.json.Decoder(AnswerShape).decode
         self._decode = msgspec.json.Decoder(DriverAnswer).decode
         self._known: dict[bytes, Answer] = {}
+        self.warnings: tuple[str, ...] = ()
         try:
             self._hello = self._start()
         except DriverFault as fault:
@@ -331,6 +333,7 @@ class DriverCandidate:
         hello = _introduction(answer)
         if isinstance(hello, str):
             raise self._failed("hello", hello)
+        self.warnings = unknown_names(line)
         self._check.after()
         return hello
 

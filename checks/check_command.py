@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +23,13 @@ from brokerproof.candidates.driver_self_check import BrokerproofErrs
 from brokerproof.checks.configuration import Settings, asked
 from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.expectations import expected_ids, known_ids, unmet, untested
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.gate_run import INTERLEAVINGS
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
+from brokerproof.checks.moves import visible
 from brokerproof.checks.option_types import FiniteRange
 from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
@@ -41,7 +44,7 @@ from brokerproof.checks.reporting.verdict_file import (
 )
 from brokerproof.checks.side_by_side import ProcessEnded, cores
 from brokerproof.checks.subjects import WIRE, Subject, default_addresses
-from brokerproof.checks.verdicts import ExitStatus, status_of
+from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.requirements import Requirement
 
@@ -96,6 +99,12 @@ from brokerproof.spec.requirements import Requirement
     help="The set of requirements to judge by: a published one, latest, or a .toml file.",
 )
 @judging_options
+@click.option(
+    "--expect",
+    multiple=True,
+    metavar="ID,...",
+    help="Fail where one of these requirements is not claimed or not judged; may be repeated.",
+)
 @crash_options
 @click.option(
     "--accept-inconclusive",
@@ -129,6 +138,7 @@ def check(
     jobs: int | None,
     requirements: str,
     only: tuple[str, ...],
+    expect: tuple[str, ...],
     known: Path | None,
     today: dt.datetime | None,
     crash_command: str | None,
@@ -148,12 +158,16 @@ def check(
     Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; what
     the command line says wins.
 
-    Exit status: 0 all claimed requirements kept; 1 something broken; 2 the gate could not run; 3
-    nothing broken, something inconclusive.
+    Exit status: 0 all claimed requirements kept, at least one tested; 1 something broken, or an
+    expected requirement not judged; 2 the gate could not run; 3 something inconclusive, or nothing
+    tested.
     """
     settings = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
+    chosen = chosen_requirements(requirements, only)
     run = _Check(
-        chosen=chosen_requirements(requirements, only),
+        chosen=chosen,
+        named=tuple(chosen) if only else (),
+        expected=expected_ids(expect, chosen),
         asked=requirements,
         budget=Budget(operations, examples, budget, interleavings),
         seed=seed,
@@ -167,13 +181,7 @@ def check(
     addresses = candidates or settings.candidates or default_addresses()
     if _concerned_by_crash_commands(ctx, addresses):
         run.power = power_over(addresses, crash_command, restart_command)
-    try:
-        with run.interrupts.listening():
-            run.hold(addresses, report)
-    except KeyboardInterrupt:
-        run.interrupted = True
-    except PowerFailed as error:
-        raise CannotRun(str(error)) from error
+    run.hold(addresses, report)
     with undisturbed():
         status = ended(run.record(), report)
     sys.exit(status.value)
@@ -184,6 +192,8 @@ class _Check:
     """One run of the command: what was asked for, and what has come of it so far."""
 
     chosen: dict[str, Requirement]
+    named: tuple[str, ...]
+    expected: tuple[str, ...]
     asked: str
     budget: Budget
     seed: int
@@ -195,17 +205,31 @@ class _Check:
     jobs: int
     reports: list[Report] = field(default_factory=list)
     records: list[CandidateRecord] = field(default_factory=list)
+    statuses: list[ExitStatus] = field(default_factory=list)
     interrupted: bool = False
     power: Power | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
 
     def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
-        """Hold each candidate against the requirements; those after an interrupted one are left."""
+        """Hold each candidate against the requirements; those after an interrupted one are left.
+
+        Raises `CannotRun`.
+        """
+        try:
+            with self.interrupts.listening():
+                self._hold_each(addresses, folder)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except PowerFailed as error:
+            raise CannotRun(str(error)) from error
+
+    def _hold_each(self, addresses: tuple[str, ...], folder: Path) -> None:
         with ExitStack() as open_ones:
             subjects = []
             for address in addresses:
                 subjects.append(opened(address, self.power))
                 open_ones.callback(subjects[-1].close)
+                warn(f"{without_password(address)}: {each}" for each in subjects[-1].warnings)
             make_folder(folder)
             for subject in subjects:
                 self._hold_one(subject)
@@ -226,12 +250,16 @@ class _Check:
             )
             for verdict in report.verdicts
         )
-        record = candidate_record(report, subject.hello.capabilities, judgements)
+        left_out = tuple(untested(self.named, report))
+        warnings = (*subject.warnings, *left_out)
+        record = candidate_record(report, subject.hello.capabilities, judgements, warnings)
         self.records.append(record)
+        self.statuses += [status_of(judgements), *([ExitStatus.INCONCLUSIVE] if left_out else [])]
         # Where there is no terminal to fit, lines are as long as a log can show.
         console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
             show(record, console, verbose=self.verbose)
+        warn(left_out)
 
     def _run(self, subject: Subject) -> Report:
         shown = without_password(subject.address)
@@ -255,11 +283,12 @@ class _Check:
 
     def record(self) -> VerdictFile:
         """Return what there is to report."""
-        complaints = self.known.complaints(self.reports)
-        counts = [verdict.counts_as for each in self.records for verdict in each.verdicts]
-        status = ExitStatus.BROKEN if complaints else status_of(counts)
-        accepted = self.accept_inconclusive and self.records
-        if self.interrupted and status is ExitStatus.KEPT and not accepted:
+        complaints = (
+            *self.known.complaints(self.reports),
+            *(line for report in self.reports for line in unmet(self.expected, report)),
+        )
+        status = ExitStatus.BROKEN if complaints else worst(self.statuses)
+        if self.interrupted and status is ExitStatus.KEPT and not self.accept_inconclusive:
             # Candidates that were not begun have no verdict that could say so.
             status = ExitStatus.INCONCLUSIVE
         return verdict_file(
@@ -271,10 +300,16 @@ class _Check:
         )
 
 
+def warn(lines: Iterable[str]) -> None:
+    """Print lines on standard error, whatever a candidate has put into them."""
+    for line in lines:
+        click.echo(f"warning: {visible(line)}", err=True)
+
+
 def ended(record: VerdictFile, folder: Path) -> ExitStatus:
     """Write the report, tell the host, and return the exit status; raises `CannotRun`."""
     for complaint in record.complaints:
-        click.echo(complaint)
+        click.echo(visible(complaint))
     if record.interrupted:
         click.echo("interrupted: the report says what was found so far")
     try:
@@ -297,14 +332,9 @@ def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requireme
         requirements = asked(name)
     except CatalogueError as error:
         raise CannotRun(f"--requirements: {error}") from error
-    for each in only:
-        if each not in requirements:
-            where = "" if name == "latest" else f" in the set {name}"
-            raise CannotRun(
-                f"--only: there is no requirement {each!r}{where}; "
-                "`brokerproof requirements` lists all"
-            )
-    return {key: value for key, value in requirements.items() if not only or key in only}
+    where = "" if name == "latest" else f" in the set {name}"
+    named = known_ids("--only", only, requirements, where)
+    return {key: value for key, value in requirements.items() if not named or key in named}
 
 
 def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...]) -> bool:

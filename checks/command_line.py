@@ -29,9 +29,10 @@ from brokerproof.checks.prove_command import prove
 from brokerproof.checks.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.reporting import verdict_file
 from brokerproof.checks.reporting.folders import VERDICT
-from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.checks.verdicts import ExitStatus, worst
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import invariants, invariants_of
+from brokerproof.spec.nearest import meant
 from brokerproof.spec.requirements.frozen import frozen, published_sets
 from brokerproof.version import __version__
 
@@ -129,8 +130,7 @@ def _rejudge(place: Path, requirements: str) -> None:
         statuses.add(_REPLAYED[result.outcome])
     if len(files) > 1:
         click.echo(f"{len(files)} runs judged again")
-    worst = (ExitStatus.BROKEN, ExitStatus.INCONCLUSIVE, ExitStatus.KEPT)
-    sys.exit(next(status for status in worst if status in statuses).value)
+    sys.exit(worst(statuses).value)
 
 
 def _read(file: Path) -> counterexamples.Counterexample:
@@ -206,7 +206,8 @@ def requirements(
         return
     if requirement not in listed:
         raise CannotRun(
-            f"there is no requirement {requirement!r}; `brokerproof requirements` lists all"
+            f"there is no requirement {requirement!r}{meant(requirement, listed)}; "
+            "`brokerproof requirements` lists all"
         )
     one = listed[requirement]
     click.echo(f"{one.id} ({one.level.value})")

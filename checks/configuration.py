@@ -37,6 +37,7 @@ class Settings(
     jobs: Annotated[int, msgspec.Meta(ge=1)] | None = None
     requirements: str | None = None
     only: tuple[str, ...] | None = None
+    expect: tuple[str, ...] | None = None
     known: str | None = None
     crash_command: str | None = None
     restart_command: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import sys
 import traceback
@@ -14,6 +13,7 @@ from brokerproof.models.catalogue import CATALOGUE, SYSTEMS, Listed
 from brokerproof.models.language.model import Model, ModelError, trace
 from brokerproof.models.language.scope import default_scope
 from brokerproof.models.language.systems import System
+from brokerproof.spec.nearest import meant
 
 FILE_SCOPE_SIZE = 2
 """So many elements has each family of a model in a file, unless another size is asked for."""
@@ -46,10 +46,11 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
             path, name = value, ""
         if not path.endswith(".py"):
             known = (*CATALOGUE, *SYSTEMS)
-            names, alike = ", ".join(known), difflib.get_close_matches(value, known, n=1)
-            meant = f" (did you mean {alike[0]!r}?)" if alike else ""
             self.fail(
-                f"there is no model {value!r}{meant}: try {names}, or FILE.py:CLASS", param, ctx
+                f"there is no model {value!r}{meant(value, known)}: try {', '.join(known)}, "
+                "or FILE.py:CLASS",
+                param,
+                ctx,
             )
         try:
             model = _loaded(Path(path), name)

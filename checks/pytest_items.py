@@ -15,8 +15,11 @@ import msgspec
 import pytest
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.configuration import Settings, WrongConfiguration, asked, read_settings
+from brokerproof.checks.check_command import chosen_requirements
+from brokerproof.checks.configuration import Settings, WrongConfiguration, read_settings
 from brokerproof.checks.counterexamples import text_of_counterexample
+from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.expectations import expected_ids
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.gate_run import INTERLEAVINGS
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
@@ -29,7 +32,6 @@ from brokerproof.checks.reporting.verdict_file import (
     without_password,
 )
 from brokerproof.checks.subjects import open_subject
-from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.requirements import Requirement
 
 
@@ -38,6 +40,7 @@ class _Session:
     """What the session asks for, and what came of each candidate that was run."""
 
     requirements: dict[str, Requirement]
+    expected: tuple[str, ...]
     budget: Budget
     seed: int
     known: KnownFailures
@@ -99,15 +102,13 @@ def _items(
 def _asked_for(config: pytest.Config) -> _Session:
     try:
         settings = _settings(config.rootpath)
-        requirements = asked(_option(config, settings, "requirements") or "latest")
+        name = _option(config, settings, "requirements") or "latest"
+        requirements = chosen_requirements(name, settings.only or ())
         known = _option(config, settings, "known")
         today = dt.datetime.now(dt.UTC).date()
         return _Session(
-            requirements={
-                key: value
-                for key, value in requirements.items()
-                if not settings.only or key in settings.only
-            },
+            requirements=requirements,
+            expected=expected_ids(settings.expect or (), requirements),
             budget=Budget(
                 int(_number(config, settings, "operations", Budget.operations)),
                 int(_number(config, settings, "examples", Budget.examples)),
@@ -119,7 +120,7 @@ def _asked_for(config: pytest.Config) -> _Session:
             strict=_flag(config, settings, "strict"),
             accept_inconclusive=_flag(config, settings, "accept_inconclusive"),
         )
-    except (WrongConfiguration, MalformedList, CatalogueError) as error:
+    except (WrongConfiguration, MalformedList, CannotRun) as error:
         raise pytest.UsageError(f"brokerproof: {error}") from error
 
 
@@ -195,6 +196,9 @@ class RequirementItem(_Item):
     def runtest(self) -> None:
         """Pass where the requirement is kept."""
         [verdict] = [v for v in self.record().verdicts if v.requirement == self.name]
+        if self.name in self.asked_for.expected and not verdict.verdict.is_judged:
+            reason = f": {visible(verdict.reason)}" if verdict.reason else ""
+            raise NotKept(f"it is expected, and {verdict.verdict.value}{reason}")
         match verdict.counts_as:
             case "pass":
                 return

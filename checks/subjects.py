@@ -41,12 +41,16 @@ DRIVER_LIMITS = Limits()
 
 @dataclass
 class Subject:
-    """A candidate under the gate: its address, its claims, and how to begin a run with it."""
+    """A candidate under the gate: its address, its claims, and how to begin a run with it.
+
+    `warnings` say what in its hello means nothing.
+    """
 
     address: str
     hello: Hello
     start: Callable[[], Candidate]
     in_process: bool
+    warnings: tuple[str, ...] = ()
     _kept: Candidate | None = field(default=None, repr=False)
     _last: Candidate | None = field(default=None, repr=False)
     _oracle: Oracle | None = field(default=None, repr=False)
@@ -241,7 +245,14 @@ def _driver(address: str, limits: Limits) -> Subject:
         raise CandidateUnavailable(
             address, what=str(error), remedy="answer it as docs/protocol.md says"
         ) from error
-    return Subject(address, candidate.hello(), lambda: candidate, in_process=False, _kept=candidate)
+    return Subject(
+        address,
+        candidate.hello(),
+        lambda: candidate,
+        in_process=False,
+        warnings=candidate.warnings,
+        _kept=candidate,
+    )
 
 
 def _try(subject: Subject) -> None:

@@ -27,6 +27,11 @@ class Outcome(Enum):
     INCONCLUSIVE = "inconclusive"
     NOT_CLAIMED = "not claimed"
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether the requirement was put to the test, and how it came out is known."""
+        return self in {Outcome.KEPT, Outcome.BROKEN}
+
 
 WORST_FIRST = (Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.KEPT, Outcome.NOT_CLAIMED)
 """The order in which verdicts are shown and counted."""
@@ -204,12 +209,24 @@ def judgement(
             return Judgement(verdict, "failure" if binding else "recommended")
 
 
-def status_of(counts: Iterable[Counts]) -> ExitStatus:
-    """Return the exit status that verdicts amount to by what they count as."""
-    counted = set(counts)
+def status_of(judgements: Iterable[Judgement]) -> ExitStatus:
+    """Return the exit status that the verdicts on one candidate amount to by what they count as.
+
+    Where none was put to the test there is no green, whatever is accepted.
+    """
+    found = tuple(judgements)
+    counted = {each.counts_as for each in found}
     if "failure" in counted:
         return ExitStatus.BROKEN
-    return ExitStatus.INCONCLUSIVE if "inconclusive" in counted else ExitStatus.KEPT
+    tested = any(each.verdict.outcome.is_judged for each in found)
+    return ExitStatus.KEPT if tested and "inconclusive" not in counted else ExitStatus.INCONCLUSIVE
+
+
+def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
+    """Return the exit status of several; of none it is that nothing can be said."""
+    found = set(statuses) or {ExitStatus.INCONCLUSIVE}
+    order = (ExitStatus.CANNOT_RUN, ExitStatus.BROKEN, ExitStatus.INCONCLUSIVE, ExitStatus.KEPT)
+    return next(each for each in order if each in found)
 
 
 def exit_status(
@@ -217,6 +234,5 @@ def exit_status(
 ) -> ExitStatus:
     """Return the status that verdicts amount to where no failure is known."""
     return status_of(
-        judgement(each, strict=strict, accept_inconclusive=accept_inconclusive).counts_as
-        for each in verdicts
+        judgement(each, strict=strict, accept_inconclusive=accept_inconclusive) for each in verdicts
     )

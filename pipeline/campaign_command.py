@@ -197,8 +197,7 @@ class _Asked:
             f"{len(gathered.seeds)} seeds in {took:.1f} s; the gate worked for {worked:.1f} s"
         )
         complaints = self.known.complaints([found])
-        counts = [each.counts_as for each in judgements]
-        status = ExitStatus.BROKEN if complaints else status_of(counts)
+        status = ExitStatus.BROKEN if complaints else status_of(judgements)
         with _writing(folder):
             campaign_coverage.write(covered, folder)
         content = verdict_file(

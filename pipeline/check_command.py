@@ -31,7 +31,7 @@ from brokerproof.checks.reporting import ci_hosts
 from brokerproof.checks.reporting.folders import undisturbed
 from brokerproof.checks.reporting.terminal import show
 from brokerproof.checks.reporting.verdict_file import candidate_record, verdict_file
-from brokerproof.checks.verdicts import ExitStatus, status_of
+from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.explanations import CLAIMS
@@ -235,7 +235,6 @@ def _reported(
     )
     record = candidate_record(found, CLAIMS, judgements)
     is_tested = any(each.exercised for each in found.verdicts)
-    is_too_little = not is_tested or account.is_for_the_lesser_part
     # What a recording names may look like a command to the host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
         console = Console() if sys.stdout.isatty() else Console(width=120)
@@ -244,11 +243,11 @@ def _reported(
         for line in (*_set_aside(read, judgement, account), *left_open):
             click.echo(line)
     complaints = asked.failures.complaints([found])
-    status = status_of(each.counts_as for each in judgements)
+    status = status_of(judgements)
     if complaints:
         status = ExitStatus.BROKEN
-    elif status is ExitStatus.KEPT and not asked.accept_inconclusive and is_too_little:
-        status = ExitStatus.INCONCLUSIVE
+    elif account.is_for_the_lesser_part and not asked.accept_inconclusive:
+        status = worst((status, ExitStatus.INCONCLUSIVE))
     try:
         write_tables(judgement, read.files, report, witnesses)
         write_witnesses(witnesses, report)

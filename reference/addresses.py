@@ -5,11 +5,10 @@ Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business
 
 from __future__ import annotations
 
-import difflib
-
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
 from brokerproof.reference.settings import DURABLE, PARAMETERS, settings_from
+from brokerproof.spec.nearest import meant
 
 DOCUMENTED_SYSTEMS = (
     "qpid-push",
@@ -24,9 +23,7 @@ sizes matter with such that small scopes go beyond them."""
 def _known_to(system: str, name: str) -> str:
     """Return the end of a sentence: which parameters a system has, if there is such a system."""
     known = [each for each, parameter in PARAMETERS.items() if system in parameter.systems]
-    alike = difflib.get_close_matches(name, known, n=1)
-    meant = f" (did you mean {alike[0]!r}?)" if alike else ""
-    return f"{meant}; {system} has {', '.join(known)}" if known else ""
+    return f"{meant(name, known)}; {system} has {', '.join(known)}" if known else ""
 
 
 def make(address: str) -> Broker:

@@ -37,6 +37,8 @@ def on_github(environment: Mapping[str, str]) -> bool:
 def annotations_of(record: VerdictFile) -> Iterator[str]:
     """Yield a workflow command for each verdict that matters to the gate."""
     for candidate in record.candidates:
+        for warning in candidate.warnings:
+            yield command("warning", "brokerproof", visible(warning))
         for verdict in candidate.verdicts:
             kind = _KINDS.get(verdict.counts_as)
             if kind is not None:
@@ -44,7 +46,7 @@ def annotations_of(record: VerdictFile) -> Iterator[str]:
                 text = f"{visible(candidate.candidate)}: {_text(verdict)}"
                 yield command(kind, title, text)
     for complaint in record.complaints:
-        yield command("error", "known failures", visible(complaint))
+        yield command("error", "brokerproof", visible(complaint))
 
 
 def _text(verdict: VerdictRecord) -> str:

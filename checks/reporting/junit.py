@@ -14,8 +14,8 @@ from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.terminal import reason_of
 from brokerproof.checks.reporting.verdict_file import CandidateRecord, VerdictFile, VerdictRecord
 
-LIST = "known failures"
-"""The suite that says what is wrong with the list of known failures."""
+SETTINGS = "settings"
+"""The suite that says which known failures and expected requirements are not as they were set."""
 
 
 def junit(record: VerdictFile) -> bytes:
@@ -24,10 +24,10 @@ def junit(record: VerdictFile) -> bytes:
     for candidate in record.candidates:
         suites.append(_suite(candidate))
     if record.complaints:
-        suite = ET.Element("testsuite", name=LIST)
+        suite = ET.Element("testsuite", name=SETTINGS)
         for number, complaint in enumerate(record.complaints, 1):
-            case = _case(suite, LIST, f"entry {number}")
-            ET.SubElement(case, "failure", message=visible(complaint), type="known failure")
+            case = _case(suite, SETTINGS, f"entry {number}")
+            ET.SubElement(case, "failure", message=visible(complaint), type="setting")
         suites.append(_counted(suite))
     ET.indent(suites, " ")
     content: bytes = ET.tostring(_counted(suites), encoding="utf-8", xml_declaration=True)

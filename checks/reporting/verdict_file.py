@@ -63,7 +63,10 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate says of one candidate; passwords are left out of its address."""
+    """What the gate says of one candidate; passwords are left out of its address.
+
+    `warnings` say what in its hello means nothing, and what was asked for and not tested.
+    """
 
     candidate: str
     name: str
@@ -73,6 +76,7 @@ class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     claims: Capabilities
     stages: tuple[StageRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def found(self) -> tuple[Counterexample, ...]:
@@ -86,7 +90,7 @@ class VerdictFile(msgspec.Struct, frozen=True, kw_only=True):
     `status` is the exit status: 0 kept, 1 something broken, 3 nothing broken but something
     inconclusive. `requirements` names the frozen set that was asked, `interrupted` says that the
     run was ended before all was tried, and `complaints` say what is wrong with the list of known
-    failures.
+    failures, and which expected requirements were not judged.
     """
 
     format: Literal["brokerproof-verdict/1"]
@@ -102,7 +106,10 @@ class UnreadableVerdict(Exception):
 
 
 def candidate_record(
-    report: Report, claims: Capabilities, judgements: tuple[Judgement, ...]
+    report: Report,
+    claims: Capabilities,
+    judgements: tuple[Judgement, ...],
+    warnings: tuple[str, ...] = (),
 ) -> CandidateRecord:
     """Return the record of a report whose verdicts were judged."""
     address = without_password(report.address)
@@ -118,6 +125,7 @@ def candidate_record(
             for s in report.stages
         ),
         verdicts=tuple(_verdict_record(judgement, address, claims) for judgement in judgements),
+        warnings=warnings,
     )
 
 

@@ -126,7 +126,7 @@ def test_what_cannot_be_run_is_told(session: Path) -> None:
         session, "--brokerproof", "broken_candidates:Box", "--brokerproof-requirements", "1.0"
     )
     assert status == 4
-    assert "ERROR: brokerproof: there is no set of requirements '1.0'" in output
+    assert "ERROR: brokerproof: --requirements: there is no set of requirements '1.0'" in output
 
 
 def test_a_session_that_does_not_ask_for_it_imports_nothing_of_the_gate(session: Path) -> None:

@@ -327,7 +327,7 @@ def test_annotations_tell_what_matters() -> None:
         "error title=fifo-order broken",
         "warning title=browser-once-by-priority broken",
         "warning title=get-finds inconclusive",
-        "error title=known failures",
+        "error title=brokerproof",
     ]
     told = lines[0].split("::", 2)[2]
     unescaped = told.replace("%0A", "\n").replace("%25", "%")

@@ -104,7 +104,7 @@ def ran(folder: Path, **inputs: str) -> tuple[int, str, str]:
     """Run the action's check as its host would; return status, words and outputs."""
     [script] = re.findall(r"(?m)^      run: \|\n((?: {8}.*\n)+)", ACTION)
     output = folder / "output"
-    empty = dict.fromkeys(("CANDIDATES", "KNOWN", "OPTIONS"), "")
+    empty = dict.fromkeys(("CANDIDATES", "KNOWN", "EXPECT", "OPTIONS"), "")
     environment = {
         **os.environ,
         **empty,
@@ -144,3 +144,10 @@ def test_the_action_checks_and_ends_as_the_gate_does(
     assert outputs == f"status={status}\n"
     assert (tmp_path / "report" / "junit.xml").exists() == (status != 2)
     assert not (tmp_path / "hit").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("expected", "status"), [("fifo-order", 0), ("fifo-odrer", 2)])
+def test_the_action_hands_on_what_is_expected(expected: str, status: int, tmp_path: Path) -> None:
+    found, words, _ = ran(tmp_path, CANDIDATES=BOX, OPTIONS=LITTLE, EXPECT=expected)
+    assert found == status, words

@@ -214,7 +214,7 @@ def test_that_nothing_was_checked_is_said(tmp_path: Path, report: Path, content:
     assert result.exit_code == 3
     why = "it puts none of the promises to the test" if b"what" in content else "it has no rows"
     assert f"nothing was checked of {path}: {why}" in result.output
-    assert run(path, "--report", report, "--accept-inconclusive").exit_code == 0
+    assert run(path, "--report", report, "--accept-inconclusive").exit_code == 3
 
 
 def test_what_is_no_recording_in_a_folder_is_told_apart(tmp_path: Path, report: Path) -> None:
