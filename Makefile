@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The editable install links each file, so it is made anew when a file comes or goes.
 FOLDERS := package spec models reference candidates checks pipeline
-TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' | LC_ALL=C sort | cksum | cut -d' ' -f1)
+TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' | LC_ALL=C sort | cksum | cut -d' ' -f1)
 LINKED := $(VENV)/.linked-$(TREE)
 
 .DEFAULT_GOAL := check

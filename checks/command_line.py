@@ -22,6 +22,7 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.crash_options import crash_options, power_over
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.explore_command import explore
+from brokerproof.checks.init_command import init
 from brokerproof.checks.invariant_text import explained
 from brokerproof.checks.invariant_text import listed as listed_invariants
 from brokerproof.checks.plugged_commands import PluggedGroup
@@ -53,6 +54,7 @@ def main(ctx: click.Context) -> None:
 
 
 main.add_command(check)
+main.add_command(init)
 main.add_command(prove)
 main.add_command(explore)
 main.add_command(interleave)
