@@ -19,7 +19,7 @@ from brokerproof.spec.requirements import catalogue
 ROOT = Path(__file__).parents[2]
 
 
-IMPATIENT = f"{ROOT}/examples/impatient_queue.py:make_broker"
+EXAMPLE = "impatient_queue.py:make_broker"
 
 
 @functools.cache
@@ -37,15 +37,16 @@ def shown(address: str, requirement: str, operations: int) -> str:
     return text_of_counterexample(found)
 
 
-def test_the_readme_shows_the_counterexample_and_the_last_line_as_they_print(
+def test_the_readme_shows_the_example_and_its_counterexample_as_they_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    words = ["check", "examples/impatient_queue.py:make_broker", "--no-progress"]
-    result = CliRunner().invoke(main, [*words, "--report", str(tmp_path)])
+    monkeypatch.chdir(tmp_path)
+    written = CliRunner().invoke(main, ["init", "--example"])
+    result = CliRunner().invoke(main, ["check", EXAMPLE, "--no-progress"])
     assert result.exit_code == 1
-    begin, end = (result.output.index(each) for each in ("release-rewinds (MUST)", "report: "))
-    assert result.output[begin:end] in (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"$ brokerproof init --example\n{written.output}" in readme
+    assert result.output[result.output.index("release-rewinds (MUST)") :] in readme
 
 
 def test_the_readme_shows_what_is_said_of_the_recording(
@@ -79,6 +80,11 @@ def test_the_page_on_pointers_shows_the_steps_as_they_print(address: str, requir
     assert "\n".join(steps) in page
 
 
-def test_a_page_that_shows_something_else_is_noticed() -> None:
-    printed = shown(IMPATIENT, "release-rewinds", 3_000)
+def test_a_page_that_shows_something_else_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(main, ["init", "--example"])
+    printed = shown(EXAMPLE, "release-rewinds", 3_000)
+    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
     assert printed.replace("m0", "m1") not in (ROOT / "README.md").read_text(encoding="utf-8")
