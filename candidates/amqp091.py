@@ -140,14 +140,19 @@ class Amqp091Candidate:
         return Answer(events, error)
 
     def close(self) -> None:
-        """Delete our queues and close all connections; a broker that has gone is no error.
+        """Delete our queues and close all connections; a broker that is ours ends with them.
 
-        A broker that is not ours and that we have killed is started again.
+        One that is not and that we have killed is started again; one that has gone is no error.
         """
         crashes = self._crashes
+        if crashes is not None and crashes.power.is_ours:
+            crashes.power.close()
+            with contextlib.suppress(amqp.AMQPError, OSError, CandidateUnavailable):
+                self._pool.close()
+            return
         try:
             with contextlib.suppress(amqp.AMQPError, OSError, CandidateUnavailable):
-                if self._now.is_down and crashes is not None and not crashes.power.is_ours:
+                if self._now.is_down and crashes is not None:
                     crashes.come_up()
                     self._now = Example()
                 self._deadline.start(ANSWER_DEADLINE_S)

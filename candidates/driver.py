@@ -7,9 +7,11 @@ has failed is started again by the next reset, so that a gate can go on, and sho
 
 from __future__ import annotations
 
+import dataclasses
 import select
 import shlex
 import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -25,7 +27,7 @@ from brokerproof.candidates.driver_process import (
 )
 from brokerproof.candidates.driver_self_check import BrokerproofErrs, SelfCheck
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.spec.answers import Answer
+from brokerproof.spec.answers import EVENTS_MAX, Answer, shortened
 from brokerproof.spec.capabilities import Hello
 from brokerproof.spec.driver import AnswerShape, DriverAnswer, DriverHello
 from brokerproof.spec.operations import Drain, Operation, Reset, name_of
@@ -38,6 +40,8 @@ _LIMITS = Limits()
 KNOWN_MAX = 1 << 14
 """So many answers are remembered with what they mean."""
 KNOWN_BYTES_MAX = 1 << 10
+
+HURRIED_S = 0.3
 
 PART_BYTES_MAX = 80
 """So much of a line that was not ended is shown."""
@@ -93,7 +97,7 @@ class DriverCandidate:
         self._process: DriverProcess | None = None
         self._fault = DriverFault("it was not started")
         self._stubborn = False
-        self._next, self._check = 0, SelfCheck()
+        self._next, self._check, self._sent = 0, SelfCheck(), 0.0
         self._encode = msgspec.json.Encoder().encode
         self._check_form = msgspec.json.Decoder(AnswerShape).decode
         self._decode = msgspec.json.Decoder(DriverAnswer).decode
@@ -130,8 +134,8 @@ class DriverCandidate:
             told = self._understood(name, self._answered(name, end, limit_s), self._next - 1)
         except (DriverFault, BrokerproofErrs):
             raise
-        except BaseException:
-            self._abandon(name)
+        except BaseException as error:
+            self._abandon(name, error)
             raise
         self._check.after(told)
         return told
@@ -169,8 +173,8 @@ class DriverCandidate:
             return number - different
         except BrokerproofErrs:
             raise
-        except BaseException:
-            self._abandon(name)
+        except BaseException as error:
+            self._abandon(name, error)
             raise
 
     def give_up(self, what: str) -> None:
@@ -216,6 +220,7 @@ class DriverCandidate:
         assert self._process is not None
         self._check.before(line)
         self._next += 1
+        self._sent = time.monotonic()
         try:
             return self._process.send(line, limit_s)
         except NoAnswer as error:
@@ -249,7 +254,9 @@ class DriverCandidate:
         if wrong:
             raise self._failed(name, wrong)
         events = () if answer.events is msgspec.UNSET else answer.events
-        told = Answer(events, answer.error, parked=answer.parked)
+        told = shortened(Answer(events, answer.error, parked=answer.parked))
+        if len(told.events) > EVENTS_MAX:
+            raise self._failed(name, f"it told {len(events):,} events, not at most {EVENTS_MAX:,}")
         if said and b'"id"' not in said and len(said) <= KNOWN_BYTES_MAX:
             if len(self._known) >= KNOWN_MAX:
                 self._known.clear()
@@ -297,13 +304,19 @@ class DriverCandidate:
         self._fault = DriverFault(f"{name}: {what}", hangs=hangs)
         return self._fault
 
-    def _abandon(self, name: str) -> None:
+    def _abandon(self, name: str, error: BaseException) -> None:
         """End the process in the midst of a request: its answer would be taken for the next one's.
 
-        This is Ctrl-C, most likely.
+        The error is Ctrl-C or the end of a cap in seconds; it is told what was under way.
         """
         self._fault = DriverFault(f"{name}: interrupted")
+        error.add_note(f"{name} had not been answered for {time.monotonic() - self._sent:.1f} s")
+        self.hurry()
         self._end_process(deaf=True)
+
+    def hurry(self) -> None:
+        """Leave the process little time to end, from now on."""
+        self._limits = dataclasses.replace(self._limits, ending_s=HURRIED_S)
 
     # Beginning and end.
 
@@ -317,8 +330,8 @@ class DriverCandidate:
             return self._introduced(self._answered("hello", end, limit_s))
         except (DriverFault, BrokerproofErrs):
             raise
-        except BaseException:
-            self._abandon("hello")
+        except BaseException as error:
+            self._abandon("hello", error)
             raise
 
     def _introduced(self, line: bytes) -> Hello:

@@ -28,6 +28,10 @@ CHUNK_BYTES = 2**16
 LAST_WORDS_BYTES_MAX = 2**14
 LAST_WORDS_LINES_MAX = 8
 LAST_WORDS_CHARACTERS_MAX = 500
+MEMORY_BYTES_MAX = 4 * 2**30
+"""A driver's process that holds more before it answers is ended."""
+LOOK_S = 0.25
+"""How often the memory of a driver is looked at while its answer is awaited."""
 _LAST_READS_MAX = 64
 _STEP_S = 0.005
 _KILLED_S_MAX = 5.0
@@ -102,6 +106,7 @@ class DriverProcess:
         self._poll.register(self._out, select.POLLIN)
         self._poll.register(self._err, select.POLLIN)
         self._said_last = b""
+        self._words = 0
         self._ending: Ending | None = None
 
     def exchange(self, line: bytes, within_s: float) -> bytes:
@@ -113,7 +118,7 @@ class DriverProcess:
 
     def send(self, line: bytes, within_s: float) -> float:
         """Send a line; return when the one that answers it must be there. Raises `NoAnswer`."""
-        end = time.monotonic() + within_s
+        end, self._words = time.monotonic() + within_s, 0
         try:
             sent = os.write(self._in, line)
         except (BlockingIOError, BrokenPipeError):
@@ -186,14 +191,22 @@ class DriverProcess:
                 if pipe == self._out:
                     return os.read(self._out, CHUNK_BYTES)
                 self._listen()
+                if self._words > LINE_BYTES_MAX:
+                    written = f"{LINE_BYTES_MAX} bytes to standard error"
+                    raise NoAnswer(f"it wrote more than {written} before it answered")
 
     def _ready(self, end: float) -> list[tuple[int, int]]:
-        # A deadline is a thousandth late rather than early, so that a poll is never in vain.
-        left_s = max(0.0, end - time.monotonic())
-        ready = self._poll.poll(left_s * 1000 + 1)
-        if not ready or left_s == 0:
-            raise NoAnswer("", hangs=True)
-        return ready
+        while True:
+            # A deadline is a thousandth late rather than early, so that a poll is never in vain.
+            left_s = max(0.0, end - time.monotonic())
+            ready = self._poll.poll(min(left_s, LOOK_S) * 1000 + 1)
+            if left_s == 0:
+                raise NoAnswer("", hangs=True)
+            if ready:
+                return ready
+            if memory_of(self.group) > MEMORY_BYTES_MAX:
+                held = f"{MEMORY_BYTES_MAX / 2**30:g} GiB of memory"
+                raise NoAnswer(f"it held more than {held} before it answered")
 
     def _listen(self) -> None:
         """Read what is there of standard error, and keep the last of it."""
@@ -202,6 +215,7 @@ class DriverProcess:
             if not said:
                 self._poll.unregister(self._err)
             self._keep(said)
+            self._words += len(said)
 
     def _keep(self, said: bytes) -> None:
         self._said_last = (self._said_last + said)[-LAST_WORDS_BYTES_MAX:]
@@ -328,6 +342,15 @@ def has_members(group: int) -> bool:
                 if int(words[2]) == group and words[0] not in (b"Z", b"X"):
                     return True
     return False
+
+
+def memory_of(process: int | Literal["self"]) -> int:
+    """Return how many bytes of memory a process holds; 0 where the system does not tell."""
+    try:
+        pages = Path(_PROC, str(process), "statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def signal_name(number: int) -> str:

@@ -9,23 +9,25 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from brokerproof.candidates.crash_commands import Power, PowerFailed
-from brokerproof.candidates.driver_self_check import BrokerproofErrs
+from brokerproof.candidates.crash_commands import Power
 from brokerproof.checks.configuration import Settings, asked
+from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.crash_options import crash_options, power_over
-from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.expectations import expected_ids, known_ids, unmet, untested
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import INTERLEAVINGS
+from brokerproof.checks.gate_run import Budget, Clock, Effort, Report, budget_of
+from brokerproof.checks.host import Asked, Host
 from brokerproof.checks.interrupts import Interrupts
 from brokerproof.checks.judging_options import judging_options
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
@@ -42,9 +44,9 @@ from brokerproof.checks.reporting.verdict_file import (
     verdict_file,
     without_password,
 )
-from brokerproof.checks.side_by_side import ProcessEnded, cores
-from brokerproof.checks.subjects import WIRE, Subject, default_addresses
+from brokerproof.checks.subjects import WIRE, default_addresses
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
+from brokerproof.checks.worker_pool import cores
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.requirements import Requirement
 
@@ -59,31 +61,28 @@ from brokerproof.spec.requirements import Requirement
     help="Seed of the stateful stage.",
 )
 @click.option(
-    "--examples",
-    type=click.IntRange(min=0),
-    default=Budget.examples,
+    "--effort",
+    type=click.Choice(get_args(Effort)),
+    default="normal",
     show_default=True,
-    help="Examples of the stateful stage.",
+    help="How much every stage tries; the next three options override its numbers.",
 )
+@click.option("--examples", type=click.IntRange(min=0), help="Examples of the stateful stage.")
 @click.option(
     "--operations",
     type=click.IntRange(min=1),
-    default=Budget.operations,
-    show_default=True,
-    help="Operations at most for each scope of the exhaustive stage.",
+    help="Operations at most for each scope of the exhaustive stage; a tenth of them for a driver.",
 )
 @click.option(
     "--interleavings",
     type=click.IntRange(min=0),
-    default=INTERLEAVINGS,
-    show_default=True,
     help="Classes of interleavings at most of each case of the concurrent stage.",
 )
 @click.option(
     "--budget",
     type=FiniteRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Cap on the time; what it cuts short is inconclusive.",
+    help="Cap on the time, starting and stopping included; what it cuts short is inconclusive.",
 )
 @click.option(
     "--jobs",
@@ -119,6 +118,11 @@ from brokerproof.spec.requirements import Requirement
     help="Where the report goes: verdict.json, report.html, junit.xml and others.",
 )
 @click.option(
+    "--traceback",
+    is_flag=True,
+    help="Show the tracebacks of a candidate's own exceptions.",
+)
+@click.option(
     "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
 )
 @click.option(
@@ -131,9 +135,10 @@ def check(
     ctx: click.Context,
     candidates: tuple[str, ...],
     seed: int,
-    examples: int,
-    operations: int,
-    interleavings: int,
+    effort: Effort,
+    examples: int | None,
+    operations: int | None,
+    interleavings: int | None,
     budget: float | None,
     jobs: int | None,
     requirements: str,
@@ -146,10 +151,11 @@ def check(
     strict: bool,
     accept_inconclusive: bool,
     report: Path,
+    traceback: bool,
     progress: bool | None,
     verbose: bool,
 ) -> None:
-    """Hold each CANDIDATE against the requirements; without one, the embedded reference broker.
+    """Hold each CANDIDATE against the requirements; without one, the four embedded references.
 
     A CANDIDATE is reference:SYSTEM, package.module:factory, path/to/file.py:factory,
     exec:COMMAND, amqp091://user:password@host:port/, or private:rabbitmq, which is started for the
@@ -158,9 +164,8 @@ def check(
     Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; what
     the command line says wins.
 
-    Exit status: 0 all claimed requirements kept, at least one tested; 1 something broken, or an
-    expected requirement not judged; 2 the gate could not run; 3 something inconclusive, or nothing
-    tested.
+    Exit status: 0 all that is claimed is kept, and something is; 1 something broken, or an expected
+    requirement not judged; 2 the gate could not run; 3 something inconclusive, or nothing tested.
     """
     settings = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
     chosen = chosen_requirements(requirements, only)
@@ -169,7 +174,7 @@ def check(
         named=tuple(chosen) if only else (),
         expected=expected_ids(expect, chosen),
         asked=requirements,
-        budget=Budget(operations, examples, budget, interleavings),
+        budget=budget_of(effort, operations, examples, budget, interleavings),
         seed=seed,
         known=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
         strict=strict,
@@ -179,12 +184,17 @@ def check(
         jobs=jobs or cores(),
     )
     addresses = candidates or settings.candidates or default_addresses()
+    Tracebacks.wanted = traceback
     if _concerned_by_crash_commands(ctx, addresses):
         run.power = power_over(addresses, crash_command, restart_command)
     run.hold(addresses, report)
     with undisturbed():
         status = ended(run.record(), report)
     sys.exit(status.value)
+
+
+PRINTED_LINES_MAX = 20
+LOADING_S_MAX = 2.0
 
 
 @dataclass
@@ -213,32 +223,47 @@ class _Check:
     def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
         """Hold each candidate against the requirements; those after an interrupted one are left.
 
-        Raises `CannotRun`.
+        All are opened before the first is run. Each has an equal part of the cap in seconds. Raises
+        `CannotRun`.
         """
         try:
             with self.interrupts.listening():
                 self._hold_each(addresses, folder)
         except KeyboardInterrupt:
             self.interrupted = True
-        except PowerFailed as error:
-            raise CannotRun(str(error)) from error
 
     def _hold_each(self, addresses: tuple[str, ...], folder: Path) -> None:
         with ExitStack() as open_ones:
-            subjects = []
-            for address in addresses:
-                subjects.append(opened(address, self.power))
-                open_ones.callback(subjects[-1].close)
-                warn(f"{without_password(address)}: {each}" for each in subjects[-1].warnings)
+            hosts = []
+            for number, address in enumerate(addresses, start=1):
+                host = open_ones.enter_context(self._host(address, number / len(addresses)))
+                host.open()
+                warn(f"{host.asked.shown}: {each}" for each in host.warnings)
+                hosts.append(host)
             make_folder(folder)
-            for subject in subjects:
-                self._hold_one(subject)
+            for host in hosts:
+                self._hold_one(host)
+                host.__exit__(None, None, None)
                 if self.interrupted:
                     return
                 self.interrupts.raise_if_pressed()
 
-    def _hold_one(self, subject: Subject) -> None:
-        report = self._run(subject)
+    def _host(self, address: str, part: float) -> Host:
+        seconds = None if self.budget.seconds is None else self.budget.seconds * part
+        asked = Asked(
+            address,
+            without_password(address),
+            self.chosen,
+            self.budget,
+            self.seed,
+            self.jobs,
+            self.power,
+        )
+        # Loading the commands counts too.
+        return Host(asked, Clock(seconds, begun_s_ago=min(time.process_time(), LOADING_S_MAX)))
+
+    def _hold_one(self, host: Host) -> None:
+        report = self._run(host)
         self.interrupted = report.interrupted
         self.reports.append(report)
         judgements = tuple(
@@ -251,18 +276,23 @@ class _Check:
             for verdict in report.verdicts
         )
         left_out = tuple(untested(self.named, report))
-        warnings = (*subject.warnings, *left_out)
-        record = candidate_record(report, subject.hello.capabilities, judgements, warnings)
+        warnings = (*host.warnings, *left_out)
+        record = candidate_record(report, host.hello.capabilities, judgements, warnings)
         self.records.append(record)
         self.statuses += [status_of(judgements), *([ExitStatus.INCONCLUSIVE] if left_out else [])]
         # Where there is no terminal to fit, lines are as long as a log can show.
         console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
+            if len(self.records) > 1:
+                console.print()
             show(record, console, verbose=self.verbose)
+            if report.printed and status_of(judgements) is not ExitStatus.KEPT:
+                last = report.printed.splitlines()[-PRINTED_LINES_MAX:]
+                click.echo("\n".join(["the candidate printed last:", *map(visible, last)]))
         warn(left_out)
 
-    def _run(self, subject: Subject) -> Report:
-        shown = without_password(subject.address)
+    def _run(self, host: Host) -> Report:
+        shown = host.asked.shown
         status = Console(stderr=True, quiet=not self.progress).status(f"{shown}: starting")
 
         def progress(stage: str, operations: int) -> None:
@@ -272,14 +302,7 @@ class _Check:
             )
 
         with status if self.progress else nullcontext():
-            try:
-                return run_gate(
-                    subject, self.chosen, self.budget, self.seed, progress, jobs=self.jobs
-                )
-            except BrokerproofErrs as error:
-                raise CannotRun(str(error)) from error
-            except ProcessEnded as error:
-                raise CannotRun(f"{shown}: {error}; look closer with --jobs 1") from error
+            return host.run(progress)
 
     def record(self) -> VerdictFile:
         """Return what there is to report."""
@@ -322,8 +345,16 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
                 ci_hosts.append_summary(record, Path(place))
     except OSError as error:
         raise _unwritable(folder, error) from error
-    click.echo(f"report: {folder / PAGE}")
-    return ExitStatus(record.status)
+    status = ExitStatus(record.status)
+    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}")
+    return status
+
+
+_ENDINGS = {
+    ExitStatus.KEPT: "passed",
+    ExitStatus.BROKEN: "failed",
+    ExitStatus.INCONCLUSIVE: "undecided",
+}
 
 
 def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:

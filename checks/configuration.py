@@ -13,6 +13,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from brokerproof.checks.gate_run import Effort
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.requirements import Requirement
 from brokerproof.spec.requirements.frozen import read_set, requirements_of
@@ -30,6 +31,7 @@ class Settings(
 
     candidates: tuple[str, ...] | None = None
     seed: Natural | None = None
+    effort: Effort | None = None
     examples: Natural | None = None
     operations: Annotated[int, msgspec.Meta(ge=1)] | None = None
     interleavings: Natural | None = None
@@ -44,6 +46,7 @@ class Settings(
     strict: bool | None = None
     accept_inconclusive: bool | None = None
     report: str | None = None
+    traceback: bool | None = None
     progress: bool | None = None
     verbose: bool | None = None
 

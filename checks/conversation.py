@@ -7,8 +7,13 @@ towards a driver (`BrokerproofErrs`) is none, and passes. Also owns how a candid
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import mmap
 import pickle
+import sys
+import traceback
+import zlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
@@ -16,14 +21,17 @@ from typing import TypeVar, cast
 from brokerproof.candidates.driver import DriverCandidate, DriverFault, Played
 from brokerproof.checks import watchdog
 from brokerproof.spec.answers import (
+    EVENTS_MAX,
     Accepted,
     Answer,
     ConsumerClosed,
     Delivered,
     Error,
     QueueDeleted,
+    shortened,
 )
 from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
+from brokerproof.spec.driver import LINE_BYTES_MAX, NAME_CHARACTERS_MAX
 from brokerproof.spec.operations import Operation, Reset, name_of
 
 T = TypeVar("T")
@@ -54,13 +62,15 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
         return Misbehaviour(str(hangs), hangs=True)
     # A candidate may raise anything, and may even try to end the process: all of it is a finding.
     except (Exception, SystemExit) as raised:  # noqa: BLE001
-        text = str(raised).splitlines()[0][:200] if str(raised) else ""
-        return Misbehaviour(f"{name_of(operation)} raised {type(raised).__name__}: {text}")
+        return _raised(operation, raised)
     if not isinstance(answer, Answer):
         return Misbehaviour(f"{name_of(operation)} returned {type(answer).__name__}, not an Answer")
     events, error = cast("tuple[object, object]", (answer.events, answer.error))
     if not isinstance(events, tuple):
         return Misbehaviour(f"{name_of(operation)} told {type(events).__name__}, not a tuple")
+    if len(events) > EVENTS_MAX:
+        many = f"{len(events):,} events; at most {EVENTS_MAX:,} are allowed"
+        return Misbehaviour(f"{name_of(operation)} was answered with {many}")
     if error is not None and not isinstance(error, Error):
         return Misbehaviour(f"{name_of(operation)} failed with {type(error).__name__}, no Error")
     for event in events:
@@ -70,7 +80,42 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
         what = _malformed(answer)
         if what:
             return Misbehaviour(f"{name_of(operation)} was answered with {what}")
-    return answer
+    return shortened(answer)
+
+
+class Tracebacks:
+    """Whether tracebacks of a candidate's own code are printed, each text once by all workers."""
+
+    MAX = 3
+    CHARACTERS_MAX = 4_000
+    wanted = False
+    _printed = mmap.mmap(-1, 4 * MAX)
+
+    @classmethod
+    def show(cls, text: str) -> None:
+        """Print a text unless it was printed before, or as many as there may be."""
+        number = zlib.crc32(text.encode("utf-8", "replace")).to_bytes(4, "big")
+        known = [cls._printed[4 * place :][:4] for place in range(cls.MAX)]
+        if number in known or bytes(4) not in known:
+            return
+        place = 4 * known.index(bytes(4))
+        cls._printed[place : place + 4] = number
+        with contextlib.suppress(ValueError, OSError):  # closed by the candidate
+            sys.stderr.write(text)
+
+
+def _raised(operation: Operation, raised: BaseException) -> Misbehaviour:
+    """Return the finding that an exception is, without what its text has beyond one line."""
+    try:
+        text = str(raised)[:1_000].partition("\n")[0][:200]
+    except Exception:  # noqa: BLE001 - the text of a candidate's own exception is its own code
+        text = "(its text cannot be had)"
+    if Tracebacks.wanted:
+        # The first frame is ours.
+        own = raised.__traceback__ and raised.__traceback__.tb_next
+        lines = traceback.format_exception(type(raised), raised, own)
+        Tracebacks.show("".join(lines)[-Tracebacks.CHARACTERS_MAX :])
+    return Misbehaviour(f"{name_of(operation)} raised {type(raised).__name__}: {text}")
 
 
 _EVENTS = (Delivered, ConsumerClosed, QueueDeleted, Accepted)
@@ -102,6 +147,13 @@ def _malformed(answer: Answer) -> str:
                 return (
                     f"{type(part).__name__} whose field `{field}` is of type {type(value).__name__}"
                 )
+            length = len(value) if type(value) is str else 1
+            if not (
+                length <= LINE_BYTES_MAX
+                if part is answer.error
+                else 1 <= length <= NAME_CHARACTERS_MAX
+            ):
+                return f"{type(part).__name__} whose field `{field}` has {length:,} characters"
     return ""
 
 
@@ -119,7 +171,7 @@ def first_difference(candidate: Candidate, played: Sequence[Played]) -> int | No
                 answer = handle(each.operation)
         except (watchdog.Hangs, Exception, SystemExit):  # noqa: BLE001 (it raised nothing before)
             return number
-        if type(answer) is not Answer or answer != each.answer:
+        if type(answer) is not Answer or shortened(answer) != each.answer:
             return number
     return None
 

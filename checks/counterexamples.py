@@ -147,7 +147,20 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> str:
         """What was expected and seen, in one line."""
-        return visible(f"expected {self.expected}; seen {self.seen}")
+        often = f" ({self.how_often})" if self.how_often else ""
+        return visible(f"expected {self.expected}; seen {self.seen}{often}")
+
+    @property
+    def how_often(self) -> str:
+        """How often it was seen again; empty where each try broke the same."""
+        if self.again is None:
+            return ""
+        times, tries = self.again
+        if not tries:
+            return "seen once: no time was left to try it again"
+        if not times:
+            return f"seen once: it did not come again in {tries} tries"
+        return f"seen again in {times} of {tries} tries"
 
 
 class UnreadableCounterexample(Exception):
@@ -274,8 +287,8 @@ def text_of_counterexample(found: Counterexample) -> str:
         *([f"      records   {visible(found.records)}"] if found.records else []),
         f"  {found.certificate}",
     ]
-    if found.again is not None:
-        lines.append(f"  seen again in {found.again[0]} of {found.again[1]} further tries")
+    if found.how_often:
+        lines.append(f"  {found.how_often}")
     return "\n".join(lines)
 
 

@@ -86,11 +86,11 @@ def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict
                 break
     finally:
         found.crashes = crashable.crashes - before
-        run.clock.hangs = run.clock.hangs or found.stopped_by == HANGS
+        run.clock.hangs += found.stopped_by == HANGS
         run.evidence.add(found)
         new = {key: seen for key, seen in found.broken.items() if key not in run.evidence.broken}
         for seen in new.values():
-            run.keep(_counterexample(run, seen, "it was not tried again"))
+            run.evidence.keep(_counterexample(run, seen, "it was not tried again"))
     return new
 
 
@@ -128,7 +128,7 @@ def _play_on(
 ) -> None:
     steps: list[Told] = []
     for move in moves:
-        told, breaches = step(candidate, oracle, move)
+        told, breaches = step(candidate, oracle, move, steps)
         if told is None:
             continue
         steps.append(told)
@@ -152,7 +152,9 @@ def _confirm(run: GateRun, new: dict[str, Run], crashable: Crashable) -> None:
         try:
             run.evidence.broken[requirement] = _confirmed(run, crashable, seen)
         except CannotStart as error:
-            run.keep(_counterexample(run, Run((), Breach("protocol", str(error))), NO_RESET))
+            run.evidence.keep(
+                _counterexample(run, Run((), Breach("protocol", str(error))), NO_RESET)
+            )
             return
 
 

@@ -7,15 +7,13 @@ traces found: which are charged, and how sure it is that there is none shorter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Sequence
 
-from brokerproof.checks import side_by_side, watchdog
 from brokerproof.checks.adaptive import search_adaptively
-from brokerproof.checks.charges import charged, seen_again
-from brokerproof.checks.conversation import CannotCopy, Copier, copier_of
-from brokerproof.checks.counterexamples import Certificate, Counterexample, counterexample_of
+from brokerproof.checks.breaches import Breach
+from brokerproof.checks.charges import NOT_REPRODUCED, RARE_TRIES, TRIES, Charge, charge
+from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
+from brokerproof.checks.counterexamples import Certificate
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import GateRun, Stage
 from brokerproof.checks.product import search
@@ -23,22 +21,20 @@ from brokerproof.checks.scope_catalogue import scopes_for
 from brokerproof.checks.scopes import Scope
 from brokerproof.checks.searches import HANGS, Search
 from brokerproof.checks.sequences import Nondeterministic, search_sequences
-from brokerproof.checks.side_by_side import ProcessEnded, SideBySide, Tell
-from brokerproof.checks.subjects import Subject
-from brokerproof.spec.candidate import Closable, OnDisk
-
-CTRL_C = "Ctrl-C, or by being asked to end"
-"""Why a search in another process has ended when somebody pressed that."""
+from brokerproof.checks.stage_workers import in_workers, keep_lost
+from brokerproof.checks.watchdog import CapReached
+from brokerproof.checks.worker_pool import Lost
+from brokerproof.spec.candidate import OnDisk
 
 OUTSIDE_PART = 10
 """A candidate behind a connection is given this part of the operations: each takes that longer."""
 
-Charge: TypeAlias = tuple[str, Counterexample | str]
-"""A requirement with its counterexample, or with what is behind all traces that broke it."""
-
 
 def run_exhaustive(run: GateRun) -> None:
-    """Search every scope, in order; those searched side by side are reported in the same order."""
+    """Search every scope; the report does not depend on how many are searched at once.
+
+    What comes after a scope that ends the stage, or changes the grade, is searched anew.
+    """
     candidate, _ = run.subject.fresh()
     copier = copier_of(candidate) if run.subject.in_process else "it is not ours"
     claims, ours = run.subject.hello.capabilities, run.subject.in_process
@@ -48,112 +44,57 @@ def run_exhaustive(run: GateRun) -> None:
         # Each crash takes seconds there, and has a stage of its own.
         if not (scope.crashes and run.subject.crashable is not None)
     ]
-    jobs = min(run.jobs, len(scopes)) if side_by_side.POSSIBLE else 1
-    # Who holds something outside of this process may not be able to share it with another.
-    if isinstance(copier, Copier) and jobs > 1 and not isinstance(candidate, Closable):
-        done, copier = _search_side_by_side(run, scopes, copier, jobs)
+    jobs = 1 if run.subject.holds_something else run.jobs
+    while scopes and not run.clock.reason():
+        done, copier = _search_scopes(run, scopes, copier, jobs)
         scopes = scopes[done:]
-    for scope in scopes:
-        if run.clock.reason():
-            return
-        tried, copier = copier, _search_in_its_grade(run, scope, copier)
-        if copier is not tried and not run.clock.reason():
-            copier = _search_in_its_grade(run, scope, copier)
 
 
-@dataclass
-class _Searched:
-    """What came of searching a scope in another process: counts, and what is charged.
-
-    `cannot_copy` says why copying failed in the midst of it, if it did.
-    """
-
-    found: Search
-    charges: tuple[Charge, ...]
-    cannot_copy: str
-
-
-def _search_side_by_side(
-    run: GateRun, scopes: Sequence[Scope], copier: Copier, jobs: int
+def _search_scopes(
+    run: GateRun, scopes: Sequence[Scope], copier: Copier | str, jobs: int
 ) -> tuple[int, Copier | str]:
-    """Search scopes in the product grade, in processes of their own.
+    """Search scopes in order, as long as they are searched in one grade.
 
-    Returns how many of them need no further search, and how the candidate is copied from now on.
-    What comes after a scope that ends the stage, or whose copies fail, is dropped, as if scopes had
-    been searched one after the other. Raises `ProcessEnded`.
+    Returns how many need no further search, and how the candidate is copied from now on.
     """
 
-    def work(number: int, tell: Tell, is_interrupted: Callable[[], bool]) -> _Searched:
-        def stopped() -> str:
-            return CTRL_C if is_interrupted() else run.clock.reason()
+    def work(run: GateRun, number: int) -> str:
+        return _search_in_its_grade(run, scopes[number], copier)
 
-        with watchdog.watching():
-            return _searched_apart(run, scopes[number], copier, stopped, tell)
-
-    taken = 0
-    with SideBySide(work, len(scopes), jobs) as apart:
-        try:
-            for each in apart.results(run.progress, lambda: not run.clock.reason()):
-                _take_over_from_apart(run, each)
-                if each.cannot_copy:
-                    return taken, each.cannot_copy
-                taken += 1
-                if run.clock.hangs:
-                    break
-        except KeyboardInterrupt:
-            apart.interrupt()
-            for each in apart.results(lambda _stage, _operations: None, lambda: False):
-                _take_over(run, each.found, each.charges)
-            raise
-        except ProcessEnded as error:
-            name = scopes[error.task].name
-            raise ProcessEnded(error.task, f"the process that searched {name!r} {error}") from None
-    return taken, copier
+    grade = run.grade
+    for done, unlike in enumerate(in_workers(run, work, len(scopes), jobs)):
+        if isinstance(unlike, Lost):
+            keep_lost(run, unlike, f"{scopes[unlike.task].name}: ")
+        elif unlike:
+            return done, unlike
+        if run.clock.reason():
+            return len(scopes), copier
+        if run.grade != grade:
+            return done + 1, copier
+    return len(scopes), copier
 
 
-def _take_over_from_apart(run: GateRun, searched: _Searched) -> None:
-    """Add what was seen in another process; Ctrl-C that was seen there is raised here."""
-    _take_over(run, searched.found, searched.charges)
-    if searched.found.stopped_by == CTRL_C:
-        raise KeyboardInterrupt
-
-
-def _searched_apart(
-    run: GateRun, scope: Scope, copier: Copier, stopped: Callable[[], str], tell: Tell
-) -> _Searched:
-    """Search a scope in another process than that of the gate, and charge what is found there."""
-    found, cannot_copy = Search(scope, "product"), ""
-
-    def progress(each: Search) -> None:
-        tell(f"{each.grade}: {each.scope.name}", each.operations)
-
-    try:
-        search(found, run.subject.fresh(), copier, run.budget.operations, stopped, progress)
-    except CannotCopy as error:
-        found.stopped_by = cannot_copy = str(error)
-    except KeyboardInterrupt:
-        found.stopped_by = CTRL_C
-    charges: list[Charge] = []
-    try:
-        charges.extend(_charges(run.subject, found))
-    except KeyboardInterrupt:
-        found.stopped_by = CTRL_C
-    # The traces have served their purpose, and what they refer to cannot leave the process.
-    found.broken = {}
-    return _Searched(found, tuple(charges), cannot_copy)
-
-
-def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> Copier | str:
+def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> str:
     """Search a scope in the grade that the candidate allows, as far as is known by now.
 
-    Returns how it is copied from now on. What was found until a copy failed is kept, and the scope
-    is to be searched once more, without copies.
+    Returns why it cannot be copied after all, or nothing. What was found until then is kept, and
+    the scope is to be searched once more, without copies.
     """
     found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
+    unlike = ""
     try:
         _search(run, found, copier)
     except CannotCopy as error:
-        found.stopped_by = copier = str(error)
+        found.stopped_by = unlike = str(error)
+    except CannotStart as error:
+        found.stopped_by = "a reset that failed"
+        failed = Charge(Run((), Breach("protocol", str(error))))
+        run.keep_charge(failed, Certificate(grade="not certified", reason="it is about a reset"))
+    except (CapReached, KeyboardInterrupt) as error:
+        if isinstance(error, CapReached):
+            run.evidence.under_way = error.under_way
+        run.clock.interrupted = run.clock.interrupted or isinstance(error, KeyboardInterrupt)
+        found.stopped_by = run.clock.reason()
     except Nondeterministic as error:
         run.report.stages.append(Stage("sequences", f"left: {error}", False, found.operations))
         run.grade = "adaptive"
@@ -161,8 +102,8 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> Co
         _search(run, found, copier)
     finally:
         # Also what was interrupted has seen something.
-        _take_over(run, found, _charges(run.subject, found))
-    return copier
+        differs = _take_over(run, found)
+    return unlike or differs
 
 
 def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
@@ -179,39 +120,41 @@ def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
     grade(found, run.subject.fresh, operations, run.clock.reason, progress)
 
 
-def _charges(subject: Subject, found: Search) -> Iterator[Charge]:
-    """Yield what each requirement that was seen broken is charged with."""
-    for requirement, traces in found.broken.items():
-        yield requirement, _charge(subject, found, traces)
-
-
-def _charge(subject: Subject, found: Search, traces: Sequence[Run]) -> Counterexample | str:
-    """Return which of the traces of one requirement is charged, or what is behind them all."""
-    if found.grade == "adaptive":
-        shortest = min(traces, key=lambda each: len(each.steps))
-        certificate = Certificate(
-            grade="not certified",
-            reason="the candidate answers differently to the same operations",
-        )
-        times = seen_again(shortest, subject.fresh)
-        return counterexample_of(subject.address, shortest, certificate, again=times)
-    own, behind = charged(traces, subject.fresh)
-    if own is None:
-        return behind
-    certificate = Certificate(grade=found.grade, scope=found.scope.name, operations=len(own.steps))
-    return counterexample_of(subject.address, own, certificate)
-
-
-def _take_over(run: GateRun, found: Search, charges: Iterable[Charge]) -> None:
-    """Add what a search has seen to what the gate knows, counts before charges, which take time."""
-    run.clock.hangs = run.clock.hangs or found.stopped_by == HANGS
+def _take_over(run: GateRun, found: Search) -> str:
+    """Add what a search has seen to what the gate knows; return why its copies are not trusted."""
+    run.clock.hangs += found.stopped_by == HANGS
     run.evidence.add(found)
     run.report.stages.append(_stage(found))
-    for requirement, charge in charges:
-        if isinstance(charge, str):
-            run.evidence.masked.setdefault(requirement, charge)
-        else:
-            run.keep(charge)
+    unlike = ""
+    for requirement, traces in found.broken.items():
+        came = charge(
+            traces,
+            run.subject.fresh,
+            tries=RARE_TRIES if found.grade == "product" else TRIES,
+            shortens=found.grade != "adaptive",
+        )
+        if came.run is None:
+            run.evidence.masked.setdefault(requirement, came.behind)
+            continue
+        repeated = came.repeated
+        never = repeated is not None and repeated.tries and not repeated.times
+        if never and found.grade == "product":
+            # Only what a candidate did from a reset on is charged to it.
+            unlike = NOT_REPRODUCED
+            run.evidence.masked.setdefault(requirement, unlike)
+            continue
+        run.keep_charge(came, _certificate(found, came))
+    return unlike
+
+
+def _certificate(found: Search, came: Charge) -> Certificate:
+    assert came.run is not None
+    if came.repeated is not None or found.grade == "adaptive":
+        reason = "the candidate answers differently to the same operations"
+        if came.repeated is not None and not came.repeated.tries:
+            reason = "the cap in seconds left no time to try it again"
+        return Certificate(grade="not certified", reason=reason)
+    return Certificate(grade=found.grade, scope=found.scope.name, operations=len(came.run.steps))
 
 
 _COUNTED = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from brokerproof.checks import watchdog
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Unfollowable
 from brokerproof.checks.census import named_by_census
@@ -41,8 +42,10 @@ class Run:
         return tuple(told.move for told in self.steps)
 
 
-def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None, list[Breach]]:
-    """Make one move and judge it; the oracle is changed.
+def step(
+    candidate: Candidate, oracle: Oracle, move: Move, before: Sequence[Told] = ()
+) -> tuple[Told | None, list[Breach]]:
+    """Make one move and judge it; the oracle is changed. `before` are the steps until now.
 
     Returns no step where the move means nothing now (settling what nobody holds). Raises
     `Unfollowable`.
@@ -50,6 +53,7 @@ def step(candidate: Candidate, oracle: Oracle, move: Move) -> tuple[Told | None,
     operation = operation_of(move, oracle.book)
     if operation is None:
         return None, []
+    watchdog.note_trace(lambda: before, move)
     answer = ask_with_power(candidate, move, operation)
     if isinstance(answer, Misbehaviour):
         told, breach = instead_of(answer, move, operation)
@@ -138,7 +142,7 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
     """
     steps: list[Told] = []
     for move in moves:
-        told, breaches = step(candidate, oracle, move)
+        told, breaches = step(candidate, oracle, move, steps)
         if told is None:
             continue
         steps.append(told)

@@ -7,24 +7,28 @@ makes inconclusive what is not broken.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from brokerproof.checks import watchdog
 from brokerproof.checks.breaches import Breach
-from brokerproof.checks.charges import charged
+from brokerproof.checks.charges import Charge, charge
 from brokerproof.checks.concurrent.on_threads import offers_threads
 from brokerproof.checks.concurrent.stage import REQUIREMENTS as CONCURRENT
 from brokerproof.checks.concurrent.stage import run_concurrent
-from brokerproof.checks.counterexamples import Certificate, counterexample_of
+from brokerproof.checks.counterexamples import Certificate
 from brokerproof.checks.durability import run_durability
 from brokerproof.checks.exhaustive import run_exhaustive
 from brokerproof.checks.findings import Run
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
 from brokerproof.checks.glances import GLANCED, parts_in
 from brokerproof.checks.searches import HANGS
+from brokerproof.checks.stage_workers import in_workers, keep_lost
 from brokerproof.checks.stated import unstated
 from brokerproof.checks.stateful import Heard, Sampling, sample
 from brokerproof.checks.step_conformance import REQUIREMENT, left_out, never_taken
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, judge
+from brokerproof.checks.worker_pool import Lost
 from brokerproof.spec.requirements import Requirement
 
 __all__ = ["Budget", "Report", "Stage", "run_gate"]
@@ -37,35 +41,55 @@ def run_gate(
     seed: int,
     progress: Progress = lambda _stage, _operations: None,
     jobs: int = 1,
+    clock: Clock | None = None,
+    apart: bool = False,
 ) -> Report:
     """Hold a candidate against requirements; Ctrl-C ends with what was found so far.
 
-    Up to `jobs` scopes are searched at once; the report does not hang on it. Raises `ProcessEnded`
-    where a candidate has ended one of these processes.
+    Up to `jobs` scopes are searched at once; the report does not depend on it. With several, or
+    `apart`, a candidate in this process is run in workers, so that it cannot end the gate.
     """
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
-    run = GateRun(subject, budget, Clock(budget.seconds), report, progress, jobs=jobs)
-    if offers_threads(subject):
-        run.evidence.offered = frozenset(("on_threads",))
+    run = GateRun(subject, budget, clock or Clock(budget.seconds), report, progress)
+    run.jobs, run.apart = jobs, apart or jobs > 1
+    subject.out_of_time = lambda: run.clock.left_s() < 0
     try:
-        with watchdog.watching():
-            if not requirements.keys() <= CONCURRENT:
-                run_exhaustive(run)
-                run_stateful(run)
-                run_durability(run)
-            if CONCURRENT & requirements.keys():
-                run_concurrent(run)
-            if hello.capabilities.inspect:
-                report.stages.append(snapshot_stage(run.evidence))
-            end_in_order(run)
+        if offers_threads(subject):
+            run.evidence.offered = frozenset(("on_threads",))
+        # Workers keep the cap themselves, and bring what they have found.
+        with watchdog.watching(None if run.uses_workers else run.clock.cap):
+            _run_stages(run, requirements)
     except KeyboardInterrupt:
-        run.clock.interrupted = report.interrupted = True
+        run.clock.interrupted = True
+    except watchdog.CapReached as reached:
+        run.evidence.under_way = run.evidence.under_way or reached.under_way
     run.evidence.offered |= parts_in(run.evidence.exercised)
     run.evidence.cut_short = run.clock.reason()
     run.evidence.doubted |= unstated(requirements, hello.capabilities)
+    report.interrupted = run.clock.interrupted
+    if run.evidence.cut_short:
+        subject.hurry()
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
     return report
+
+
+def _run_stages(run: GateRun, requirements: Mapping[str, Requirement]) -> None:
+    apart: list[Callable[[GateRun], None]] = []
+    if not requirements.keys() <= CONCURRENT:
+        run_exhaustive(run)
+        apart.append(run_stateful)
+    if CONCURRENT & requirements.keys():
+        apart.append(run_concurrent)
+    jobs = 1 if run.subject.holds_something else run.jobs
+    for came in in_workers(run, lambda its, number: apart[number](its), len(apart), jobs):
+        if isinstance(came, Lost):
+            keep_lost(run, came, "")
+    if not requirements.keys() <= CONCURRENT:
+        run_durability(run)
+    if run.subject.hello.capabilities.inspect:
+        run.report.stages.append(snapshot_stage(run.evidence))
+    end_in_order(run)
 
 
 def end_in_order(run: GateRun) -> None:
@@ -75,7 +99,7 @@ def end_in_order(run: GateRun) -> None:
         return
     breach = Breach("protocol", fault.what, expected="a driver that ends when its input ends")
     certificate = Certificate(grade="not certified", reason="it is about the end of the process")
-    run.keep(counterexample_of(run.subject.address, Run((), breach), certificate))
+    run.keep_charge(Charge(Run((), breach)), certificate)
 
 
 def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
@@ -96,7 +120,7 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
             lambda each: run.progress(f"stateful: {each.examples} examples", each.operations),
         )
     finally:
-        run.clock.hangs = run.clock.hangs or found.stopped_by == HANGS
+        run.clock.hangs += found.stopped_by == HANGS
         run.evidence.add(found)
         run.report.stages.append(_stateful_stage(found, run.report.seed))
         _charge_samples(run, found)
@@ -117,16 +141,12 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
+        came = charge([sampled], run.subject.fresh, shortens=run.grade != "adaptive")
+        if came.run is None:
+            run.evidence.masked.setdefault(requirement, came.behind)
+            continue
         certificate = Certificate(grade="not certified", reason=_why_uncertified(run.report))
-        seed = run.report.seed
-        if run.grade == "adaptive":
-            run.keep_as_seen(sampled, certificate, seed)
-            continue
-        own, behind = charged([sampled], run.subject.fresh)
-        if own is None:
-            run.evidence.masked.setdefault(requirement, behind)
-            continue
-        run.keep(counterexample_of(run.subject.address, own, certificate, seed))
+        run.keep_charge(came, certificate, run.report.seed)
 
 
 def snapshot_stage(evidence: Evidence) -> Stage:

@@ -120,9 +120,6 @@ def _returning(channel: str, book: Book) -> tuple[Step, ...]:
     return tuple(("release_at_close", (entry,)) for entry in held)
 
 
-ID_CHARACTERS_MAX = 1024
-"""The longest id of the protocol (rule 55)."""
-
 CERTAIN = (Publish, Acknowledge, Release, Reject)
 """What hands nothing out by itself: cut off, it has happened or not."""
 

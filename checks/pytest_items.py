@@ -21,7 +21,7 @@ from brokerproof.checks.counterexamples import text_of_counterexample
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.expectations import expected_ids
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import INTERLEAVINGS
+from brokerproof.checks.gate_run import EFFORTS
 from brokerproof.checks.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.moves import visible
 from brokerproof.checks.reporting.terminal import reason_of
@@ -54,7 +54,7 @@ class _Session:
         if address not in self.records:
             subject = open_subject(address)
             try:
-                report = run_gate(subject, self.requirements, self.budget, self.seed)
+                report = run_gate(subject, self.requirements, self.budget, self.seed, apart=True)
             finally:
                 subject.close()
             if report.interrupted:
@@ -109,12 +109,7 @@ def _asked_for(config: pytest.Config) -> _Session:
         return _Session(
             requirements=requirements,
             expected=expected_ids(settings.expect or (), requirements),
-            budget=Budget(
-                int(_number(config, settings, "operations", Budget.operations)),
-                int(_number(config, settings, "examples", Budget.examples)),
-                _number(config, settings, "budget", 0) or None,
-                int(_number(config, settings, "interleavings", INTERLEAVINGS)),
-            ),
+            budget=_budget(config, settings),
             seed=int(_number(config, settings, "seed", 0)),
             known=KnownFailures() if known is None else read_known(Path(known), today),
             strict=_flag(config, settings, "strict"),
@@ -122,6 +117,16 @@ def _asked_for(config: pytest.Config) -> _Session:
         )
     except (WrongConfiguration, MalformedList, CannotRun) as error:
         raise pytest.UsageError(f"brokerproof: {error}") from error
+
+
+def _budget(config: pytest.Config, settings: Settings) -> Budget:
+    level = EFFORTS[settings.effort or "normal"]
+    return Budget(
+        int(_number(config, settings, "operations", level.operations)),
+        int(_number(config, settings, "examples", level.examples)),
+        _number(config, settings, "budget", 0) or None,
+        int(_number(config, settings, "interleavings", level.interleavings)),
+    )
 
 
 def _settings(folder: Path) -> Settings:

@@ -18,12 +18,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from brokerproof.checks import watchdog
 from brokerproof.checks.book import Book
 from brokerproof.checks.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.findings import Told, ask_with_power, goes_on, instead_of, looked_inside
 from brokerproof.checks.moves import Cut, Move, operation_of
-from brokerproof.checks.operation_steps import ID_CHARACTERS_MAX
 from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.possibilities import Fate
 from brokerproof.checks.scripts import Scribe, Script, perform
@@ -163,6 +163,7 @@ class Standings:
             assert isinstance(operation, Acknowledge | Release | Reject)
             name = place.names.get(operation.delivery, operation.delivery)
             operation = type(operation)(delivery=name)
+        watchdog.note_trace(before, move)
         answer = ask_with_power(candidate, move, operation)
         if isinstance(answer, Misbehaviour):
             told, breach = instead_of(answer, move, operation)
@@ -354,10 +355,10 @@ def _judging(
 
 
 def _are_new(names: tuple[str, ...], told: frozenset[str]) -> bool:
-    """Whether names of deliveries are as they should be: in form, and used for the first time."""
+    """Whether names of deliveries are used for the first time."""
     if len(names) > 1 and len({*names}) < len(names):
         return False
-    return all(1 <= len(name) <= ID_CHARACTERS_MAX and name not in told for name in names)
+    return told.isdisjoint(names)
 
 
 def _without_names(event: Event) -> Hashable:

@@ -30,9 +30,11 @@ from brokerproof.checks.scope_catalogue import kinds_for
 from brokerproof.checks.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.spec.candidate import OnDisk
-from brokerproof.spec.operations import Declare, Drain
+from brokerproof.spec.operations import Consume, Declare, Drain, Get
 
 STEPS = 40
+LAST = "last"
+"""The channel on which an example takes what is left at its end."""
 ROUNDS_MAX = 8
 """How many different promises one run of the stage looks for before it stops."""
 
@@ -139,25 +141,26 @@ class _Example:
                 raise _Found(str(error)) from error
             self.over = True
 
-    def make(self, move: Move) -> None:
-        """Make a move and judge it."""
+    def make(self, move: Move) -> bool:
+        """Make a move and judge it; return whether the example goes on."""
         if self.over:
-            return
+            return False
         if self.interrupted():
             raise _Interrupted
         try:
-            told, breaches = step(self.candidate, self.oracle, move)
+            told, breaches = step(self.candidate, self.oracle, move, self.steps)
         except Unfollowable:
             self.found.unfollowed += 1
             self.over = True
-            return
+            return False
         if told is None:
-            return
+            return True
         self.steps.append(told)
         if not self.found.shrinking:
             self.found.operations += 1
         for breach in breaches:
             self._judge(breach, told)
+        return not self.over
 
     def _judge(self, breach: Breach, told: Told) -> None:
         """File a breach; end the example with an error if its promise is new."""
@@ -181,9 +184,27 @@ class _Example:
         self.found.shrinking = True
         raise _Found(named.requirement)
 
+    def _take_what_is_left(self) -> None:
+        """Ask for all that is available: only then it shows that a message is gone."""
+        if self.over or self.oracle.book.down:
+            return
+        claims, queues = self.oracle.book.claims, tuple(self.oracle.book.queues)
+        for queue in queues:
+            if not claims.get:
+                if "acknowledge" in claims.modes:
+                    self.make(Consume(channel=LAST, queue=queue, consumer=f"{LAST} of {queue}"))
+                continue
+            for _ in range(len(self.oracle.book.messages) + 1):
+                goes_on = self.make(Get(channel=LAST, queue=queue))
+                if not (goes_on and self.steps[-1].answer.events):
+                    break
+        if queues and not claims.get:
+            self.make(Drain())
+
     def end(self) -> None:
-        """Come to rest, and count the example."""
+        """Come to rest, take what is left, and count the example."""
         self.make(Drain())
+        self._take_what_is_left()
         if not self.shrinks and self.steps:
             self.found.heard(tuple(self.steps))
         if not self.found.shrinking:

@@ -24,6 +24,7 @@ from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask, rese
 from brokerproof.checks.core_profile import is_claimed, with_the_core
 from brokerproof.checks.crashable import Crashable
 from brokerproof.checks.oracle import Oracle
+from brokerproof.checks.watchdog import CapReached
 from brokerproof.reference import DOCUMENTED_SYSTEMS, make
 from brokerproof.spec.answers import Answer
 from brokerproof.spec.candidate import Candidate, Closable
@@ -51,6 +52,8 @@ class Subject:
     start: Callable[[], Candidate]
     in_process: bool
     warnings: tuple[str, ...] = ()
+    out_of_time: Callable[[], bool] = field(default=lambda: False, repr=False)
+    holds_something: bool = field(default=False, init=False)
     _kept: Candidate | None = field(default=None, repr=False)
     _last: Candidate | None = field(default=None, repr=False)
     _oracle: Oracle | None = field(default=None, repr=False)
@@ -70,13 +73,18 @@ class Subject:
     def fresh(self) -> tuple[Candidate, Oracle]:
         """Return the candidate right after a reset, and an oracle for it; raises `CannotStart`.
 
+        Raises `CapReached` where the cap in seconds has passed.
+
         A driver whose reset fails now is returned all the same: its fault is told as the answer to
         the first operation, and so becomes a finding with a trace (driver protocol 1, rule 48).
         """
+        if self.out_of_time():
+            raise CapReached
         candidate = self._kept
         if candidate is None:
             self._end_last()
             candidate = self._last = self.start()
+            self.holds_something = hasattr(candidate, "close")
         try:
             reset(candidate)
         except CannotStart as error:
@@ -102,6 +110,16 @@ class Subject:
         """Give back what the candidate holds outside this process."""
         self._end_last()
         _close(self._kept)
+
+    def hurry(self) -> None:
+        """Leave a driver little time to end."""
+        if isinstance(self._kept, DriverCandidate):
+            self._kept.hurry()
+
+    def rest(self) -> None:
+        """Close a candidate in this process, which a copy of the process must not share."""
+        if self.in_process:
+            self._end_last()
 
     def _end_last(self) -> None:
         """One run at a time: the one before is over when the next begins."""

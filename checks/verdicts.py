@@ -64,7 +64,8 @@ class Evidence:
 
     `actions` are those of the contract, `taken` those of the models that views are held against,
     `offered` is what the candidate has beside its claims (`OFFERED` of the requirements), `doubted`
-    says why what was tried of a requirement does not tell enough.
+    says why what was tried of a requirement does not tell enough, `lost` which part of the run was
+    lost with its process, `under_way` what had not come back when the cap in seconds had passed.
     """
 
     exercised: Counter[str] = field(default_factory=Counter)
@@ -77,6 +78,8 @@ class Evidence:
     given_up: int = 0
     offered: frozenset[str] = frozenset()
     doubted: dict[str, str] = field(default_factory=dict)
+    lost: str = ""
+    under_way: str = ""
 
     def add(self, seen: Seen) -> None:
         """Take over what a stage has counted."""
@@ -85,6 +88,22 @@ class Evidence:
         self.actions.update(seen.actions)
         self.taken.update(seen.taken)
         self.given_up += seen.given_up
+
+    def keep(self, found: Counterexample) -> None:
+        """Keep a counterexample unless a shorter one of the same requirement is known."""
+        known = self.broken.get(found.requirement)
+        if known is None or len(found.steps) < len(known.steps):
+            self.broken[found.requirement] = found
+
+    def merge(self, other: Evidence) -> None:
+        """Take over what was seen elsewhere, in another process perhaps."""
+        self.add(other)
+        for found in other.broken.values():
+            self.keep(found)
+        self.masked = other.masked | self.masked
+        self.doubted |= other.doubted
+        self.lost = self.lost or other.lost
+        self.under_way = self.under_way or other.under_way
 
     def never_carried_out(self) -> list[str]:
         """Return the operations that had to succeed and were never answered `ok`."""
@@ -135,8 +154,11 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     if requirement.id in evidence.doubted:
         return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.doubted[requirement.id])
-    if evidence.cut_short:
-        return Verdict(requirement, Outcome.INCONCLUSIVE, times, evidence.cut_short)
+    if evidence.cut_short or evidence.lost:
+        reason = evidence.cut_short or evidence.lost
+        if evidence.cut_short and evidence.under_way:
+            reason += f": {evidence.under_way}"
+        return Verdict(requirement, Outcome.INCONCLUSIVE, times, reason)
     never = evidence.never_carried_out()
     if requirement.id == "does-what-it-claims" and never:
         reason = f"no certain outcome was ever seen of: {', '.join(never)}"

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from brokerproof.checks.side_by_side import POSSIBLE, ProcessEnded, SideBySide, Tell, cores
+from brokerproof.checks.worker_pool import POSSIBLE, Lost, Tell, WorkerPool, cores
 from brokerproof.pipeline.row_checks import checked
 from brokerproof.pipeline.set_aside import Account, SetAside
 from brokerproof.pipeline.sources import Source, named_form, source_of
@@ -187,13 +187,12 @@ class _Several:
         def task(number: int, tell: Tell, _is_to_stop: Callable[[], bool]) -> _Made | str:
             return work(groups[number], tell)
 
-        with SideBySide(task, len(groups), self.processes) as side_by_side:
-            try:
-                for made in side_by_side.results(self._tell, lambda: True):
-                    yield _readable(made)
-            except ProcessEnded as error:
-                first = self.files[groups[error.task].start]
-                raise UnreadableHistory(f"{first}: the process that read it {error}") from error
+        with WorkerPool(task, len(groups), self.processes) as pool:
+            for made in pool.results(self._tell, lambda: True):
+                if isinstance(made, Lost):
+                    first = self.files[groups[made.task].start]
+                    raise UnreadableHistory(f"{first}: the process that read it {made.how}")
+                yield _readable(made)
 
     def _tell(self, file: str, rows: int) -> None:
         self.rows += rows

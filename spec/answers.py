@@ -96,3 +96,19 @@ def refused(message: str, events: tuple[Event, ...] = ()) -> Answer:
 def unsupported(message: str, events: tuple[Event, ...] = ()) -> Answer:
     """Answer that the operation did not happen, because the candidate does not claim it."""
     return Answer(events, Error("unsupported", message))
+
+
+EVENTS_MAX = 10_000
+"""So many events one answer may tell: far more than any run of the gate has messages for."""
+
+MESSAGE_CHARACTERS_MAX = 1_000
+"""So much of an error message is kept: it is only shown."""
+
+
+def shortened(answer: Answer) -> Answer:
+    """Return an answer as it is kept: a long error message by its beginning and its length."""
+    error = answer.error
+    if error is None or len(error.message) <= MESSAGE_CHARACTERS_MAX:
+        return answer
+    kept = f"{error.message[:MESSAGE_CHARACTERS_MAX]}… ({len(error.message):,} characters)"
+    return msgspec.structs.replace(answer, error=Error(error.code, kept))

@@ -56,7 +56,7 @@ def show(record: CandidateRecord, console: Console, *, verbose: bool = False) ->
     if unclaimed and verbose:
         names = ", ".join(gathered(unclaimed))
         console.print(Text(f"not claimed: {names}", _STYLES[Outcome.NOT_CLAIMED]))
-    which = " (--verbose names them)" if unclaimed and not verbose else ""
+    which = "; --verbose names what is not claimed" if unclaimed and not verbose else ""
     totals = visible(counted(record)) + which
     console.print(totals, highlight=False, markup=False, soft_wrap=True)
     for found in record.found:

@@ -358,6 +358,7 @@ def test_a_large_request_to_one_that_talks_first_does_not_get_stuck() -> None:
     talk = "import sys\nsys.stderr.write('x' * 10**6 + 'last'); sys.stderr.flush()\n"
     with process_of(talk + UPPER) as process:
         assert process.exchange(b"a" * 10**6 + b"\n", 20) == b"A" * 10**6
+        process.end(5)
         assert process.last_words.endswith("xlast")
         assert len(process.last_words) == LAST_WORDS_CHARACTERS_MAX
 

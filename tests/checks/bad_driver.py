@@ -105,6 +105,51 @@ def slow(answer: Fields) -> None:
     say(line(answer))
 
 
+def very_slow(answer: Fields) -> None:
+    """Take three seconds for everything."""
+    time.sleep(3)
+    say(line(answer))
+
+
+def endless_words_alone(_: Fields) -> None:
+    """Talk to standard error, and never answer."""
+    while True:
+        os.write(2, b"still here\n" * 1_000)
+
+
+def dribbling(answer: Fields) -> None:
+    """Answer a byte at a time, and never end the line."""
+    for byte in itertools.cycle(line(answer)[:-1]):
+        say(bytes([byte]))
+        time.sleep(0.05)
+
+
+def many_events(answer: Fields) -> None:
+    """Tell a hundred thousand events in one line."""
+    event = json.dumps(PHANTOM | {"delivery": "d", "message": "m"}).encode()
+    events = b",".join([event] * 100_000)
+    say(b'{"id":%d,"ok":true,"events":[%b]}\n' % (answer["id"], events))
+
+
+def allocates(answer: Fields) -> None:
+    """Take ten gigabytes, a part at a time."""
+    held = [b"x" * 10**8 for _ in range(100)]
+    say(line(answer | {"held": len(held)}))
+
+
+def forks(answer: Fields) -> None:
+    """Copy the process; both answer from now on."""
+    os.fork()
+    say(line(answer))
+
+
+def closes_output(_: Fields) -> None:
+    """Close standard output, and go on."""
+    os.close(1)
+    while True:
+        time.sleep(60)
+
+
 FAULTS: dict[str, Callable[[Fields], None]] = {
     "died": died,
     "killed": killed,
@@ -145,6 +190,13 @@ FAULTS: dict[str, Callable[[Fields], None]] = {
     "carriage return": lambda a: say(line(a)[:-1] + b"\r\n"),
     "unknown field": lambda a: say(line(a | {"mood": "good"})),
     "slow": slow,
+    "very slow": very_slow,
+    "endless words alone": endless_words_alone,
+    "dribbling": dribbling,
+    "many events": many_events,
+    "allocates": allocates,
+    "forks": forks,
+    "closes output": closes_output,
 }
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from brokerproof.candidates import driver_process
 from brokerproof.candidates.driver_process import DriverProcess, Limits
 from brokerproof.candidates.driver_self_check import BrokerproofErrs
 from brokerproof.checks.command_line import main
@@ -216,6 +217,53 @@ def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
     [_, last] = found.steps
     assert seen.startswith(f"{text_of(last.move).split()[0]}: ")
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "what"),
+    [
+        ("endless words alone", "it wrote more than 16777216 bytes to standard error before it"),
+        ("many events", "it told 100,000 events, not at most 10,000"),
+        ("closes output", "no answer, its output ended"),
+    ],
+)
+def test_what_is_too_much_or_goes_on_is_a_finding(fault: str, what: str) -> None:
+    report = gated(bad(fault, "--at", 2), Limits(operation_s=5, drain_s=5, ending_s=0.05))
+    assert what in broken(report)["protocol"]
+
+
+@pytest.mark.slow
+def test_a_line_that_never_ends_is_a_finding() -> None:
+    report = gated(bad("dribbling", "--at", 2), IMPATIENT)
+    assert "no answer within 0.2 s, after " in broken(report)["protocol"]
+
+
+@pytest.mark.slow
+def test_a_driver_that_takes_all_memory_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_process, "MEMORY_BYTES_MAX", 2 * 10**8)
+    report = gated(bad("allocates", "--at", 2))
+    assert "GiB of memory before it answered" in broken(report)["protocol"]
+
+
+def test_a_fault_that_shows_once_is_kept_with_how_often_it_showed() -> None:
+    report = gated(bad("phantom", "--at", 40, "--since", "start"), budget=Budget(400, 0))
+    [found] = [v for v in report.verdicts if v.requirement.id == "nothing-invented"]
+    assert found.outcome is Outcome.BROKEN
+    assert "seen once: it did not come again in" in found.reason
+    # Its twin shows it each time.
+    report = gated(bad("phantom", "--at", 2))
+    [found] = [v for v in report.verdicts if v.requirement.id == "nothing-invented"]
+    assert "seen once" not in found.reason
+
+
+def test_the_cap_ends_a_request_that_is_under_way() -> None:
+    budget = Budget(operations=200, examples=0, seconds=1.0)
+    report = gated(bad("silent", "--at", 2), Limits(operation_s=600, drain_s=600), budget)
+    assert exit_status(report.verdicts) is ExitStatus.INCONCLUSIVE
+    [reason] = {v.reason for v in report.verdicts if v.reason and v.exercised}
+    assert reason.startswith("the cap of 1 s was reached: ")
+    assert " had not been answered for " in reason
 
 
 def test_a_message_that_nobody_published_is_a_finding() -> None:

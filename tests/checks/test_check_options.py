@@ -298,11 +298,11 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("moment", ["opened", "run_gate", "candidate_record", "show"])
+@pytest.mark.parametrize("moment", ["Host.open", "Host.run", "candidate_record", "show"])
 def test_ctrl_c_at_any_moment_leaves_a_report_that_can_be_read(
     moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_command, moment, interrupted)
+    monkeypatch.setattr(f"{check_command.__name__}.{moment}", interrupted)
     result = check(folder, STACK, BOX, *FIFO)
     found = verdict_in(folder)
     assert found["interrupted"]

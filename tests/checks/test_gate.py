@@ -86,7 +86,7 @@ def test_a_candidate_that_does_not_come_back_is_a_finding_and_ends_the_stages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
-    monkeypatch.setattr(watchdog, "_TICK_S", 0.05)
+    monkeypatch.setattr(watchdog, "TICK_S", 0.05)
     report = judged(sleeps_for_ever)
     assert "did not come back" in verdict(report, "protocol").reason
     assert verdict(report, "fifo-order").outcome is Outcome.INCONCLUSIVE
@@ -97,7 +97,7 @@ def test_a_pause_of_the_whole_process_is_not_held_against_the_candidate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
-    monkeypatch.setattr(watchdog, "_TICK_S", 0.04)
+    monkeypatch.setattr(watchdog, "TICK_S", 0.04)
 
     def takes_long(*, paused: bool) -> None:
         with watchdog.watching(), watchdog.asking(Inspect(queue="q")):
@@ -115,7 +115,7 @@ def test_what_a_callback_of_the_garbage_collector_drops_is_raised_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 0.05)
-    monkeypatch.setattr(watchdog, "_TICK_S", 0.04)
+    monkeypatch.setattr(watchdog, "TICK_S", 0.04)
 
     def hangs(*, dropped: int) -> None:
         for _ in range(dropped):

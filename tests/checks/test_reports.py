@@ -317,7 +317,7 @@ def test_a_report_shows_verdicts_the_worst_first_then_totals_and_counterexamples
     assert shown(report_with(*VERDICTS)) == [
         "box:make  (box 1)",
         *TABLE,
-        "1 broken, 1 inconclusive, 1 kept, 1 not claimed (--verbose names them)",
+        "1 broken, 1 inconclusive, 1 kept, 1 not claimed; --verbose names what is not claimed",
         "",
         *OVERTAKEN.format(certificate=SEARCHED).splitlines(),
     ]

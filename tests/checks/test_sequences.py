@@ -228,7 +228,7 @@ def test_what_a_moody_candidate_breaks_is_told_with_how_often_it_came_again() ->
     assert found.again is not None
     times, tries = found.again
     assert 0 < times < tries
-    assert text_of_counterexample(found).endswith(f"seen again in {times} of {tries} further tries")
+    assert text_of_counterexample(found).endswith(f"seen again in {times} of {tries} tries")
 
 
 def test_what_a_steady_candidate_breaks_is_certified_by_sequences() -> None:
@@ -272,7 +272,7 @@ def test_what_was_found_before_an_interruption_is_told(presses_at: int) -> None:
     assert {v.reason for v in others} == {"interrupted"}
     assert not [v for v in report.verdicts if v.outcome is Outcome.KEPT]
     assert report.stages[-1].operations > 0
-    assert report.stages[-1].did.endswith("ended early")
+    assert report.stages[-1].did.endswith("stopped by interrupted")
 
 
 def test_an_interruption_before_anything_was_found_finds_nothing() -> None:

@@ -20,7 +20,7 @@ from brokerproof.checks.counterexamples import (
     write,
 )
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import INTERLEAVINGS, Clock, GateRun
+from brokerproof.checks.gate_run import EFFORTS, Clock, GateRun
 from brokerproof.checks.replay import Replay, rejudge, replay_on
 from brokerproof.checks.reporting.forms import write_report
 from brokerproof.checks.reporting.sarif import results_of
@@ -40,6 +40,7 @@ from examples.naive_queue import NaiveBroker
 from tests.faults.overlay import plant
 from tests.faults.threads.catalogue import ThreadFault, thread_faults
 
+INTERLEAVINGS = EFFORTS["deep"].interleavings
 LOCKED = Path(__file__).parents[3] / "examples" / "locked_queue.py"
 ONE_CASE = "fifo: enqueue, acknowledge"
 
