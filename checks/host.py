@@ -84,6 +84,8 @@ class Host:
     ) -> None:
         """Let the candidate be closed, and end the process, whatever it is at."""
         self._pool.__exit__(kind, raised, where)
+        if not POSSIBLE:
+            self._inside.close()
 
     def _tell(self, stage: str, operations: int) -> None:
         self._progress(stage, operations)
@@ -157,7 +159,6 @@ class _Inside:
         """Do the same where processes cannot be copied."""
         for task in range(2):
             yield self.do(task, tell, lambda: False)
-        self.close()
 
     def _open(self) -> _Opened:
         asked = self._asked
