@@ -7,6 +7,7 @@ has failed is started again by the next reset, so that a gate can go on, and sho
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import select
 import shlex
@@ -140,37 +141,40 @@ class DriverCandidate:
         self._check.after(told)
         return told
 
-    def first_difference(self, played: Sequence[Played]) -> int | None:
-        """Ask again what was asked before; return which of it is answered otherwise, if any is.
+    def first_difference(self, played: Sequence[Played]) -> tuple[int, Answer | DriverFault] | None:
+        """Ask again what was asked before; return the first that is answered otherwise, and how.
 
         A fault is a difference too; at most one operation is asked beyond the first. What can wait
         is done while the driver is at work: an answer is looked at when the next request is on its
         way, and the request after that is written then.
         """
         if self._process is None:
-            return 0 if played else None
-        number, different, name = 0, False, ""
+            return (0, self._fault) if played else None
+        number, behind, name = 0, False, ""
         try:
             line, answered = self._line(played[0].operation) if played else b"", b""
             for number, each in enumerate(played):
                 name, limit_s = name_of(each.operation), self._limit_s(each.operation)
                 end = self._send(name, line, limit_s)
-                different = number > 0
-                if different:
+                if number:
+                    behind = True
                     said = self._understood(name, answered, self._next - 2)
-                    different = said != played[number - 1].answer
+                    if said != played[number - 1].answer:
+                        with contextlib.suppress(DriverFault):  # later than what is told
+                            self._answered(name, end, limit_s)
+                            self._check.after(each.answer)
+                        return number - 1, said
+                    behind = False
                 if number + 1 < len(played):
                     line = self._line(played[number + 1].operation)
                 answered = self._answered(name, end, limit_s)
                 self._check.after(each.answer)
-                if different:
-                    return number - 1
             if not played:
                 return None
             told = self._understood(name, answered, self._next - 1)
-            return None if told == played[-1].answer else number
-        except DriverFault:
-            return number - different
+            return None if told == played[-1].answer else (number, told)
+        except DriverFault as fault:
+            return number - behind, fault
         except BrokerproofErrs:
             raise
         except BaseException as error:
@@ -283,7 +287,8 @@ class DriverCandidate:
             begun = error.part[:PART_BYTES_MAX].decode("utf-8", "replace")
             half = f", after {len(error.part)} bytes of a line that was not ended: {begun!r}"
         if error.hangs:
-            return self._failed(name, f"no answer within {limit_s:g} s{half}", hangs=True)
+            what = str(error) or f"no answer within {limit_s:g} s"
+            return self._failed(name, f"{what}{half}", hangs=True)
         return self._failed(name, f"{error}{half}", ended=isinstance(error, Ended), half=half)
 
     def _failed(

@@ -53,7 +53,7 @@ GUARD_S = Limits().ending_s
 
 
 class NoAnswer(Exception):
-    """A driver did not answer with a line; `hangs` where it was the time that ran out.
+    """A driver did not answer with a line; `hangs` where its time or its memory ran out.
 
     `part` is what came of a line whose end did not come.
     """
@@ -206,7 +206,7 @@ class DriverProcess:
                 return ready
             if memory_of(self.group) > MEMORY_BYTES_MAX:
                 held = f"{MEMORY_BYTES_MAX / 2**30:g} GiB of memory"
-                raise NoAnswer(f"it held more than {held} before it answered")
+                raise NoAnswer(f"it held more than {held} before it answered", hangs=True)
 
     def _listen(self) -> None:
         """Read what is there of standard error, and keep the last of it."""

@@ -157,22 +157,22 @@ def _malformed(answer: Answer) -> str:
     return ""
 
 
-def first_difference(candidate: Candidate, played: Sequence[Played]) -> int | None:
-    """Ask again what was asked before; return which of it is answered otherwise, if any is.
-
-    What was answered before was in form, so what is equal to it need not be looked at again.
-    """
+def first_difference(
+    candidate: Candidate, played: Sequence[Played]
+) -> tuple[int, Answer | Misbehaviour] | None:
+    """Ask again what was asked before; return the first that is answered otherwise, and how."""
     if isinstance(candidate, DriverCandidate):
-        return candidate.first_difference(played)
-    handle = candidate.handle
+        different = candidate.first_difference(played)
+        if different is None:
+            return None
+        number, told = different
+        if isinstance(told, DriverFault):
+            return number, Misbehaviour(str(told), hangs=told.hangs)
+        return number, told
     for number, each in enumerate(played):
-        try:
-            with watchdog.asking(each.operation):
-                answer = handle(each.operation)
-        except (watchdog.Hangs, Exception, SystemExit):  # noqa: BLE001 (it raised nothing before)
-            return number
-        if type(answer) is not Answer or shortened(answer) != each.answer:
-            return number
+        answer = ask(candidate, each.operation)
+        if answer != each.answer:
+            return number, answer
     return None
 
 

@@ -96,7 +96,8 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
         run.clock.interrupted = run.clock.interrupted or isinstance(error, KeyboardInterrupt)
         found.stopped_by = run.clock.reason()
     except Nondeterministic as error:
-        run.report.stages.append(Stage("sequences", f"left: {error}", False, found.operations))
+        found.stopped_by = str(error)
+        _take_over(run, found)
         run.grade = "adaptive"
         found = Search(scope, run.grade)
         _search(run, found, copier)

@@ -55,16 +55,24 @@ def step(
         return None, []
     watchdog.note_trace(lambda: before, move)
     answer = ask_with_power(candidate, move, operation)
+    told, breaches = judged(oracle, move, operation, answer)
     if isinstance(answer, Misbehaviour):
-        told, breach = instead_of(answer, move, operation)
-        return told, [breach]
-    breaches = oracle.observe(operation, answer)
-    told = Told(move, operation, answer)
+        return told, breaches
     if oracle.watch is not None and all(map(goes_on, breaches)):
         seen, exercised = looked_inside(candidate, oracle.watch, told, oracle.book)
         oracle.exercised.update(exercised)
         breaches += seen
     return told, breaches
+
+
+def judged(
+    oracle: Oracle, move: Move, operation: Operation, answer: Answer | Misbehaviour
+) -> tuple[Told, list[Breach]]:
+    """Return the step that an answer makes, and what it breaks; raises `Unfollowable`."""
+    if isinstance(answer, Misbehaviour):
+        told, breach = instead_of(answer, move, operation)
+        return told, [breach]
+    return Told(move, operation, answer), oracle.observe(operation, answer)
 
 
 def ask_with_power(candidate: Candidate, move: Move, operation: Operation) -> Answer | Misbehaviour:

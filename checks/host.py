@@ -163,7 +163,10 @@ class _Inside:
     def _open(self) -> _Opened:
         asked = self._asked
         try:
-            with watching(self._clock.cap and max(self._clock.cap, time.monotonic() + OPENING_S)):
+            with (
+                Interrupts().listening(),
+                watching(self._clock.cap and max(self._clock.cap, time.monotonic() + OPENING_S)),
+            ):
                 self._subject = opened(asked.address, asked.power)
         except CapReached:
             reason = f"{self._clock.reason()} before it had answered hello and reset"

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.charges import Fresh
 from brokerproof.checks.conversation import first_difference
-from brokerproof.checks.findings import Told
+from brokerproof.checks.findings import Told, judged
+from brokerproof.checks.oracle import Oracle
 from brokerproof.checks.searches import Search, collecting_rarely, may_go_on
 from brokerproof.checks.standings import Place, Standings
 from brokerproof.spec.candidate import Candidate
@@ -72,8 +73,8 @@ def _continued(
     """Play each continuation of a sequence by one move; yield those that can be continued."""
     steps, place = sequence.steps, sequence.place
     for number in range(place.standing.page.own):
-        candidate, _ = fresh()
-        _play_again(candidate, steps, found)
+        candidate, oracle = fresh()
+        _play_again(candidate, oracle, steps, found)
         try:
             told, breaches, after = standings.step(candidate, place, number, lambda: steps)
         except Unfollowable:
@@ -89,13 +90,27 @@ def _continued(
             return
 
 
-def _play_again(candidate: Candidate, steps: tuple[Told, ...], found: Search) -> None:
-    """Play the steps of a sequence; raises `Nondeterministic` where another answer comes."""
+def _play_again(
+    candidate: Candidate, oracle: Oracle, steps: tuple[Told, ...], found: Search
+) -> None:
+    """Play the steps of a sequence; what comes otherwise is judged, and ends the search.
+
+    Raises `Nondeterministic` then.
+    """
     different = first_difference(candidate, steps)
     if different is None:
         found.operations += len(steps)
         return
-    found.operations += different + 1
+    number, answer = different
+    found.operations += number + 1
+    for each in steps[:number]:
+        oracle.observe(each.operation, each.answer)
+    move, operation = steps[number].move, steps[number].operation
+    try:
+        told, breaches = judged(oracle, move, operation, answer)
+        may_go_on((*steps[:number], told), breaches, candidate, found)
+    except Unfollowable:
+        found.unfollowed += 1
     raise Nondeterministic(
-        f"step {different + 1} of the same {len(steps)} operations was answered differently"
+        f"another answer to step {number + 1} of the same {len(steps)} operations"
     )

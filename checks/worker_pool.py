@@ -135,8 +135,8 @@ class WorkerPool(Generic[Result]):
 
     `cap` is the time by `time.monotonic` at which workers stop by themselves; one that is still
     there `LATE_S` later is ended, as is one that holds more than `memory_max` bytes. `printed` is
-    the end of what those printed that have ended. `at_end` is called in each worker that is at rest
-    when the pool ends.
+    the end of what those printed that have ended. `at_end` is called in each worker when the pool
+    ends; one that is at a task hears of Ctrl-C before.
     """
 
     work: Work[Result]
@@ -161,9 +161,10 @@ class WorkerPool(Generic[Result]):
         raised: BaseException | None,
         _where: TracebackType | None,
     ) -> None:
-        """End the processes, whatever they are at; those at rest may clean up before."""
-        for worker in self._workers:
-            if self.at_end is not None and worker.task is None:
+        """End the processes, whatever they are at; with `at_end` they may clean up before."""
+        if self.at_end is not None:
+            self.interrupt()
+            for worker in self._workers:
                 worker.pipe.close()
                 worker.process.join(self._patience_s())
         while self._workers:

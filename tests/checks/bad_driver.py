@@ -1,8 +1,8 @@
 """A driver with one fault, or with none: a queue to get from, in front of which the fault sits.
 
 Without `--at` every operation but reset shows the fault, else the one with that number: counted
-from each reset, which is 0, or with `--since start` from hello. Standard library only, as a driver
-is; the broker is the one of examples/drivers/driver.py.
+from each reset, which is 0, or with `--since start` from hello; `--of` counts requests of one kind
+alone. Standard library only, as a driver is; the broker is the one of examples/drivers/driver.py.
 """
 
 from __future__ import annotations
@@ -213,6 +213,7 @@ def main() -> None:
     parser.add_argument("fault", nargs="?", choices=[*FAULTS, "stubborn", "leaves a child"])
     parser.add_argument("--at", type=int)
     parser.add_argument("--since", choices=("reset", "start"), default="reset")
+    parser.add_argument("--of", help="count requests of this kind alone")
     chosen = parser.parse_args()
     if chosen.fault == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -225,12 +226,12 @@ def main() -> None:
         operation = request["op"]
         if operation == "reset" and chosen.since == "reset":
             steps = itertools.count()
-        step = next(steps)
+        step = next(steps) if chosen.of in (None, operation) else None
         answer = broker.handle(request)
         if operation == "hello":
             answer["capabilities"] = CLAIMS
         counts = operation != "hello" or chosen.since == "start"
-        hit = counts and step == chosen.at
+        hit = counts and step is not None and step == chosen.at
         if chosen.at is None:
             hit = operation not in ("hello", "reset")
         if fault is not None and hit:

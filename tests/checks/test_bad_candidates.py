@@ -247,7 +247,9 @@ def test_a_driver_that_takes_all_memory_is_a_finding(monkeypatch: pytest.MonkeyP
 
 
 def test_a_fault_that_shows_once_is_kept_with_how_often_it_showed() -> None:
-    report = gated(bad("phantom", "--at", 40, "--since", "start"), budget=Budget(400, 0))
+    report = gated(
+        bad("phantom", "--at", 4, "--of", "get", "--since", "start"), budget=Budget(400, 0)
+    )
     [found] = [v for v in report.verdicts if v.requirement.id == "nothing-invented"]
     assert found.outcome is Outcome.BROKEN
     assert "seen once: it did not come again in" in found.reason

@@ -93,7 +93,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def check(report: Path, *arguments: str) -> Result:
     """Check without drawn examples."""
-    asked = ("check", *arguments, "--examples", "0", "--report", str(report))
+    asked = ("check", *arguments, "--examples", "0", "--verbose", "--report", str(report))
     result = CliRunner().invoke(main, asked)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result

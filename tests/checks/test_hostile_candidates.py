@@ -93,7 +93,11 @@ MAY_SHOW = {"ClosesAll"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_candidate_does_not_hide_the_findings_of_other_scopes(name: str) -> None:
+def test_a_hostile_candidate_does_not_hide_the_findings_of_other_scopes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "Allocates":
+        monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 60)
     report = judged(HOSTILE[name])
     found = broken(report)
     assert "fifo-order" in found
@@ -107,7 +111,10 @@ def test_the_twin_that_only_gives_the_last_first_keeps_the_protocol() -> None:
     assert "protocol" not in found
 
 
-def test_a_trace_that_loses_its_process_is_as_short_as_it_gets() -> None:
+def test_a_trace_that_loses_its_process_is_as_short_as_it_gets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stage_workers, "SHORTENING_S", 60)
     report = judged(HOSTILE["Exits"])
     found = next(v.counterexample for v in report.verdicts if v.requirement.id == "protocol")
     assert found is not None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokerproof.checks import oracle as oracle_module
+from brokerproof.checks import contracts
 from brokerproof.checks.breaches import Unfollowable
 from brokerproof.checks.contracts import TOLERATED
 from brokerproof.checks.findings import goes_on
@@ -122,6 +122,6 @@ def test_a_whole_contract_that_forgets_something_of_the_core_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deaf = Rules(Pointwise(trace(Deaf), Entry), TOLERATED)
-    monkeypatch.setattr(oracle_module, "whole", lambda: deaf)
+    monkeypatch.setattr(contracts, "whole", lambda: deaf)
     found, _ = differences(conversations(SOUND["reference"], 60), CLAIMS)
     assert any("redelivered-flag" in each for each in found)
