@@ -147,6 +147,7 @@ class _Inside:
     def __init__(self, asked: Asked, clock: Clock) -> None:
         self._asked, self._clock = asked, clock
         self._subject: Subject | None = None
+        self._interrupts = Interrupts()
 
     def do(self, task: int, tell: Tell, is_pressed: Callable[[], bool]) -> _Opened | Report:
         """Open the candidate, or run the gate on it; raises `CannotRun`."""
@@ -164,7 +165,7 @@ class _Inside:
         asked = self._asked
         try:
             with (
-                Interrupts().listening(),
+                self._interrupts.listening(),
                 watching(self._clock.cap and max(self._clock.cap, time.monotonic() + OPENING_S)),
             ):
                 self._subject = opened(asked.address, asked.power)
@@ -174,9 +175,9 @@ class _Inside:
         return _Opened(self._subject.hello, self._subject.warnings)
 
     def _run(self, tell: Tell, is_pressed: Callable[[], bool]) -> Report:
-        asked, subject, interrupts = self._asked, self._subject, Interrupts()
+        asked, subject, interrupts = self._asked, self._subject, self._interrupts
         assert subject is not None
-        self._clock.is_pressed = is_pressed
+        self._clock.is_pressed = lambda: is_pressed() or interrupts.pressed
 
         def progress(stage: str, operations: int) -> None:
             interrupts.raise_if_pressed()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -75,7 +74,7 @@ def group() -> None:
 @group.command()
 def pressed() -> None:
     """Be interrupted where nobody listens."""
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
     raise AssertionError
 
 
