@@ -86,7 +86,7 @@ def case_of(program: Program) -> Case[Shared]:
     )
 
 
-SCHEDULES_MAX = 1_000
+SCHEDULES_MAX = 200
 
 
 def is_small(program: Program) -> bool:
