@@ -41,12 +41,13 @@ _LIMITS = Limits()
 KNOWN_MAX = 1 << 14
 """So many answers are remembered with what they mean."""
 KNOWN_BYTES_MAX = 1 << 10
+"""A longer answer is not remembered."""
 
 HURRIED_S = 0.3
+"""A process has so long to end when the gate is interrupted or out of time."""
 
 PART_BYTES_MAX = 80
 """So much of a line that was not ended is shown."""
-"""A longer answer is not remembered."""
 
 
 class DriverFault(Exception):
@@ -150,21 +151,22 @@ class DriverCandidate:
         """
         if self._process is None:
             return (0, self._fault) if played else None
-        number, behind, name = 0, False, ""
+        at, name = 0, ""
         try:
             line, answered = self._line(played[0].operation) if played else b"", b""
             for number, each in enumerate(played):
-                name, limit_s = name_of(each.operation), self._limit_s(each.operation)
+                at, name, limit_s = number, name_of(each.operation), self._limit_s(each.operation)
                 end = self._send(name, line, limit_s)
                 if number:
-                    behind = True
+                    at = number - 1
                     said = self._understood(name, answered, self._next - 2)
-                    if said != played[number - 1].answer:
-                        with contextlib.suppress(DriverFault):  # later than what is told
+                    if said != played[at].answer:
+                        # A fault of the request under way comes after the difference.
+                        with contextlib.suppress(DriverFault):
                             self._answered(name, end, limit_s)
                             self._check.after(each.answer)
-                        return number - 1, said
-                    behind = False
+                        return at, said
+                at = number
                 if number + 1 < len(played):
                     line = self._line(played[number + 1].operation)
                 answered = self._answered(name, end, limit_s)
@@ -172,9 +174,9 @@ class DriverCandidate:
             if not played:
                 return None
             told = self._understood(name, answered, self._next - 1)
-            return None if told == played[-1].answer else (number, told)
+            return None if told == played[at].answer else (at, told)
         except DriverFault as fault:
-            return number - behind, fault
+            return at, fault
         except BrokerproofErrs:
             raise
         except BaseException as error:

@@ -102,7 +102,7 @@ class Clock:
         self.is_pressed: Callable[[], bool] = lambda: False
         self._seconds, self._asked = seconds, 0
         self.cap = None if seconds is None else time.monotonic() + seconds - begun_s_ago
-        # What is found last is still to be repeated and shortened.
+        # Kept back for repeating and shortening the last finding.
         self._repeating_s = 0.0 if seconds is None else min(REPEATING_S_MAX, seconds / 8)
 
     def press(self) -> None:

@@ -36,7 +36,7 @@ BEYOND_S = 1.2
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of one candidate; `power` is that over a broker on the wire."""
+    """One candidate and its requirements, budget and seed; `power` can crash a broker."""
 
     address: str
     shown: str
@@ -82,7 +82,7 @@ class Host:
         raised: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        """Let the candidate be closed, and end the process, whatever it is at."""
+        """Close the candidate and end its process."""
         self._pool.__exit__(kind, raised, where)
         if not POSSIBLE:
             self._inside.close()
@@ -135,14 +135,14 @@ class Host:
 
 @dataclass(frozen=True)
 class _Opened:
-    """What is known of a candidate that was opened."""
+    """The hello of an opened candidate, and its warnings."""
 
     hello: Hello
     warnings: tuple[str, ...]
 
 
 class _Inside:
-    """What is done in the process of the host."""
+    """The part of the host that runs in the process of the candidate."""
 
     def __init__(self, asked: Asked, clock: Clock) -> None:
         self._asked, self._clock = asked, clock
