@@ -25,7 +25,7 @@ pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `
 
 # Spark runs on Java 17 or later. Where it cannot be installed here, that is said and all else goes on.
 java:
-	@$(BIN)/python -c 'from brokerproof.pipeline.spark_session import java; java()' 2>/dev/null || \
+	@$(BIN)/python -c 'from brokerproof.pipeline.spark.session import java; java()' 2>/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    echo "installing a Java runtime" && apt-get update -qq >/dev/null && \
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

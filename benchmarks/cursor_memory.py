@@ -19,10 +19,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from brokerproof.reference import make
-from brokerproof.reference.cursor.queue import CursorQueue
-from brokerproof.spec.answers import Delivered
-from brokerproof.spec.messages import Credit, Fifo, Message
-from brokerproof.spec.operations import Acknowledge, Consume, Declare, Publish, Reset
+from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.spec.protocol.answers import Delivered
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.protocol.operations import Acknowledge, Consume, Declare, Publish, Reset
 
 if TYPE_CHECKING:
     from brokerproof.reference import Broker

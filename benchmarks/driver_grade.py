@@ -16,10 +16,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from brokerproof.candidates.driver_process import DriverProcess
-from brokerproof.checks.scope_catalogue import scopes_for
-from brokerproof.checks.searches import Search
-from brokerproof.checks.sequences import search_sequences
+from brokerproof.candidates.driver.process import DriverProcess
+from brokerproof.checks.search.scopes.catalogue import scopes_for
+from brokerproof.checks.search.searches import Search
+from brokerproof.checks.search.sequences import search_sequences
 from brokerproof.checks.subjects import open_subject
 
 ROUNDS = 3

@@ -16,9 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from brokerproof.candidates.driver import DriverCandidate
-from brokerproof.candidates.driver_process import DriverProcess
-from brokerproof.spec.operations import Get, Reset
+from brokerproof.candidates.driver.candidate import DriverCandidate
+from brokerproof.candidates.driver.process import DriverProcess
+from brokerproof.spec.protocol.operations import Get, Reset
 
 ROUNDS = 15
 

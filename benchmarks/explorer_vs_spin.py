@@ -41,14 +41,14 @@ from brokerproof.models.language import (
     invariant,
     require,
 )
-from brokerproof.models.language.columns import ColumnReading
-from brokerproof.models.language.explorer import Engine, explore
-from brokerproof.models.language.grounding import cell_of
-from brokerproof.models.language.model import System, trace
-from brokerproof.models.language.rewriting import subterms
-from brokerproof.models.language.scope import Cell, Scope, cell_name
-from brokerproof.models.language.terms import Term, conjunction
-from brokerproof.models.pointer_queue import Entry, PointerQueue, Subscription
+from brokerproof.models.language.core.grounding import cell_of
+from brokerproof.models.language.core.model import System, trace
+from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.scope import Cell, Scope, cell_name
+from brokerproof.models.language.core.terms import Term, conjunction
+from brokerproof.models.language.explore.explorer import Engine, explore
+from brokerproof.models.language.read.columns import ColumnReading
+from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Subscription
 
 SPIN_DEPTH_MAX = 5_000_000
 SPIN_MEMORY_MB = 16_000

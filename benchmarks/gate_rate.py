@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.product import search
-from brokerproof.checks.scope_catalogue import scopes_for
-from brokerproof.checks.scopes import Scope
-from brokerproof.checks.searches import Search, collecting_rarely
+from brokerproof.checks.search.product import search
+from brokerproof.checks.search.scopes.catalogue import scopes_for
+from brokerproof.checks.search.scopes.scope import Scope
+from brokerproof.checks.search.searches import Search, collecting_rarely
 from brokerproof.checks.subjects import Subject, open_subject
-from brokerproof.spec.answers import Answer
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import Operation
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.operations import Operation
 
 LIGHT = f"{Path(__file__).with_name('light_queue.py')}:LightQueue"
 

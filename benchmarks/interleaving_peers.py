@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from brokerproof.checks.concurrent.cases import Case
-from brokerproof.checks.concurrent.interleavings import explore
-from brokerproof.checks.concurrent.schedules import at_random, with_few_switches
-from brokerproof.checks.concurrent.threads import Body
-from brokerproof.reference.atomics import AtomicInteger, AtomicReference
+from brokerproof.checks.threads.cases import Case
+from brokerproof.checks.threads.interleavings import explore
+from brokerproof.checks.threads.schedules import at_random, with_few_switches
+from brokerproof.checks.threads.threads import Body
+from brokerproof.reference.shared.atomics import AtomicInteger, AtomicReference
 
 PEERS: Final = Path(__file__).with_suffix("")
 RUNS: Final = 100_000

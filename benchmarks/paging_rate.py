@@ -25,7 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from brokerproof.reference.paging import Node, Parameters, RealDirectory, VariableQueue
+from brokerproof.reference.rabbitmq.paging import Node, Parameters, RealDirectory, VariableQueue
 
 FILLER = b"x" * 84
 MESSAGES = 300_000

@@ -18,22 +18,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from brokerproof.checks.concurrent.cases import Case, Shared
-from brokerproof.checks.concurrent.schedules import at_random
-from brokerproof.checks.concurrent.stopped_threads import Stops, stop_everywhere
-from brokerproof.checks.concurrent.threads import Body, Threads, running, scheduled
+from brokerproof.checks.threads.cases import Case, Shared
+from brokerproof.checks.threads.schedules import at_random
+from brokerproof.checks.threads.stopped_threads import Stops, stop_everywhere
+from brokerproof.checks.threads.threads import Body, Threads, running, scheduled
 from brokerproof.reference import Broker
-from brokerproof.reference.entries import ACQUIRED_BY_QUEUE, QueueEntry
-from brokerproof.reference.entry_list import QueueEntryList, StandardEntryList
-from brokerproof.reference.priority_list import PriorityEntryList
-from brokerproof.reference.pull.consumer_lists import ConsumerNode
-from brokerproof.reference.pull.consumers import QueueConsumer
-from brokerproof.reference.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
-from brokerproof.reference.pull.queue import PullQueue
-from brokerproof.reference.settings import SystemName
-from brokerproof.spec.answers import Delivered, Event
-from brokerproof.spec.messages import Credit, Fifo, Message, Priority
-from brokerproof.spec.operations import Consume, Declare, Publish
+from brokerproof.reference.front.settings import SystemName
+from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
+from brokerproof.reference.qpid.pull.consumers import QueueConsumer
+from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
+from brokerproof.reference.qpid.pull.queue import PullQueue
+from brokerproof.reference.qpid.push.entries import ACQUIRED_BY_QUEUE, QueueEntry
+from brokerproof.reference.qpid.push.entry_list import QueueEntryList, StandardEntryList
+from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
+from brokerproof.spec.protocol.answers import Delivered, Event
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 
 SIZES: Final = (1, 10, 100, 1_000)
 WIDE: Final = Credit(messages=1_000_000)

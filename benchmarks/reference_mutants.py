@@ -28,7 +28,7 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from brokerproof.checks import watchdog
+from brokerproof.checks.workers import watchdog
 from tests.mutants.judging import TRIALS, Fate, Judged, judged, warm_up
 from tests.mutants.mutations import Mutant, mutants
 from tests.mutants.page import explanations

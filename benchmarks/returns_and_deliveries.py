@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from brokerproof.checks.concurrent.cases import Case
-from brokerproof.checks.concurrent.threads import Body, Threads
+from brokerproof.checks.threads.cases import Case
+from brokerproof.checks.threads.threads import Body, Threads
 from brokerproof.reference import Broker
-from brokerproof.reference.entries import QueueEntry
-from brokerproof.reference.queue import Queue
-from brokerproof.reference.subscriptions import Subscription
-from brokerproof.spec.messages import Credit, Message, Order
-from brokerproof.spec.operations import Consume, Declare, Drain, Publish
+from brokerproof.reference.qpid.push.entries import QueueEntry
+from brokerproof.reference.qpid.push.queue import Queue
+from brokerproof.reference.qpid.push.subscriptions import Subscription
+from brokerproof.spec.protocol.messages import Credit, Message, Order
+from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Publish
 
 MESSAGES = ("a", "b")
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.protocol.capabilities import Hello
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from brokerproof.spec.candidate import Candidate
+    from brokerproof.spec.protocol.candidate import Candidate
 
 NAME_CHARACTERS_MAX = 1024
 
@@ -89,7 +89,7 @@ def _check(target: str, candidate: object) -> None:
             raise CandidateUnavailable(
                 target,
                 what=f"the factory returned {type(candidate).__name__} without a method {method}",
-                remedy="return an object with the methods of brokerproof.spec.candidate.Candidate",
+                remedy="return an object with the methods of brokerproof's Candidate",
             )
     _check_hello(target, cast("Candidate", candidate))
 
@@ -191,13 +191,13 @@ def _check_hello(target: str, candidate: Candidate) -> None:
         raise CandidateUnavailable(
             target,
             what=f"hello() failed with {described(error)}",
-            remedy="return a brokerproof.spec.capabilities.Hello without doing anything else",
+            remedy="return a `Hello` (brokerproof.spec.protocol) without doing anything else",
         ) from error
     if not isinstance(hello, Hello):
         raise CandidateUnavailable(
             target,
             what=f"hello() returned {type(hello).__name__}",
-            remedy="return a brokerproof.spec.capabilities.Hello",
+            remedy="return a `Hello` (brokerproof.spec.protocol)",
         )
     # A struct does not check its fields when it is made in Python; decoding does.
     try:
@@ -206,7 +206,7 @@ def _check_hello(target: str, candidate: Candidate) -> None:
         raise CandidateUnavailable(
             target,
             what=f"hello() is not well formed: {error}",
-            remedy="compare it with brokerproof.spec.capabilities",
+            remedy="compare it with brokerproof.spec.protocol.capabilities",
         ) from error
     for field, value in (("name", hello.name), ("version", hello.version)):
         if not 1 <= len(value) <= NAME_CHARACTERS_MAX:

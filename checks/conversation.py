@@ -18,9 +18,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from brokerproof.candidates.driver import DriverCandidate, DriverFault, Played
-from brokerproof.checks import watchdog
-from brokerproof.spec.answers import (
+from brokerproof.candidates.driver.candidate import DriverCandidate, DriverFault, Played
+from brokerproof.checks.workers import watchdog
+from brokerproof.spec.protocol.answers import (
     EVENTS_MAX,
     Accepted,
     Answer,
@@ -30,9 +30,9 @@ from brokerproof.spec.answers import (
     QueueDeleted,
     shortened,
 )
-from brokerproof.spec.candidate import Candidate, Fingerprinted, Forkable
-from brokerproof.spec.driver import LINE_BYTES_MAX, NAME_CHARACTERS_MAX
-from brokerproof.spec.operations import Operation, Reset, name_of
+from brokerproof.spec.protocol.candidate import Candidate, Fingerprinted, Forkable
+from brokerproof.spec.protocol.driver import LINE_BYTES_MAX, NAME_CHARACTERS_MAX
+from brokerproof.spec.protocol.operations import Operation, Reset, name_of
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Fifo
-from brokerproof.spec.operations import Consume, Declare, Get, Operation
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.protocol.operations import Consume, Declare, Get, Operation
 
 _QUEUE, _CHANNEL = "core", "core"
 _GET = Get(channel=_CHANNEL, queue=_QUEUE)

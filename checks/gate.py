@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from brokerproof.checks import watchdog
-from brokerproof.checks.breaches import Breach
-from brokerproof.checks.charges import Charge, charge
-from brokerproof.checks.concurrent.on_threads import offers_threads
-from brokerproof.checks.concurrent.stage import REQUIREMENTS as CONCURRENT
-from brokerproof.checks.concurrent.stage import run_concurrent
-from brokerproof.checks.counterexamples import Certificate
-from brokerproof.checks.durability import run_durability
-from brokerproof.checks.exhaustive import run_exhaustive
-from brokerproof.checks.findings import Run
+from brokerproof.checks.crash.durability import run_durability
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
-from brokerproof.checks.glances import GLANCED, parts_in
-from brokerproof.checks.searches import HANGS
-from brokerproof.checks.stage_workers import in_workers, keep_lost
+from brokerproof.checks.inside.state_invariants import GLANCED, parts_in
+from brokerproof.checks.inside.step_conformance import REQUIREMENT, left_out, never_taken
+from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.counterexamples import Certificate
+from brokerproof.checks.search.exhaustive import run_exhaustive
+from brokerproof.checks.search.findings import Run
+from brokerproof.checks.search.root_cause import Charge, charge
+from brokerproof.checks.search.searches import HANGS
+from brokerproof.checks.search.stateful import Heard, Sampling, sample
 from brokerproof.checks.stated import unstated
-from brokerproof.checks.stateful import Heard, Sampling, sample
-from brokerproof.checks.step_conformance import REQUIREMENT, left_out, never_taken
 from brokerproof.checks.subjects import Subject
+from brokerproof.checks.threads.on_threads import offers_threads
+from brokerproof.checks.threads.stage import REQUIREMENTS as CONCURRENT
+from brokerproof.checks.threads.stage import run_concurrent
 from brokerproof.checks.verdicts import Evidence, judge
-from brokerproof.checks.worker_pool import Lost
+from brokerproof.checks.workers import watchdog
+from brokerproof.checks.workers.stage_workers import in_workers, keep_lost
+from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.requirements import Requirement
 
 __all__ = ["Budget", "Report", "Stage", "run_gate"]

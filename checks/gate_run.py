@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from brokerproof.candidates.driver_process import memory_of
-from brokerproof.checks.charges import Charge
-from brokerproof.checks.counterexamples import Certificate, counterexample_of
-from brokerproof.checks.searches import Grade
+from brokerproof.candidates.driver.process import memory_of
+from brokerproof.checks.search.counterexamples import Certificate, counterexample_of
+from brokerproof.checks.search.root_cause import Charge
+from brokerproof.checks.search.searches import Grade
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, Verdict
-from brokerproof.checks.worker_pool import POSSIBLE
+from brokerproof.checks.workers.worker_pool import POSSIBLE
 
 
 @dataclass(frozen=True)

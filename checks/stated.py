@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Final
 
-from brokerproof.checks import paging_glances
-from brokerproof.checks.concurrent.records import BROKEN_BY
-from brokerproof.checks.contracts import rules_for
-from brokerproof.checks.glances import INSIDE
-from brokerproof.reference.paging import invariants
-from brokerproof.spec.capabilities import Capabilities
+from brokerproof.checks.inside import paging_state_invariants as paging_glances
+from brokerproof.checks.inside.state_invariants import INSIDE
+from brokerproof.checks.oracle.contracts import rules_for
+from brokerproof.checks.threads.records import BROKEN_BY
+from brokerproof.reference.rabbitmq.paging import invariants
+from brokerproof.spec.protocol.capabilities import Capabilities
 
 OF_THE_PROTOCOL: Final = frozenset(("protocol", "does-what-it-claims", "refuses-what-it-must"))
 """What is judged by the protocol's own text (`obligations`, `conversation`), not by a model."""

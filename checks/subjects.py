@@ -16,20 +16,20 @@ from typing import cast
 from msgspec.structs import replace
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power
-from brokerproof.candidates.driver import FORM, DriverCandidate
-from brokerproof.candidates.driver_process import Limits
+from brokerproof.candidates.driver.candidate import FORM, DriverCandidate
+from brokerproof.candidates.driver.process import Limits
 from brokerproof.candidates.python_object import starting
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask, reset
 from brokerproof.checks.core_profile import is_claimed, with_the_core
-from brokerproof.checks.crashable import Crashable
-from brokerproof.checks.oracle import Oracle
-from brokerproof.checks.watchdog import CapReached
+from brokerproof.checks.crash.crashable import Crashable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.reference import DOCUMENTED_SYSTEMS, make
-from brokerproof.spec.answers import Answer
-from brokerproof.spec.candidate import Candidate, Closable
-from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import Crash, Restart, name_of
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.candidate import Candidate, Closable
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.operations import Crash, Restart, name_of
 
 REFERENCE = "reference:"
 WIRE = "amqp091://"
@@ -196,7 +196,7 @@ def _need_the_client(address: str) -> None:
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
     """Connect to a broker; with `power` over it, it is seen that it can be killed and started."""
-    from brokerproof.candidates.amqp091 import Amqp091Candidate  # noqa: PLC0415 (an extra)
+    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate  # noqa: PLC0415 (an extra)
 
     candidate = Amqp091Candidate(url, power)
     kept = candidate if power is None else Crashable(candidate)
@@ -242,7 +242,7 @@ def _private(address: str) -> Subject:
             address, what="there is no such private broker", remedy=f"name {PRIVATE_RABBITMQ}"
         )
     _need_the_client(address)
-    from brokerproof.candidates.private_rabbitmq import PrivateRabbitMQ  # noqa: PLC0415 (an extra)
+    from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ  # noqa: PLC0415 (an extra)
 
     server = PrivateRabbitMQ()
     server.start()

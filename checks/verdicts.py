@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol, TypeAlias
 
-from brokerproof.checks.counterexamples import Counterexample
-from brokerproof.checks.possibilities import Fate
-from brokerproof.spec.capabilities import Capabilities
+from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.search.counterexamples import Counterexample
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import OFFERED, Level, Requirement
 
 

@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from brokerproof.reference import make
-from brokerproof.reference.cursor.parameters import REPAIRED
-from brokerproof.reference.cursor.queue import CursorQueue
-from brokerproof.spec.answers import Delivered, Event
-from brokerproof.spec.messages import Credit, Fifo, Message
-from brokerproof.spec.operations import (
+from brokerproof.reference.activemq.parameters import REPAIRED
+from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.spec.protocol.answers import Delivered, Event
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,
     Consume,

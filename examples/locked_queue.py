@@ -1,7 +1,7 @@
 """A broker that several threads may use: the naive queue behind one lock.
 
-It is built on the cells of `brokerproof.reference.atomics`, a lock being one, so it can be run
-under every interleaving of a few operations at once:
+It is built on the cells of `brokerproof.reference.shared.atomics`, a lock being one, so it can be
+run under every interleaving of a few operations at once:
 
     brokerproof check examples/locked_queue.py:make_broker
     brokerproof check examples/locked_queue.py:make_hasty_broker
@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.atomics import Lock
-from brokerproof.spec.answers import Answer, Event
-from brokerproof.spec.candidate import Start
-from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import Operation
+from brokerproof.reference.shared.atomics import Lock
+from brokerproof.spec.protocol.answers import Answer, Event
+from brokerproof.spec.protocol.candidate import Start
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.operations import Operation
 
 # A file that the gate loads finds its neighbours by their bare names, a module by its package.
 if TYPE_CHECKING or __package__:

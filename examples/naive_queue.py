@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from brokerproof.spec.answers import (
+from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
     ConsumerClosed,
@@ -21,9 +21,9 @@ from brokerproof.spec.answers import (
     refused,
     unsupported,
 )
-from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.messages import PRIORITIES, Message, Order, Priority
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,
     CloseChannel,

@@ -14,14 +14,14 @@ import sys
 import rich
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.concurrent.interleavings import Explored, explore
-from brokerproof.checks.concurrent.on_threads import on_threads
-from brokerproof.checks.concurrent.parallel import Parallel
-from brokerproof.checks.concurrent.tables import table
-from brokerproof.checks.moves import Settle
+from brokerproof.checks.search.moves import Settle
 from brokerproof.checks.subjects import open_subject
-from brokerproof.spec.messages import Credit, Fifo, Message
-from brokerproof.spec.operations import Consume, Declare, Publish
+from brokerproof.checks.threads.interleavings import Explored, explore
+from brokerproof.checks.threads.on_threads import on_threads
+from brokerproof.checks.threads.parallel import Parallel
+from brokerproof.checks.threads.tables import table
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 
 RETURNED = Parallel(
     "a message comes back while another arrives",

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from brokerproof.spec.answers import OK, Answer, ConsumerClosed, refused, unsupported
-from brokerproof.spec.capabilities import Capabilities, Hello, Oversize, ReleasePosition
-from brokerproof.spec.messages import Credit, PriorityMapping
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import OK, Answer, ConsumerClosed, refused, unsupported
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello, Oversize, ReleasePosition
+from brokerproof.spec.protocol.messages import Credit, PriorityMapping
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
     Cancel,

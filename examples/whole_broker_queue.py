@@ -17,8 +17,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from brokerproof.spec.capabilities import ReleasePosition
-from brokerproof.spec.messages import (
+from brokerproof.spec.protocol.capabilities import ReleasePosition
+from brokerproof.spec.protocol.messages import (
     PRIORITIES,
     LastValue,
     Message,
@@ -28,7 +28,7 @@ from brokerproof.spec.messages import (
     PropertyValue,
     Sorted,
 )
-from brokerproof.spec.operations import Declare, Publish, Selector
+from brokerproof.spec.protocol.operations import Declare, Publish, Selector
 
 Rank: TypeAlias = tuple[float, str]
 """What is given first has the smallest; entries of equal rank stand in the order of arrival."""

@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, Event, QueueDeleted
-from brokerproof.spec.capabilities import Oversize, ReleasePosition
-from brokerproof.spec.messages import Credit, Message, PriorityMapping
-from brokerproof.spec.operations import Consume, ConsumeMode
+from brokerproof.spec.protocol.answers import (
+    Accepted,
+    ConsumerClosed,
+    Delivered,
+    Event,
+    QueueDeleted,
+)
+from brokerproof.spec.protocol.capabilities import Oversize, ReleasePosition
+from brokerproof.spec.protocol.messages import Credit, Message, PriorityMapping
+from brokerproof.spec.protocol.operations import Consume, ConsumeMode
 
 if TYPE_CHECKING or __package__:  # `whole_broker` says why
     from .whole_broker_queue import Entry, Hold, Queue, matches

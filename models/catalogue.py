@@ -7,36 +7,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from brokerproof.models import (
-    channel_credit,
-    consumer_lists,
-    consumer_notification,
-    contract,
+from brokerproof.models.activemq import (
     cursor_audit,
     cursor_memory,
     cursor_page_in,
     cursor_progress,
     cursor_room,
-    entry_states,
-    interested_line,
+)
+from brokerproof.models.contract import core as contract
+from brokerproof.models.contract import whole as whole_contract
+from brokerproof.models.language.core.model import Model
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.qpid import (
+    channel_credit,
     moving_place,
-    node_list,
-    paging_confirms,
-    paging_index,
-    paging_lengths,
-    paging_places,
-    paging_reduction,
     paired_pointer,
     pointer_queue,
     pointer_queue_clock,
     pointer_queue_progress,
     pull_queue,
+)
+from brokerproof.models.qpid.threads import (
+    consumer_lists,
+    consumer_notification,
+    entry_states,
+    interested_line,
+    node_list,
     queue_runner,
     waiting_turns,
-    whole_contract,
 )
-from brokerproof.models.language.model import Model
-from brokerproof.models.language.scope import Scope
+from brokerproof.models.rabbitmq import (
+    paging_confirms,
+    paging_index,
+    paging_lengths,
+    paging_places,
+    paging_reduction,
+)
 
 
 @dataclass(frozen=True)

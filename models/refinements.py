@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from brokerproof.models.cursor_queue_refines_contract import CURSOR_QUEUE_REFINES_CONTRACT
-from brokerproof.models.language.refinement import Refinement
-from brokerproof.models.paging_queue_refines_contract import PAGING_QUEUE_REFINES_CONTRACT
-from brokerproof.models.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
-from brokerproof.models.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.activemq.cursor_queue_refines_contract import CURSOR_QUEUE_REFINES_CONTRACT
+from brokerproof.models.language.prove.refinement import Refinement
+from brokerproof.models.qpid.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.rabbitmq.paging_queue_refines_contract import PAGING_QUEUE_REFINES_CONTRACT
 
 REFINEMENTS: dict[str, Refinement] = {
     "cursor-page-in": CURSOR_QUEUE_REFINES_CONTRACT,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from brokerproof.pipeline.idle import idle_of, idle_spans, latest_times, of_consumers
-from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.intervals.idle import idle_of, idle_spans, latest_times, of_consumers
+from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement, added
+from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.stages import by_message, by_queue, control_of
-from brokerproof.pipeline.streams import contradictions, doubtful
-from brokerproof.pipeline.takers import keys_of
-from brokerproof.pipeline.violations import strongest
 
 
 def judged_alone(

@@ -16,8 +16,8 @@ from typing import Final
 
 import msgspec
 
-from brokerproof.pipeline import set_aside
-from brokerproof.pipeline.sources import SOURCES
+from brokerproof.pipeline.readers import rejected_rows as set_aside
+from brokerproof.pipeline.readers.sources import SOURCES
 from brokerproof.pipeline.tables import COLUMNS, Column
 from brokerproof.spec.histories import MEANINGS, MUST_HAVE, NEVER, VERSION, Kind, Record
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from brokerproof.pipeline.dominance import Ints, dense
+from brokerproof.pipeline.rules.dominance import Ints, dense
 
 NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
 """The columns in which the same few names stand again and again."""

@@ -23,8 +23,8 @@ from typing import Final
 
 import msgspec
 
-from brokerproof.candidates.amqp091_load import Outcome, Progress, run_load
-from brokerproof.candidates.amqp091_load_notes import Load
+from brokerproof.candidates.amqp091.load.load import Outcome, Progress, run_load
+from brokerproof.candidates.amqp091.load.notes import Load
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.spec.histories import VERSION, Record, what_is_wrong
 

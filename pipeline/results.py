@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from brokerproof.pipeline.subscriptions import Key
+from brokerproof.pipeline.intervals.subscriptions import Key
 
 ASIDE: Final = pa.schema(
     [("place", pa.int64()), ("category", pa.string()), ("reason", pa.string())]

@@ -14,14 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.control import Control
-from brokerproof.pipeline.coverage import coverage_of
-from brokerproof.pipeline.doubts import rows_aside, without_doubts
-from brokerproof.pipeline.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_doubts
+from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, gathered
+from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
+from brokerproof.pipeline.intervals.streams import NONE_DOUBTFUL, Doubtful
+from brokerproof.pipeline.intervals.table import (
+    ALWAYS_GONE,
+    as_seen,
+    interrupted,
+    passages_table,
+    waits_of,
+)
 from brokerproof.pipeline.names import with_numbered_names
-from brokerproof.pipeline.passages import NOBODY, Gathered, gathered
 from brokerproof.pipeline.results import ASIDE
-from brokerproof.pipeline.several_messages import (
+from brokerproof.pipeline.rules.coverage import coverage_of
+from brokerproof.pipeline.rules.several_messages import (
     Columns,
     arrivals,
     asked_of,
@@ -31,19 +39,11 @@ from brokerproof.pipeline.several_messages import (
     returned,
     waiting,
 )
-from brokerproof.pipeline.single_messages import about_single_messages, found_drained
-from brokerproof.pipeline.stalls import stalled
-from brokerproof.pipeline.streams import NONE_DOUBTFUL, Doubtful
+from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained
+from brokerproof.pipeline.rules.stalls import stalled
+from brokerproof.pipeline.rules.violations import strongest
+from brokerproof.pipeline.rules.windows import beyond_windows
 from brokerproof.pipeline.tables import records_of
-from brokerproof.pipeline.violations import strongest
-from brokerproof.pipeline.waits import (
-    ALWAYS_GONE,
-    as_seen,
-    interrupted,
-    passages_table,
-    waits_of,
-)
-from brokerproof.pipeline.windows import beyond_windows
 from brokerproof.spec.histories import CONTROL
 
 KINDS_OF_CONTROL = (*sorted(CONTROL), "empty")

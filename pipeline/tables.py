@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import inspect as types
 
-from brokerproof.pipeline.set_aside import SetAside
+from brokerproof.pipeline.readers.rejected_rows import SetAside
 from brokerproof.spec.histories import VERSION, Record
 
 PLACE: Final = "place"

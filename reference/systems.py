@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from brokerproof.reference.cursor.queue import CursorQueue
-from brokerproof.reference.cursor.storage import CursorStorage
-from brokerproof.reference.disk import SimulatedDisk
-from brokerproof.reference.paging import Parameters
-from brokerproof.reference.pointers import InclusivePointer, Pointer, ReleasedPointer
-from brokerproof.reference.published_pointer import PublishedPointer
-from brokerproof.reference.pull.queue import PullQueue
-from brokerproof.reference.queue import Queue
-from brokerproof.reference.queue_process.queue import QueueProcess
-from brokerproof.reference.queue_process.storage import NodeStorage
-from brokerproof.reference.settings import CURSORS, PointerForm, Settings, SystemName
-from brokerproof.reference.stealing import StealingQueue
-from brokerproof.reference.storage import TemporaryFiles
+from brokerproof.reference.activemq.disk.storage import CursorStorage
+from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.reference.front.settings import CURSORS, PointerForm, Settings, SystemName
+from brokerproof.reference.front.storage import TemporaryFiles
+from brokerproof.reference.qpid.pull.queue import PullQueue
+from brokerproof.reference.qpid.push.pointers import InclusivePointer, Pointer, ReleasedPointer
+from brokerproof.reference.qpid.push.published_pointer import PublishedPointer
+from brokerproof.reference.qpid.push.queue import Queue
+from brokerproof.reference.qpid.push.stealing import StealingQueue
+from brokerproof.reference.rabbitmq.paging import Parameters
+from brokerproof.reference.rabbitmq.process.queue import QueueProcess
+from brokerproof.reference.rabbitmq.process.storage import NodeStorage
+from brokerproof.reference.shared.disk import SimulatedDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from brokerproof.reference.entries import QueueEntry
-    from brokerproof.reference.front_queue import AnyQueue
-    from brokerproof.reference.outbox import Executor, Outbox
-    from brokerproof.reference.pull.sessions import Clients
-    from brokerproof.reference.storage import Definition, Storage
-    from brokerproof.spec.capabilities import Capabilities
+    from brokerproof.reference.front.outbox import Executor, Outbox
+    from brokerproof.reference.front.queue import AnyQueue
+    from brokerproof.reference.front.storage import Definition, Storage
+    from brokerproof.reference.qpid.pull.sessions import Clients
+    from brokerproof.reference.qpid.push.entries import QueueEntry
+    from brokerproof.spec.protocol.capabilities import Capabilities
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
     "released": ReleasedPointer,

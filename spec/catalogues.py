@@ -40,13 +40,17 @@ def decoded(name: str, text: str, form: type[Form]) -> Form:
         raise CatalogueError(f"{name}: {error}") from error
 
 
-def all_of(package: str, read: Callable[[str, str], Iterable[Item]]) -> dict[str, Item]:
-    """Return what all TOML files of a package state, by id, in their order and of their lines.
+def all_of(packages: Iterable[str], read: Callable[[str, str], Iterable[Item]]) -> dict[str, Item]:
+    """Return what all TOML files of packages state, by id, in their order and of their lines.
 
     `read` gets a file's name and text. Raises `CatalogueError`.
     """
     found: dict[str, Item] = {}
-    for file in sorted(resources.files(package).iterdir(), key=lambda each: each.name):
+    folders = map(resources.files, packages)
+    files = sorted(
+        (file for each in folders for file in each.iterdir()), key=lambda each: each.name
+    )
+    for file in files:
         if file.name.endswith(".toml"):
             for each in read(file.name, file.read_text(encoding="utf-8")):
                 if each.id in found:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.candidates.private_rabbitmq import INSTALL, SERVER, PrivateRabbitMQ
+from brokerproof.candidates.instances.rabbitmq import INSTALL, SERVER, PrivateRabbitMQ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.pipeline.traffic import Traffic, write
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.on_spark import PLAIN, judged_on_spark
-from brokerproof.pipeline.spark_session import session
+from brokerproof.pipeline.spark.on_spark import PLAIN, judged_on_spark
+from brokerproof.pipeline.spark.session import session
 
 EVENTS = (1_000_000, 10_000_000)
 SHARES = {"uniform": 0.0, "hot": 0.9}

@@ -6,8 +6,8 @@ Z3 for the prover. Does not belong here: any particular model, and any word of t
 vocabulary.
 """
 
-from brokerproof.models.language.least import least, not_negative
-from brokerproof.models.language.marks import (
+from brokerproof.models.language.core.least import least, not_negative
+from brokerproof.models.language.core.marks import (
     action,
     axiom,
     counts,
@@ -15,7 +15,7 @@ from brokerproof.models.language.marks import (
     invariant,
     leads_to,
 )
-from brokerproof.models.language.model import (
+from brokerproof.models.language.core.model import (
     Fixed,
     FixedRelation,
     Map,
@@ -28,7 +28,7 @@ from brokerproof.models.language.model import (
     require,
     trace,
 )
-from brokerproof.models.language.terms import (
+from brokerproof.models.language.core.terms import (
     FALSE,
     TRUE,
     Bool,

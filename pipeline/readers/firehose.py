@@ -48,8 +48,8 @@ import numpy.typing as npt
 from brokerproof.pipeline.readers.blocks import blocks, numbered_lines
 from brokerproof.pipeline.readers.firehose_text import is_text_form, text_rows
 from brokerproof.pipeline.readers.json_lines import UNDECODABLE, complaint
+from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
 from brokerproof.pipeline.readers.rows import Used, name_of
-from brokerproof.pipeline.set_aside import Category, SetAside, set_aside
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from brokerproof.pipeline.readers.edn import Keyword, Unreadable, Value, forms, text_of
+from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
 from brokerproof.pipeline.readers.rows import Used, name_of
-from brokerproof.pipeline.set_aside import Category, SetAside, set_aside
 from brokerproof.spec.histories import NEVER, Record, Result
 
 QUEUE: Final = "queue"

@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 
 from brokerproof.pipeline.readers.blocks import blocks
-from brokerproof.pipeline.row_checks import checked
-from brokerproof.pipeline.set_aside import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.tables import Chunk, batch_of, require_version, said
 from brokerproof.spec.histories import VERSION, Record
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from brokerproof.pipeline.row_checks import checked
+from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.tables import PLACE, SCHEMA, Chunk, place_of, read
 
 

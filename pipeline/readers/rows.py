@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from brokerproof.pipeline.set_aside import SetAside
+from brokerproof.pipeline.readers.rejected_rows import SetAside
 from brokerproof.pipeline.tables import BATCH_ROWS, COLUMNS, Chunk, batch_of, place_of
 from brokerproof.spec.histories import Record, what_is_wrong
 

@@ -16,22 +16,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brokerproof.checks.counterexamples import (
+from brokerproof.checks.search.counterexamples import (
     Counterexample,
     Line,
     UnreadableCounterexample,
 )
-from brokerproof.checks.counterexamples import read as read_counterexample
-from brokerproof.checks.moves import Cut, Move, Settle
+from brokerproof.checks.search.counterexamples import read as read_counterexample
+from brokerproof.checks.search.moves import Cut, Move, Settle
+from brokerproof.pipeline.readers.rejected_rows import SetAside, set_aside
 from brokerproof.pipeline.readers.rows import Used, name_of, unfit
-from brokerproof.pipeline.set_aside import SetAside, set_aside
 from brokerproof.pipeline.tables import UnreadableHistory
-from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, QueueDeleted
-from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.earliest import Room
 from brokerproof.spec.histories import Record, Result
-from brokerproof.spec.messages import Fifo, LastValue, Priority, Sorted, level_of
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import Accepted, ConsumerClosed, Delivered, QueueDeleted
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, Sorted, level_of
+from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,
     Consume,

@@ -87,4 +87,4 @@ def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
 @functools.cache
 def catalogue() -> dict[str, Requirement]:
     """Return all requirements by id, in the order of the files and of their lines."""
-    return all_of(__package__ or __name__, read_catalogue)
+    return all_of((__package__ or __name__,), read_catalogue)

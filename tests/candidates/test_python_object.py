@@ -9,15 +9,15 @@ import pytest
 
 from brokerproof.candidates.python_object import load_python_object, starting
 from brokerproof.candidates.unavailable import REASON_CHARACTERS_MAX, CandidateUnavailable
-from brokerproof.spec.answers import OK
-from brokerproof.spec.operations import Reset
+from brokerproof.spec.protocol.answers import OK
+from brokerproof.spec.protocol.operations import Reset
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GOOD = """
-from brokerproof.spec.answers import OK
-from brokerproof.spec.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.answers import OK
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 
 
 class Box:

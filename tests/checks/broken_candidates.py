@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from typing import TypeAlias
 
-from brokerproof.spec.answers import OK, Answer, Delivered, Error, refused, unsupported
-from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import OK, Answer, Delivered, Error, refused, unsupported
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,
     Declare,

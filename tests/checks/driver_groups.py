@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerproof.candidates.driver_process import DriverProcess
+from brokerproof.candidates.driver.process import DriverProcess
 
 
 @contextlib.contextmanager

@@ -18,18 +18,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from brokerproof.candidates import driver_process
-from brokerproof.candidates.driver_process import DriverProcess, Limits
-from brokerproof.candidates.driver_self_check import BrokerproofErrs
-from brokerproof.checks.command_line import main
+from brokerproof.candidates.driver import process as driver_process
+from brokerproof.candidates.driver.process import DriverProcess, Limits
+from brokerproof.candidates.driver.self_check import BrokerproofErrs
+from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.moves import text_of
+from brokerproof.checks.search.moves import text_of
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
-from brokerproof.spec.answers import Answer
-from brokerproof.spec.messages import Fifo
-from brokerproof.spec.operations import Declare
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.protocol.operations import Declare
 from brokerproof.spec.requirements import catalogue
 from tests.checks.driver_groups import recorded, running_in
 

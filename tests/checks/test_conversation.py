@@ -10,9 +10,9 @@ from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.checks.watchdog import Hangs
-from brokerproof.spec.answers import OK, Answer, Delivered, Error, QueueDeleted, refused
-from brokerproof.spec.operations import Drain, Operation
+from brokerproof.checks.workers.watchdog import Hangs
+from brokerproof.spec.protocol.answers import OK, Answer, Delivered, Error, QueueDeleted, refused
+from brokerproof.spec.protocol.operations import Drain, Operation
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Box
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
-from brokerproof.reference.broker import Broker
-from brokerproof.spec.answers import Answer, refused, unsupported
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.operations import Consume, Get, Operation, Publish, Reset
+from brokerproof.reference.front.broker import Broker
+from brokerproof.spec.protocol.answers import Answer, refused, unsupported
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.operations import Consume, Get, Operation, Publish, Reset
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Box
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from brokerproof.checks import watchdog
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.checks.workers import watchdog
 from brokerproof.reference import make
-from brokerproof.spec.answers import Answer, Error
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.operations import Acknowledge, Cancel, Inspect, Operation, Publish
+from brokerproof.spec.protocol.answers import Answer, Error
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.operations import Acknowledge, Cancel, Inspect, Operation, Publish
 from brokerproof.spec.requirements import catalogue
 
 SMALL = Budget(operations=150, examples=6)

@@ -14,10 +14,10 @@ import pytest
 
 from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.stateful import Sampling, sample
+from brokerproof.checks.search.stateful import Sampling, sample
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.spec.candidate import Fingerprinted, Forkable
+from brokerproof.spec.protocol.candidate import Fingerprinted, Forkable
 from brokerproof.spec.requirements import catalogue
 
 NAIVE_QUEUE = f"{Path(__file__).parents[2] / 'examples' / 'naive_queue.py'}:make_broker"

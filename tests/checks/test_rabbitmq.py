@@ -6,18 +6,26 @@ from contextlib import closing
 
 import pytest
 
-from brokerproof.candidates.private_rabbitmq import PrivateRabbitMQ
-from brokerproof.checks.findings import step
+from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.moves import Settle
-from brokerproof.checks.oracle import Oracle
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.findings import step
+from brokerproof.checks.search.moves import Settle
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
-from brokerproof.spec.answers import Answer
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.capabilities import Hello
-from brokerproof.spec.messages import Fifo, Message
-from brokerproof.spec.operations import Declare, Drain, Get, Operation, Publish, Release, Reset
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.messages import Fifo, Message
+from brokerproof.spec.protocol.operations import (
+    Declare,
+    Drain,
+    Get,
+    Operation,
+    Publish,
+    Release,
+    Reset,
+)
 from brokerproof.spec.requirements import catalogue
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow]

@@ -11,21 +11,23 @@ from types import ModuleType
 import pytest
 from msgspec.structs import asdict, replace
 
-from brokerproof.checks import contracts, oracle, paging_glances, stated
-from brokerproof.checks.concurrent.records import BROKEN_BY
-from brokerproof.checks.contracts import TOLERATED, goes_beyond_the_core
+from brokerproof.checks import stated
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.glances import INSIDE
-from brokerproof.checks.possibilities import Rules
+from brokerproof.checks.inside import paging_state_invariants as paging_glances
+from brokerproof.checks.inside.state_invariants import INSIDE
+from brokerproof.checks.oracle import contracts, oracle
+from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core
+from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.checks.subjects import Subject
+from brokerproof.checks.threads.records import BROKEN_BY
 from brokerproof.checks.verdicts import Evidence, Outcome, Verdict, is_claimed, judge
-from brokerproof.models.contract import Contract, Entry
-from brokerproof.models.language.model import Model, trace
-from brokerproof.models.language.pointwise import Pointwise
-from brokerproof.models.whole_contract import WholeContract
+from brokerproof.models.contract.core import Contract, Entry
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.read.pointwise import Pointwise
 from brokerproof.reference import make
-from brokerproof.reference.paging import invariants
-from brokerproof.spec.capabilities import Capabilities
+from brokerproof.reference.rabbitmq.paging import invariants
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import OFFERED, catalogue
 
 THE_CORE = Capabilities(

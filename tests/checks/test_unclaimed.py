@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from brokerproof.checks.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.spec.answers import Answer
-from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.operations import Get, Operation, Publish
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.operations import Get, Operation, Publish
 from brokerproof.spec.requirements import catalogue
 from examples.whole_broker import WholeBroker
 

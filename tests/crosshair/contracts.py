@@ -15,16 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from brokerproof.checks.operation_steps import window_of
-from brokerproof.checks.ordering import is_after, is_equal, replaces, selects
-from brokerproof.reference.credit import Window
-from brokerproof.reference.entries import QueueEntry
-from brokerproof.reference.entry_list import StandardEntryList
-from brokerproof.spec.capabilities import Capabilities
-from brokerproof.spec.messages import Fifo, LastValue, Message, Priority, Sorted, level_of
+from brokerproof.checks.oracle.operation_steps import window_of
+from brokerproof.checks.oracle.ordering import is_after, is_equal, replaces, selects
+from brokerproof.reference.front.credit import Window
+from brokerproof.reference.qpid.push.entries import QueueEntry
+from brokerproof.reference.qpid.push.entry_list import StandardEntryList
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Fifo, LastValue, Message, Priority, Sorted, level_of
 
 if TYPE_CHECKING:
-    from brokerproof.spec.messages import PropertyValue
+    from brokerproof.spec.protocol.messages import PropertyValue
 
 QUEUES = tuple(Priority(levels) for levels in range(1, 11))
 OTHERS = (Fifo(), Sorted("k"), LastValue("k"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from brokerproof.checks.ordering import is_equal
-from brokerproof.reference.credit import Window
-from brokerproof.spec.messages import Priority, level_of
+from brokerproof.checks.oracle.ordering import is_equal
+from brokerproof.reference.front.credit import Window
+from brokerproof.spec.protocol.messages import Priority, level_of
 
 QUEUES = tuple(Priority(levels) for levels in range(1, 11))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokerproof.checks.command_line import main
-from brokerproof.checks.counterexamples import text_of_counterexample
+from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.subjects import open_subject
 from brokerproof.spec.requirements import catalogue
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import click
 import pytest
 
-from brokerproof.checks.command_line import main
-from brokerproof.checks.configuration import Settings, read_settings
-from brokerproof.checks.known_failures import read_known
-from brokerproof.checks.reporting import verdict_file
-from brokerproof.checks.reporting.folders import VERDICT
-from brokerproof.checks.reporting.forms import FORMS
+from brokerproof.checks.commands.command_line import main
+from brokerproof.checks.commands.configuration import Settings, read_settings
+from brokerproof.checks.commands.known_failures import read_known
+from brokerproof.checks.report import verdict_file
+from brokerproof.checks.report.folders import VERDICT
+from brokerproof.checks.report.forms import FORMS
 from brokerproof.spec.requirements.frozen import published_sets
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def known_options() -> set[str]:
     """Return every option of every command, and those of the pytest plugin."""
-    plugin = (ROOT / "checks" / "pytest_plugin.py").read_text(encoding="utf-8")
+    plugin = (ROOT / "checks" / "commands" / "pytest_plugin.py").read_text(encoding="utf-8")
     options = {f"--brokerproof-{name}" for name in re.findall(r'\("([a-z]+)", (?:int|str)', plugin)}
     options |= set(re.findall(r'"(--brokerproof[a-z-]*)"', plugin)) | {"--brokerproof-budget"}
     for command in main.commands.values():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from brokerproof.reference import make
-from brokerproof.reference.cursor.parameters import REPAIRED
+from brokerproof.reference.activemq.parameters import REPAIRED
 from examples import activemq_ablation
 from examples.activemq_ablation import AMPLE, SCARCE, Combination, Outcome, Scenario
 

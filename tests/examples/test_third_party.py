@@ -12,12 +12,12 @@ import pytest
 
 from brokerproof.candidates.python_object import load_python_object
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.moves import text_of
+from brokerproof.checks.search.moves import text_of
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.spec.answers import OK, Answer, Delivered
-from brokerproof.spec.messages import Fifo, Message
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import OK, Answer, Delivered
+from brokerproof.spec.protocol.messages import Fifo, Message
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Declare,
     Get,

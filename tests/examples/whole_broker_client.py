@@ -4,9 +4,15 @@
 
 from __future__ import annotations
 
-from brokerproof.spec.answers import Accepted, ConsumerClosed, Delivered, Event, QueueDeleted
-from brokerproof.spec.messages import Credit, Fifo, Message, Order, PropertyValue
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import (
+    Accepted,
+    ConsumerClosed,
+    Delivered,
+    Event,
+    QueueDeleted,
+)
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, PropertyValue
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
     Cancel,

@@ -2,7 +2,7 @@
 
 One TOML file for each kind. The record of a fault holds the gate to its word, not the broker: which
 requirement it names, how short its counterexample is, and what else breaks of necessity. The
-judging is the gate's; `tests/checks/test_faults.py` holds the two together.
+judging is the gate's; `tests/faults/test_faults.py` holds the two together.
 
 Not here, because no single thread of operations can show them: faults of interleavings (B-03,
 B-25), of memory kept too long (B-13), and the runner's extra loop, which finds nothing to do unless
@@ -23,7 +23,7 @@ from tests.faults.overlay import Edit, plant
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from brokerproof.spec.candidate import Candidate
+    from brokerproof.spec.protocol.candidate import Candidate
 
 FOLDER = Path(__file__).parent
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    from brokerproof.spec.candidate import Candidate
+    from brokerproof.spec.protocol.candidate import Candidate
 
 _numbers = itertools.count()
 
@@ -102,7 +102,7 @@ def edited(ground: Ground, edits: Sequence[Edit]) -> dict[str, str]:
     return changed
 
 
-CELLS: Final = "atomics.py"
+CELLS: Final = "shared/atomics.py"
 
 
 def _renamed(text: str, ground: Ground, package: str) -> str:
@@ -117,7 +117,7 @@ def _imported(sources: Mapping[str, str], ground: Ground) -> str:
     }
     if ground == REFERENCE and sources[CELLS] == ground.sources()[CELLS]:
         # The scheduler knows cells by their classes, so a copy has the real ones.
-        modules[_module_of(CELLS, package)] = f"from {ground.package}.atomics import *\n"
+        modules[_module_of(CELLS, package)] = f"from {_module_of(CELLS, ground.package)} import *\n"
     finder = _SourcesInMemory(modules)
     sys.meta_path.insert(0, finder)
     try:

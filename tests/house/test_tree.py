@@ -86,7 +86,7 @@ def unlisted_packages(root: Path) -> Iterator[str]:
         found.add(name)
         if not (folder / "__init__.py").is_file():
             yield f"{where}: has Python files and no __init__.py"
-        if not (folder / "py.typed").is_file():
+        if len(where.parts) == 1 and in_root and not (folder / "py.typed").is_file():
             yield f"{where}: has no py.typed"
         if name not in listed:
             yield f"pyproject.toml: packages lacks {name}"
@@ -166,10 +166,8 @@ SOUND = {
     "package/__init__.py": '"""Root."""\nfrom brokerproof.models.queue import Queue\n',
     "package/py.typed": "",
     "spec/__init__.py": '"""Spec."""\n',
-    "spec/py.typed": "",
     "spec/words.py": "import json\nfrom brokerproof.spec import other\nfrom . import another\n",
     "models/__init__.py": '"""Models."""\n',
-    "models/py.typed": "",
     "models/queue.py": "from brokerproof.spec.words import Word\nimport brokerproof.version\n",
     "tests/spec/test_words.py": "from brokerproof.spec.words import Word\n",
 }
@@ -195,7 +193,6 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
     ("name", "text", "complaint"),
     [
         ("models/deep/__init__.py", '"""Deep."""', "packages lacks brokerproof.models.deep"),
-        ("models/deep/__init__.py", '"""Deep."""', "models/deep: has no py.typed"),
         ("models/deep/queue.py", "", "models/deep: has Python files and no __init__.py"),
         ("checks/__init__.py", '"""Checks."""', "does not map brokerproof.checks to checks"),
         ("spec/words.py", "import brokerproof.models", "spec/words.py:1: spec may not import"),
@@ -223,6 +220,11 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
 def test_a_broken_tree_is_found_out(tmp_path: Path, name: str, text: str, complaint: str) -> None:
     found = complaints({**SOUND, name: text}, tmp_path)
     assert any(complaint in line for line in found), found
+
+
+def test_a_distribution_without_types_is_found_out(tmp_path: Path) -> None:
+    tree = {name: text for name, text in SOUND.items() if name != "package/py.typed"}
+    assert complaints(tree, tmp_path) == ["package: has no py.typed"]
 
 
 def test_a_package_that_does_not_exist_is_found_out(tmp_path: Path) -> None:

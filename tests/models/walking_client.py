@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from brokerproof.models.happenings import Happening, happening
+from brokerproof.models.language.watch.client_step import Happening, happening
 from brokerproof.reference import make
-from brokerproof.spec.answers import Delivered
-from brokerproof.spec.candidate import Candidate
-from brokerproof.spec.messages import Credit, Message, Order, PriorityMapping, level_of
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.answers import Delivered
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.messages import Credit, Message, Order, PriorityMapping, level_of
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,
     CloseChannel,

@@ -17,14 +17,14 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.spec.capabilities import Hello
+from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.requirements import Level, catalogue
 from tests.faults.overlay import CannotPlant, Edit, plant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from brokerproof.spec.candidate import Candidate
+    from brokerproof.spec.protocol.candidate import Candidate
 
 
 class Trial(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "mutants.md"
-_ITEM: Final = re.compile(r"^- `(\w+\.py \S+: .+ -> .+)`$")
+_ITEM: Final = re.compile(r"^- `([\w/]+\.py \S+: .+ -> .+)`$")
 
 
 def explanations(text: str | None = None) -> dict[str, str]:

@@ -47,27 +47,30 @@ def by_name() -> dict[str, Mutant]:
 @pytest.mark.parametrize(
     ("name", "requirement"),
     [
-        ("broker.py Broker._purge: queue.purge() -> dropped", "purge-drops"),
-        ("credit.py Window._replace: self.limit = limit -> dropped", "protocol"),
-        ("delivery.py flush_subscription: not done -> done", "get-finds"),
+        ("front/broker.py Broker._purge: queue.purge() -> dropped", "purge-drops"),
+        ("front/credit.py Window._replace: self.limit = limit -> dropped", "protocol"),
+        ("qpid/push/delivery.py flush_subscription: not done -> done", "get-finds"),
         (
-            "delivery.py deliver_message: queue.outbox.send(subscription, entry) -> dropped",
+            (
+                "qpid/push/delivery.py deliver_message: "
+                "queue.outbox.send(subscription, entry) -> dropped"
+            ),
             "nothing-lost",
         ),
         (
             (
-                "delivery.py deliver_to_subscription: "
+                "qpid/push/delivery.py deliver_to_subscription: "
                 "not subscription.mode.acquires -> subscription.mode.acquires"
             ),
             "nothing-twice",
         ),
-        ("delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
-        ("inspection.py view_of: 1 -> 0", "documented-steps"),
-        ("consumers.py BROWSE: False -> True", "CR-1"),
-        ("credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
+        ("qpid/push/delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
+        ("qpid/push/inspection.py view_of: 1 -> 0", "documented-steps"),
+        ("front/consumers.py BROWSE: False -> True", "CR-1"),
+        ("front/credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
         (
             (
-                "claims.py _beyond_of_queues: 1 <= order.levels <= claims.priority_levels"
+                "front/claims.py _beyond_of_queues: 1 <= order.levels <= claims.priority_levels"
                 " -> 1 < order.levels <= claims.priority_levels"
             ),
             "does-what-it-claims",
@@ -82,8 +85,8 @@ def test_a_mutant_is_killed_under_its_requirement(name: str, requirement: str) -
 @pytest.mark.parametrize(
     "name",
     [
-        "outbox.py Outbox.__init__: 0 -> 1",  # deliveries may be called anything
-        "delivery.py STRAIGHT_THROUGH_LAPS: 2 -> 3",  # who was not there in two laps comes later
+        "front/outbox.py Outbox.__init__: 0 -> 1",  # deliveries may be called anything
+        "qpid/push/delivery.py STRAIGHT_THROUGH_LAPS: 2 -> 3",  # the rest comes in a later lap
     ],
 )
 def test_a_harmless_mutant_survives(name: str) -> None:
@@ -104,18 +107,18 @@ def test_a_mutant_that_does_not_introduce_itself_cannot_be_run() -> None:
 
 
 def test_a_mutant_that_cannot_be_loaded_cannot_be_run() -> None:
-    beyond = by_name()["claims.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
+    beyond = by_name()["front/claims.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
     assert judged([beyond.edit], trials=[FIRST]).fate is Fate.CANNOT_RUN
 
 
 def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
     with pytest.raises(CannotPlant):
-        judged([Edit("broker.py", "no such line", "pass")], trials=[FIRST])
+        judged([Edit("front/broker.py", "no such line", "pass")], trials=[FIRST])
 
 
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
     shared = by_name()[
-        "consumers.py Consumer.restore_credit: not self.mode.uses_credit or "
+        "front/consumers.py Consumer.restore_credit: not self.mode.uses_credit or "
         "self.is_closed() -> not self.mode.uses_credit and self.is_closed()"
     ]
     found = judged([shared.edit], trials=[FIRST])

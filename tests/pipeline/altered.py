@@ -11,10 +11,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from brokerproof.spec.histories import Record
-from tests.pipeline.brute_force import EVENTS_MAX
 from tests.pipeline.plain_queues import Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred
+from tests.pipeline.rules.brute_force import EVENTS_MAX
 
 Records = list[Record]
 _SETTLES = ("acknowledge", "reject", "release")

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from brokerproof.pipeline.tables import batch_of
-from tests.pipeline.test_kernels_agree import recording
+from tests.pipeline.rules.test_kernels_agree import recording
 
 
 def history_table(seeds: Iterable[int]) -> pa.Table:

@@ -10,7 +10,7 @@ import itertools
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from brokerproof.candidates.amqp091_load_settlements import WRITTEN_S
+from brokerproof.candidates.amqp091.load.settlements import WRITTEN_S
 from brokerproof.spec.histories import NEVER, Record, what_is_wrong
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from brokerproof.pipeline import sources
 from brokerproof.pipeline.history_page import (
     FIELDS,
     SCHEMA_FILE,
@@ -16,6 +15,7 @@ from brokerproof.pipeline.history_page import (
     schema,
     tables,
 )
+from brokerproof.pipeline.readers import sources
 from brokerproof.spec.histories import MUST_HAVE, Record
 
 DOCS = Path(__file__).parents[2] / "docs"

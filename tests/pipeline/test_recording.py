@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from brokerproof.candidates.amqp091_load_notes import Load, Notes
+from brokerproof.candidates.amqp091.load.notes import Load, Notes
 from brokerproof.pipeline import tables
-from brokerproof.pipeline.record_command import record
+from brokerproof.pipeline.commands.record import record
 from brokerproof.pipeline.recording import HEADER, Recording, merged, record_load, write_history
 from brokerproof.spec.histories import Record
 from tests.pipeline.recorded_histories import complaints, of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from brokerproof.candidates.amqp091_load import Progress
-    from brokerproof.candidates.private_rabbitmq import PrivateRabbitMQ
+    from brokerproof.candidates.amqp091.load.load import Progress
+    from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
 
 WITH_RETURNS = Load(messages=2000, queues=2, window=20, release_share=0.1, gets=20, levels=3)
 WITH_A_KILL = Load(messages=2000, release_share=0.1, gets=20, persistent=True, kills=1)
@@ -267,7 +267,7 @@ def test_the_command_says_what_was_recorded(rabbitmq: PrivateRabbitMQ, tmp_path:
     assert complaints(lines(out)) == []
 
 
-COMMAND = "from brokerproof.pipeline.record_command import record; record()"
+COMMAND = "from brokerproof.pipeline.commands.record import record; record()"
 
 
 @pytest.mark.rabbitmq

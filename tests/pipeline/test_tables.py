@@ -15,7 +15,7 @@ from msgspec import convert
 from brokerproof.pipeline import tables
 from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, place_of
 from brokerproof.spec.histories import MUST_HAVE, NEVER, Record, what_is_wrong
-from tests.pipeline.random_rows import fitting_rows
+from tests.pipeline.readers.random_rows import fitting_rows
 
 PUBLISH = Record(op="publish", queue="q", message="m", start=1)
 

@@ -44,7 +44,7 @@ with the document or the versions that it comes from, and is bound to what holds
   plain. Where no fault is planted it is an example, or a search, and nothing shows what it would
   find.
 
-A test resolves every name below, so none of them can go stale. Made of `spec/invariants/qpid.toml`
+A test resolves every name below, so none of them can go stale. Made of `spec/qpid/invariants.toml`
 by `python -m tests.spec.invariants_page`; on a terminal it is `brokerproof requirements
 --invariants`, and `brokerproof requirements ENT-1` for one (of an id that is a
 requirement as well, it tells that).
@@ -69,13 +69,13 @@ bound to what holds it:
   That nobody sees paging (I24) is proved of a model as well, which refines the contract. Where no
   fault is planted it is an example, and nothing shows what it would find.
 
-Most of these are rules of `reference/paging/invariants.py`, which looks at a whole queue between
-operations; releases assert by themselves those whose ids begin with A, D, F, L, M, R and W, and PD.
-In one point the reference is a later version: what is requeued to q3 leaves memory, as from 3.1.2
-on. With what 2.8.2 does, I5 and I6 do not hold, and a reduction may never end (I18).
+Most of these are rules of `reference/rabbitmq/paging/invariants.py`, which looks at a whole queue
+between operations; releases assert by themselves those whose ids begin with A, D, F, L, M, R and W,
+and PD. In one point the reference is a later version: what is requeued to q3 leaves memory, as from
+3.1.2 on. With what 2.8.2 does, I5 and I6 do not hold, and a reduction may never end (I18).
 
 A test resolves every name below, so none of them can go stale. Made of
-`spec/invariants/rabbitmq.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
+`spec/rabbitmq/invariants.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
 `brokerproof requirements --invariants rabbitmq`, and `brokerproof requirements Q1` for one (of an
 id that is a requirement as well, it tells that).
 """
@@ -102,10 +102,10 @@ here in our own words, with the versions that have it, and is bound to what hold
   no fault is planted it is an example, and nothing shows what it would find.
 
 Which of these each defect of 5.1.0 breaks, alone and under tiny sizes, is recorded in
-`tests/checks/test_cursor_defects.py`: no two of the four that lost messages break the same.
+`tests/faults/test_cursor_defects.py`: no two of the four that lost messages break the same.
 
 A test resolves every name below, so none of them can go stale. Made of
-`spec/invariants/activemq.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
+`spec/activemq/invariants.toml` by `python -m tests.spec.invariants_page`; on a terminal it is
 `brokerproof requirements --invariants activemq`, and `brokerproof requirements AMQ-I5` for one (of
 an id that is a requirement as well, it tells that).
 """

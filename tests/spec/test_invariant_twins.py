@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from brokerproof.models.language import FALSE, Bool
-from brokerproof.models.language.explorer import explore
-from brokerproof.models.language.liveness import check
-from brokerproof.models.language.model import Model, trace
-from brokerproof.models.language.scope import Scope
-from brokerproof.models.paging_invariants import FLAG, USED
-from brokerproof.models.paging_places import Message, PagingPlaces, Segment
+from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.explore.explorer import explore
+from brokerproof.models.language.explore.liveness import check
+from brokerproof.models.rabbitmq.paging_invariants import FLAG, USED
+from brokerproof.models.rabbitmq.paging_places import Message, PagingPlaces, Segment
 from brokerproof.spec.invariants import ByModel, invariants_of
 
 SCOPE = Scope({Message: 2, Segment: 1}, range(1), {"persistent": (1, 0)})

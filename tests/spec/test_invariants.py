@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokerproof.checks.command_line import main
+from brokerproof.checks.commands.command_line import main
 from brokerproof.models.catalogue import CATALOGUE
-from brokerproof.models.language.model import Model, trace
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import (
     Binding,
@@ -221,8 +221,10 @@ def test_what_an_invariant_is_bound_to_is_there(name: str, binding: Binding) -> 
     assert stale(binding) == "", name
 
 
-VARIANTS = "tests/models/test_pointer_queue_variants.py"
-PLANTED = "tests/reference/paging/test_paging_rules.py:test_a_planted_mistake_breaks_the_rule"
+VARIANTS = "tests/models/qpid/test_pointer_queue_variants.py"
+PLANTED = (
+    "tests/reference/rabbitmq/paging/test_paging_rules.py:test_a_planted_mistake_breaks_the_rule"
+)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ def test_one_is_explained_with_what_holds_it() -> None:
     told = CliRunner().invoke(main, ["requirements", "RUN-3"]).output
     assert told.startswith("RUN-3 (qpid-push, qpid-priority)\n")
     assert "  held by: model queue-runner: in-the-slot-while-scheduled-or-walking\n" in told
-    assert "  broken by: tests/models/test_queue_runner.py:KeepsTheSlot\n" in told
+    assert "  broken by: tests/models/qpid/threads/test_queue_runner.py:KeepsTheSlot\n" in told
     assert "  not held: Sending cannot fail" in told
     told = CliRunner().invoke(main, ["requirements", "Q2"]).output
     assert told.startswith("Q2 (rabbitmq-paging)\n")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from brokerproof.spec.answers import (
+from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
     ConsumerClosed,
@@ -17,8 +17,8 @@ from brokerproof.spec.answers import (
     refused,
     unsupported,
 )
-from brokerproof.spec.capabilities import Capabilities, Hello
-from brokerproof.spec.messages import (
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.messages import (
     PRIORITIES,
     Credit,
     Fifo,
@@ -27,7 +27,7 @@ from brokerproof.spec.messages import (
     PriorityMapping,
     level_of,
 )
-from brokerproof.spec.operations import (
+from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
     Cancel,

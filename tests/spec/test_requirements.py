@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokerproof.spec.capabilities import Capabilities
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import Invariant, invariants
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import (
     OFFERED,
     Level,

@@ -21,16 +21,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerproof.checks.concurrent.case_catalogue import case_name, cases_for
-from brokerproof.checks.concurrent.cases import Case
-from brokerproof.checks.concurrent.interleavings import explore
-from brokerproof.checks.concurrent.parallel import Parallel, Recorded, parallel_case
-from brokerproof.checks.concurrent.schedules import with_few_switches
-from brokerproof.checks.concurrent.tables import accesses
 from brokerproof.checks.conversation import Copier, copier_of, reset
-from brokerproof.checks.oracle import Oracle
-from brokerproof.spec.candidate import Candidate
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.threads.case_catalogue import case_name, cases_for
+from brokerproof.checks.threads.cases import Case
+from brokerproof.checks.threads.interleavings import explore
+from brokerproof.checks.threads.parallel import Parallel, Recorded, parallel_case
+from brokerproof.checks.threads.schedules import with_few_switches
+from brokerproof.checks.threads.tables import accesses
 from brokerproof.spec.invariants import Binding
+from brokerproof.spec.protocol.candidate import Candidate
 from tests.faults.catalogue import faults
 from tests.faults.historic.catalogue import Historic, historic_faults
 from tests.faults.kill_table import lines_on, seconds_to, table_of

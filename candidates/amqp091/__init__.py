@@ -1,0 +1,1 @@
+"""Brokers that speak AMQP 0-9-1, as candidates."""

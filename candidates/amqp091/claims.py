@@ -1,0 +1,151 @@
+"""What of the protocol RabbitMQ's classic queues promise, and what AMQP 0-9-1 can carry of it.
+
+Owns the claims and the limits, each as a pure function from an operation to the reason why it
+cannot be had. Whether an operation fits the state of an example is not known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from brokerproof.spec.protocol.answers import Error
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import PRIORITIES, Fifo, Message, Order, Priority
+
+if TYPE_CHECKING:
+    from brokerproof.spec.protocol.operations import Consume, Declare
+
+PRODUCT = "RabbitMQ"
+LEVELS_MAX = 10
+PREFETCH_MAX = 2**16 - 1
+SHORT_BYTES_MAX = 255
+HEADER_BYTES_MAX = 2**16
+BODY_BYTES_MAX = 128 * 2**20
+
+CAPABILITIES = Capabilities(
+    orders=("fifo", "priority"),
+    priority_levels=LEVELS_MAX,
+    priority_mapping="clamp",
+    modes=("acknowledge", "automatic"),
+    credit=("messages",),
+    get=True,
+    release_position="original",
+    event_order="per_consumer",
+    purge=True,
+    delete=True,
+)
+
+
+DURABLE_VERSIONS = "3."
+"""Where an idle queue writes its settlements within `SETTLED_S`: classic queues of version 1."""
+
+SETTLED_S = 1.0
+"""After so long without traffic a settlement is on disk; RabbitMQ's own timer is 0.2 s."""
+
+DECLARED_S = 4.0
+"""So long after it was declared a durable queue is on disk; before, a kill may take it.
+
+RabbitMQ 3 keeps its queues in Mnesia, whose log Erlang's `disk_log` holds back for 2 s. Measured
+with 3.10.8: of seven kills soon after the declare, at least one took the queue with all in it.
+"""
+
+
+def capabilities(*, durable: bool) -> Capabilities:
+    """Return the claims, `durable` where the broker can be crashed."""
+    return structs.replace(CAPABILITIES, durable=durable)
+
+
+def unfit(name: str, version: str, *, durable: bool) -> tuple[str, str] | None:
+    """Return why a broker cannot be judged, and what to do about it."""
+    if name != PRODUCT:
+        return (
+            f"{name} {version} has no known way to tell that nothing more will come",
+            f"point the gate at {PRODUCT}, or write a driver",
+        )
+    if durable and not version.startswith(DURABLE_VERSIONS):
+        return (
+            f"when {name} {version} has a settlement on disk is not known",
+            "leave out the commands that crash and restart it",
+        )
+    return None
+
+
+def queue_arguments(order: Order) -> dict[str, int]:
+    """Return what RabbitMQ calls `order`: levels count from 0, and one level is a plain queue."""
+    match order:
+        case Priority(levels=levels) if levels > 1:
+            return {"x-max-priority": levels - 1}
+        case _:
+            return {}
+
+
+def unclaimed_queue(operation: Declare, *, durable: bool) -> Error | None:
+    """Return the error for a queue that is not claimed."""
+    if operation.auto_delete:
+        return unsupported("only queues that do not delete themselves")
+    if operation.durable and not durable:
+        return unsupported("no durable queues of a broker that cannot be crashed")
+    order = operation.order
+    if not isinstance(order, Fifo | Priority):
+        return unsupported("only queues that are first in first out, or by priority")
+    if isinstance(order, Priority) and not 1 <= order.levels <= LEVELS_MAX:
+        return unsupported(f"only 1 to {LEVELS_MAX} levels")
+    return None
+
+
+def unclaimed_consumer(operation: Consume) -> Error | None:
+    """Return the error for a subscription that is not claimed, or whose window is no window."""
+    window = operation.credit.messages
+    if window is not None and window < 0:
+        return refused("a window is not negative")
+    options = {
+        "browsers": operation.mode == "browse",
+        "windows of bytes": operation.credit.bytes is not None,
+        # RabbitMQ reads a prefetch of 0 as no limit.
+        "windows of 0": window == 0,
+        f"windows above {PREFETCH_MAX}": window is not None and window > PREFETCH_MAX,
+        "selectors": operation.selector is not None,
+        "consumer priorities": operation.priority != 0,
+        "auto-close": operation.auto_close,
+        "consumers of several queues": bool(operation.queues),
+        "exclusive consumers": operation.exclusive,
+    }
+    return next((unsupported(f"no {option}") for option, asked in options.items() if asked), None)
+
+
+def unsendable(message: Message) -> Error | None:
+    """Return the error for a message that breaks the protocol or does not fit into AMQP."""
+    if message.priority not in PRIORITIES:
+        return refused("priorities are 0 to 9")
+    if not 0 <= message.size <= BODY_BYTES_MAX:
+        return refused(f"sizes are 0 to {BODY_BYTES_MAX} bytes")
+    unfit = _unfit_for_amqp(message)
+    return None if unfit is None else unsupported(unfit)
+
+
+def _unfit_for_amqp(message: Message) -> str | None:
+    values = message.properties.values()
+    try:
+        names = [len(name.encode()) for name in (message.id, *message.properties)]
+        texts = [len(value.encode()) for value in values if isinstance(value, str)]
+    except UnicodeEncodeError:
+        return "no text with halves of surrogate pairs"
+    if max(names) > SHORT_BYTES_MAX:
+        return f"no ids and property names of more than {SHORT_BYTES_MAX} bytes"
+    if sum(names) + sum(texts) > HEADER_BYTES_MAX:
+        return f"no properties of more than {HEADER_BYTES_MAX} bytes"
+    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in values):
+        return "no integers of more than 64 bits"
+    return None
+
+
+def refused(message: str) -> Error:
+    """Return the error of an operation that does not fit the state or breaks the protocol."""
+    return Error("refused", message)
+
+
+def unsupported(message: str) -> Error:
+    """Return the error of an operation that is not claimed."""
+    return Error("unsupported", message)

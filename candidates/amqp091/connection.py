@@ -1,0 +1,234 @@
+"""AMQP 0-9-1 connections that always answer in time, over py-amqp.
+
+Owns addresses, deadlines and the translation of whatever a broker may send into three kinds of
+failure: `TimeoutError` (no answer in time), `LOST` (the connection cannot be used any more) and
+`amqp.ChannelError` (the broker closed a channel and said why). Refuses to know what the frames are
+for.
+
+py-amqp reads and waits without a limit of its own, so both ends of the socket are put under one
+`Deadline`, which every operation starts anew. It also reads a frame in three small pieces; here one
+read takes all that has arrived. Frames are handled strictly in the order of the wire, in the thread
+that waits.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.spec.protocol.answers import Error
+
+try:
+    import amqp
+    from amqp import spec as methods
+    from amqp.transport import TCPTransport
+except ModuleNotFoundError as missing:  # pragma: no cover - depends on what is installed
+    raise CandidateUnavailable(
+        "amqp091", what=f"there is no {missing.name}", remedy="pip install 'brokerproof[amqp]'"
+    ) from missing
+
+SCHEME = "amqp091"
+CONNECT_DEADLINE_S = 10.0
+ANSWER_DEADLINE_S = 10.0
+READ_BYTES = 65_536
+
+LOST: tuple[type[Exception], ...] = (amqp.exceptions.ConnectionError, OSError)
+"""What is raised when a connection is gone or out of step; `TimeoutError` is one of them."""
+
+# What py-amqp stumbles over when frames make no sense, such as one for a channel that is closed.
+_GARBLED = (LookupError, ValueError, TypeError, struct.error)
+
+_QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a broker listens, and as whom we come; the password is never shown."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    virtual_host: str
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read ``amqp091://user:password@host:port/vhost``; all but the host may be left out.
+
+        Raises `CandidateUnavailable`. An empty virtual host is the default one, ``/``.
+        """
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise _bad_address(url, str(error)) from error
+        if parts.scheme != SCHEME or not parts.hostname:
+            raise _bad_address(url, f"it does not begin with {SCHEME}:// and a host")
+        if parts.query or parts.fragment:
+            raise _bad_address(url, "it has parameters, and none are known")
+        return cls(
+            host=parts.hostname,
+            port=5672 if port is None else port,
+            user=unquote(parts.username or "guest"),
+            password=unquote(parts.password or "guest"),
+            virtual_host=unquote(parts.path[1:]) or "/",
+        )
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{SCHEME}://{self.user}@{host}:{self.port}/{self.virtual_host.removeprefix('/')}"
+
+
+def _bad_address(url: str, what: str) -> CandidateUnavailable:
+    before, at, after = url.rpartition("@")
+    shown = f"{before.split('://')[0]}://…@{after}" if at else url
+    return CandidateUnavailable(
+        shown, what=what, remedy=f"write {SCHEME}://user:password@host:port/vhost"
+    )
+
+
+class Deadline:
+    """The moment by which a broker must have answered, shared by all connections of a candidate."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def start(self, seconds: float) -> None:
+        """Put the moment `seconds` from now."""
+        self._at = time.monotonic() + seconds
+
+    def remaining_s(self) -> float:
+        """Return the time that is left; raises `TimeoutError` when none is."""
+        left = self._at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("no answer in time")
+        return left
+
+
+class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
+    """A socket that obeys a deadline and never holds an acknowledgement back."""
+
+    def __init__(self, host: str, deadline: Deadline) -> None:
+        self._deadline = deadline
+        super().__init__(host, connect_timeout=deadline.remaining_s())
+
+    def _setup_transport(self) -> None:
+        super()._setup_transport()
+        self._quick_recv = self._receive
+        self._write = self._send
+
+    def _receive(self, _bytes_wanted: int) -> bytes:
+        self.sock.settimeout(self._deadline.remaining_s())
+        received: bytes = self.sock.recv(READ_BYTES)
+        # A broker that leaves Nagle's algorithm on would otherwise wait 40 ms for our delayed
+        # acknowledgement. The kernel forgets the setting, so it is made after each read.
+        if _QUICK_ACKNOWLEDGEMENT is not None:
+            self.sock.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGEMENT, 1)
+        return received
+
+    def _send(self, frames: bytes) -> None:
+        self.sock.settimeout(self._deadline.remaining_s())
+        self.sock.sendall(frames)
+
+
+class _Channel(amqp.Channel):  # type: ignore[misc] # py-amqp has no types
+    """A channel that goes on taking deliveries until its closing is answered."""
+
+    # py-amqp throws them away; the broker has handed them over, and they must be told.
+    _ALLOWED_METHODS_WHEN_CLOSING = (
+        *amqp.Channel._ALLOWED_METHODS_WHEN_CLOSING,  # noqa: SLF001 - extends its own rule
+        methods.Basic.Deliver,
+        methods.Basic.Cancel,
+    )
+
+
+class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
+    """A connection to `address` whose every wait ends at `deadline`; made by `connect`."""
+
+    Channel = _Channel
+    # Without connection.blocked: py-amqp would look for it before each publish. A blocked publisher
+    # gets no confirm, which the deadline notices.
+    negotiate_capabilities = {  # noqa: RUF012 - the library's own attribute
+        "consumer_cancel_notify": True,
+        "authentication_failure_close": True,
+    }
+
+    def __init__(self, address: Address, deadline: Deadline) -> None:
+        self._deadline = deadline
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        super().__init__(
+            host=f"{host}:{address.port}",
+            userid=address.user,
+            password=address.password,
+            login_method="PLAIN",
+            virtual_host=address.virtual_host,
+        )
+
+    def Transport(self, host: str, *_: object, **__: object) -> _Transport:  # noqa: N802
+        """Return the socket below; py-amqp asks for it under this name."""
+        return _Transport(host, self._deadline)
+
+    def blocking_read(self, timeout: float | None = None) -> object:  # noqa: ARG002
+        """Handle one frame; the deadline stands in for `timeout`."""
+        try:
+            return self.on_inbound_frame(self.transport.read_frame())
+        except _GARBLED as error:
+            raise amqp.UnexpectedFrame(
+                f"the broker sent a frame that makes no sense here: {described(error)}"
+            ) from error
+
+    @property
+    def product(self) -> tuple[str, str]:
+        """The broker's name and version, as it gave them."""
+        given = self.server_properties
+        return str(given.get("product", "unnamed")), str(given.get("version", "unknown"))
+
+    @property
+    def announces_cancelled_consumers(self) -> bool:
+        """Whether the broker tells a consumer that its queue has gone."""
+        return bool(self.server_capabilities.get("consumer_cancel_notify"))
+
+
+def connect(address: Address, deadline: Deadline) -> Connection:
+    """Return an open connection; raises `CandidateUnavailable` when there is none in time."""
+    connection = Connection(address, deadline)
+    try:
+        connection.connect()
+    except (amqp.AMQPError, OSError) as error:
+        connection.collect()
+        raise CandidateUnavailable(
+            str(address),
+            what=_reason(error),
+            remedy="check that the broker runs and who may log in",
+        ) from error
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "the broker did not greet us in time"
+    if isinstance(error, ConnectionRefusedError):
+        return "nobody listens there"
+    return described(error)
+
+
+def told_as_errors(lost: Exception, *, durable: bool) -> tuple[Error, Error]:
+    """Return the error to answer, and the one for whatever is asked before the next reset.
+
+    A broker that names a reason for closing the connection is still there, and says that it is a
+    matter of this connection; one that hangs up, or is being shut down, has gone. Of one that
+    claims `durable` this would be asked to have kept every settlement, which it owes only to those
+    who wait before they kill it (`amqp091_crashes.py`); so it is left open what has happened.
+    """
+    spoke = isinstance(lost, amqp.exceptions.ConnectionError)
+    if durable or (spoke and not isinstance(lost, amqp.ConnectionForced)):
+        error = Error("internal", f"the connection was lost: {described(lost)}")
+        return error, error
+    return Error("crashed", described(lost)), Error(
+        "refused", "the broker went down; reset to go on"
+    )

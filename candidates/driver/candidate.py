@@ -1,0 +1,438 @@
+"""A candidate that is a program of its own, in any language, named ``exec:COMMAND``.
+
+Owns driver protocol 1 as its asking side: what is sent, what an answer must look like, and how what
+a driver does wrong is put into one line. Refuses to know whether an answer is right. A driver that
+has failed is started again by the next reset, so that a gate can go on, and shorten what it found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import select
+import shlex
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from brokerproof.candidates.driver.claims import unknown_names
+from brokerproof.candidates.driver.process import (
+    DriverProcess,
+    Ended,
+    Ending,
+    Limits,
+    NoAnswer,
+)
+from brokerproof.candidates.driver.self_check import BrokerproofErrs, SelfCheck
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.spec.protocol.answers import EVENTS_MAX, Answer, shortened
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.driver import AnswerShape, DriverAnswer, DriverHello
+from brokerproof.spec.protocol.operations import Drain, Operation, Reset, name_of
+
+FORM = "exec:"
+_HELLO = b'{"id":0,"op":"hello","protocol":1}\n'
+_BOM = b"\xef\xbb\xbf"
+_LIMITS = Limits()
+
+KNOWN_MAX = 1 << 14
+"""So many answers are remembered with what they mean."""
+KNOWN_BYTES_MAX = 1 << 10
+"""A longer answer is not remembered."""
+
+HURRIED_S = 0.3
+"""A process has so long to end when the gate is interrupted or out of time."""
+
+PART_BYTES_MAX = 80
+"""So much of a line that was not ended is shown."""
+
+
+class DriverFault(Exception):
+    """A driver broke the protocol; the message is one line that begins with the operation.
+
+    `hangs` where its time ran out.
+    """
+
+    def __init__(self, what: str, *, hangs: bool = False) -> None:
+        super().__init__(what)
+        self.hangs = hangs
+
+
+class Played(Protocol):
+    """An operation that was asked, and the answer to it."""
+
+    @property
+    def operation(self) -> Operation:
+        """The operation."""
+        ...
+
+    @property
+    def answer(self) -> Answer:
+        """The answer."""
+        ...
+
+
+class DriverCandidate:
+    """A driver under the gate; making one starts it and hears its hello.
+
+    Raises `CandidateUnavailable`, later `DriverFault`, and `BrokerproofErrs` where it is our own
+    request that is wrong. All that a driver does wrong ends its process.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        limits: Limits = _LIMITS,
+        process_of: Callable[[Sequence[str]], DriverProcess] = DriverProcess,
+    ) -> None:
+        self._limits, self._process_of = limits, process_of
+        self._command = _command_of(address)
+        if not hasattr(select, "poll"):
+            raise CandidateUnavailable(
+                address,
+                what="drivers need pipes that can be polled, which this system does not have",
+                remedy="run the gate on Linux or macOS",
+            )
+        self._process: DriverProcess | None = None
+        self._fault = DriverFault("it was not started")
+        self._stubborn = False
+        self._next, self._check, self._sent = 0, SelfCheck(), 0.0
+        self._encode = msgspec.json.Encoder().encode
+        self._check_form = msgspec.json.Decoder(AnswerShape).decode
+        self._decode = msgspec.json.Decoder(DriverAnswer).decode
+        self._known: dict[bytes, Answer] = {}
+        self.warnings: tuple[str, ...] = ()
+        try:
+            self._hello = self._start()
+        except DriverFault as fault:
+            raise CandidateUnavailable(
+                address, what=str(fault), remedy="see docs/protocol.md, Lines and processes"
+            ) from fault
+        except OSError as error:
+            raise CandidateUnavailable(
+                address,
+                what=f"it cannot be started: {error.strerror or described(error)}",
+                remedy="check the program's name, and that it may be executed",
+            ) from error
+
+    def hello(self) -> Hello:
+        """Return what the driver said of itself when it was started."""
+        return self._hello
+
+    def handle(self, operation: Operation) -> Answer:
+        """Ask the driver; raises `DriverFault`."""
+        name = name_of(operation)
+        if self._process is None:
+            if not isinstance(operation, Reset):
+                raise DriverFault(str(self._fault), hangs=self._fault.hangs)
+            self._start_again()
+        limit_s = self._limit_s(operation)
+        line = self._line(operation)
+        try:
+            end = self._send(name, line, limit_s)
+            told = self._understood(name, self._answered(name, end, limit_s), self._next - 1)
+        except (DriverFault, BrokerproofErrs):
+            raise
+        except BaseException as error:
+            self._abandon(name, error)
+            raise
+        self._check.after(told)
+        return told
+
+    def first_difference(self, played: Sequence[Played]) -> tuple[int, Answer | DriverFault] | None:
+        """Ask again what was asked before; return the first that is answered otherwise, and how.
+
+        A fault is a difference too; at most one operation is asked beyond the first. What can wait
+        is done while the driver is at work: an answer is looked at when the next request is on its
+        way, and the request after that is written then.
+        """
+        if self._process is None:
+            return (0, self._fault) if played else None
+        at, name = 0, ""
+        try:
+            line, answered = self._line(played[0].operation) if played else b"", b""
+            for number, each in enumerate(played):
+                at, name, limit_s = number, name_of(each.operation), self._limit_s(each.operation)
+                end = self._send(name, line, limit_s)
+                if number:
+                    at = number - 1
+                    said = self._understood(name, answered, self._next - 2)
+                    if said != played[at].answer:
+                        # A fault of the request under way comes after the difference.
+                        with contextlib.suppress(DriverFault):
+                            self._answered(name, end, limit_s)
+                            self._check.after(each.answer)
+                        return at, said
+                at = number
+                if number + 1 < len(played):
+                    line = self._line(played[number + 1].operation)
+                answered = self._answered(name, end, limit_s)
+                self._check.after(each.answer)
+            if not played:
+                return None
+            told = self._understood(name, answered, self._next - 1)
+            return None if told == played[at].answer else (at, told)
+        except DriverFault as fault:
+            return at, fault
+        except BrokerproofErrs:
+            raise
+        except BaseException as error:
+            self._abandon(name, error)
+            raise
+
+    def give_up(self, what: str) -> None:
+        """End the driver for something that it answered; the next reset starts it again."""
+        if self._process is not None:
+            self._fault = DriverFault(what)
+            self._end_process(deaf=True)
+
+    def close(self) -> None:
+        """End the driver."""
+        self.end()
+
+    def end(self) -> str:
+        """End the driver; return what was wrong with how it ended, or nothing (rule 44).
+
+        One that was ended before, because it had failed, is not asked again to end in order.
+        """
+        was_killed_before = self._stubborn
+        signals = " and ".join(self._end_process().signals)
+        if not signals:
+            return ""
+        if was_killed_before:
+            return "it was killed without being waited for, since it had to be killed before"
+        grace_s = self._limits.ending_s
+        return f"no end within {grace_s:g} s of the end of its input; it took {signals}"
+
+    # One request.
+
+    def _limit_s(self, operation: Operation) -> float:
+        return self._limits.drain_s if type(operation) is Drain else self._limits.operation_s
+
+    def _line(self, operation: Operation) -> bytes:
+        """Return the next request."""
+        try:
+            body = self._encode(operation)
+        except (UnicodeEncodeError, OverflowError) as error:
+            name = name_of(operation)
+            raise BrokerproofErrs(f"{name} cannot be written as JSON: {error}") from error
+        return b'{"id":%d,%b\n' % (self._next, body[1:])
+
+    def _send(self, name: str, line: bytes, limit_s: float) -> float:
+        """Send a request, and return when its answer must be there."""
+        assert self._process is not None
+        self._check.before(line)
+        self._next += 1
+        self._sent = time.monotonic()
+        try:
+            return self._process.send(line, limit_s)
+        except NoAnswer as error:
+            raise self._not_answered(name, error, limit_s) from error
+
+    def _answered(self, name: str, end: float, limit_s: float) -> bytes:
+        """Return the line that answers the last request."""
+        assert self._process is not None
+        try:
+            return self._process.receive(end)
+        except NoAnswer as error:
+            raise self._not_answered(name, error, limit_s) from error
+
+    def _understood(self, name: str, line: bytes, asked: int) -> Answer:
+        """Return what a line says that answers request `asked`.
+
+        A search hears the same answers again and again; one that differs from an earlier one in the
+        id alone, which leads the line, says the same.
+        """
+        said = _behind_the_id(line, asked)
+        known = self._known.get(said)
+        if known is not None:
+            return known
+        self._check_text(name, line)
+        try:
+            self._check_form(line)
+            answer = self._decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._failed(name, f"its answer is not in form: {error}") from error
+        wrong = _wrong_id(answer.id, asked) or _contradiction(answer)
+        if wrong:
+            raise self._failed(name, wrong)
+        events = () if answer.events is msgspec.UNSET else answer.events
+        told = shortened(Answer(events, answer.error, parked=answer.parked))
+        if len(told.events) > EVENTS_MAX:
+            raise self._failed(name, f"it told {len(events):,} events, not at most {EVENTS_MAX:,}")
+        if said and b'"id"' not in said and len(said) <= KNOWN_BYTES_MAX:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            self._known[said] = told
+        return told
+
+    def _check_text(self, name: str, line: bytes) -> None:
+        """See that an answer is a line of UTF-8 with something in it."""
+        if not line.isascii():
+            if line.startswith(_BOM):
+                raise self._failed(name, "its answer begins with a byte order mark")
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise self._failed(name, f"its answer is not UTF-8: {error}") from error
+        if not line.strip():
+            raise self._failed(name, "it answered with an empty line")
+
+    # What goes wrong.
+
+    def _not_answered(self, name: str, error: NoAnswer, limit_s: float) -> DriverFault:
+        half = ""
+        if error.part:
+            begun = error.part[:PART_BYTES_MAX].decode("utf-8", "replace")
+            half = f", after {len(error.part)} bytes of a line that was not ended: {begun!r}"
+        if error.hangs:
+            what = str(error) or f"no answer within {limit_s:g} s"
+            return self._failed(name, f"{what}{half}", hangs=True)
+        return self._failed(name, f"{error}{half}", ended=isinstance(error, Ended), half=half)
+
+    def _failed(
+        self, name: str, what: str, *, hangs: bool = False, ended: bool = False, half: str = ""
+    ) -> DriverFault:
+        """End the process and return the fault, with how it ended and what it said last."""
+        process = self._process
+        assert process is not None
+        # What it says while it is being ended is no reason, unless it was ending by itself.
+        last_words = process.last_words
+        ending = self._end_process(deaf=not ended)
+        if ended:
+            last_words = process.last_words
+            how = what if ending.signals else f"the driver {ending}{half}"
+            what = f"no answer, {how}"
+        if last_words:
+            what += f"; it said last: {last_words}"
+        self._fault = DriverFault(f"{name}: {what}", hangs=hangs)
+        return self._fault
+
+    def _abandon(self, name: str, error: BaseException) -> None:
+        """End the process in the midst of a request: its answer would be taken for the next one's.
+
+        The error is Ctrl-C or the end of a cap in seconds; it is told what was under way.
+        """
+        self._fault = DriverFault(f"{name}: interrupted")
+        error.add_note(f"{name} had not been answered for {time.monotonic() - self._sent:.1f} s")
+        self.hurry()
+        self._end_process(deaf=True)
+
+    def hurry(self) -> None:
+        """Leave the process little time to end, from now on."""
+        self._limits = dataclasses.replace(self._limits, ending_s=HURRIED_S)
+
+    # Beginning and end.
+
+    def _start(self) -> Hello:
+        """Start the process and hear its hello; raises `DriverFault` and `OSError`."""
+        self._process = self._process_of(self._command)
+        self._next, self._check = 0, SelfCheck()
+        try:
+            limit_s = self._limits.hello_s
+            end = self._send("hello", _HELLO, limit_s)
+            return self._introduced(self._answered("hello", end, limit_s))
+        except (DriverFault, BrokerproofErrs):
+            raise
+        except BaseException as error:
+            self._abandon("hello", error)
+            raise
+
+    def _introduced(self, line: bytes) -> Hello:
+        """Return what a line says that answers hello."""
+        self._check_text("hello", line)
+        try:
+            answer = msgspec.json.decode(line, type=DriverHello)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._failed("hello", f"its answer is not in form: {error}") from error
+        if wrong := _wrong_id(answer.id, 0):
+            raise self._failed("hello", wrong)
+        hello = _introduction(answer)
+        if isinstance(hello, str):
+            raise self._failed("hello", hello)
+        self.warnings = unknown_names(line)
+        self._check.after()
+        return hello
+
+    def _start_again(self) -> None:
+        """Start the driver after it failed; it has to be the same again."""
+        try:
+            hello = self._start()
+        except OSError as error:
+            why = error.strerror or described(error)
+            self._fault = DriverFault(f"it cannot be started again: {why}")
+            raise self._fault from error
+        except DriverFault as fault:
+            self._fault = DriverFault(f"when it was started again, {fault}", hangs=fault.hangs)
+            raise self._fault from fault
+        if hello != self._hello:
+            raise self._failed("hello", "it introduced itself differently when started again")
+
+    def _end_process(self, *, deaf: bool = False) -> Ending:
+        """End the process, if there is one; who once had to be killed is not waited for again."""
+        process, self._process = self._process, None
+        if process is None:
+            return Ending(None)
+        ending = process.end(self._limits.ending_s, deaf=deaf, at_once=self._stubborn)
+        self._stubborn = self._stubborn or signal.SIGKILL.name in ending.signals
+        return ending
+
+
+def _behind_the_id(line: bytes, asked: int) -> bytes:
+    """Return what a line says after the id of the request, if it begins with that; else nothing."""
+    for beginning in (b'{"id":%d,' % asked, b'{"id": %d,' % asked):
+        if line.startswith(beginning):
+            return line[len(beginning) :]
+    return b""
+
+
+def _command_of(address: str) -> list[str]:
+    remedy = f"write {FORM} and a command line, such as {FORM}'python driver.py'"
+    try:
+        command = shlex.split(address.removeprefix(FORM))
+    except ValueError as error:
+        raise CandidateUnavailable(address, what=f"{error}".lower(), remedy=remedy) from error
+    if not command:
+        raise CandidateUnavailable(address, what="this names no program", remedy=remedy)
+    return command
+
+
+def _introduction(answer: DriverHello) -> Hello | str:
+    """Return what an answer to hello says, or what is wrong with it."""
+    if not answer.ok or answer.error is not None:
+        reason = "no reason" if answer.error is None else answer.error.message or answer.error.code
+        return f"it was answered with an error: {reason}"
+    if answer.name is msgspec.UNSET:
+        return "its answer lacks the field `name`"
+    if answer.version is msgspec.UNSET:
+        return "its answer lacks the field `version`"
+    if answer.capabilities is msgspec.UNSET:
+        return "its answer lacks the field `capabilities`"
+    if answer.events:
+        return "its answer has events"
+    # What `inspect` shows has no form on the wire yet (rule 50).
+    claims = msgspec.structs.replace(answer.capabilities, inspect=False)
+    return Hello(name=answer.name, version=answer.version, capabilities=claims)
+
+
+def _wrong_id(answered: int, asked: int) -> str:
+    """Return what is wrong with an answer's id, or nothing."""
+    if answered == asked:
+        return ""
+    if answered == asked - 1:
+        return f"request {answered} was answered twice"
+    return f"its answer has the id {answered}, the request has {asked}"
+
+
+def _contradiction(answer: DriverAnswer) -> str:
+    """Return what an answer says of itself that cannot be, or nothing."""
+    if answer.ok and answer.error is not None:
+        return "its answer is ok and has an error"
+    if not answer.ok and answer.error is None:
+        return "its answer is not ok and lacks the field `error`"
+    if answer.ok and answer.events is msgspec.UNSET:
+        return "its answer is ok and lacks the field `events`"
+    return ""

@@ -1,0 +1,397 @@
+"""The command `check`: candidates are held against requirements, and the report is written.
+
+Owns the options, what decides the exit status, and that Ctrl-C, at any moment, leaves a report of
+what was found so far. Judging is done in `gate`, and what is written in `reporting`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from brokerproof.candidates.crash_commands import Power
+from brokerproof.checks.commands.configuration import Settings, asked
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.commands.expectations import expected_ids, known_ids, unmet, untested
+from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
+from brokerproof.checks.commands.options.crash import crash_options, power_over
+from brokerproof.checks.commands.options.judging import judging_options
+from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.conversation import Tracebacks
+from brokerproof.checks.gate_run import Budget, Clock, Effort, Report, budget_of
+from brokerproof.checks.report import ci_hosts
+from brokerproof.checks.report.folders import undisturbed
+from brokerproof.checks.report.forms import PAGE, write_report
+from brokerproof.checks.report.terminal import show
+from brokerproof.checks.report.verdict_file import (
+    CandidateRecord,
+    VerdictFile,
+    candidate_record,
+    verdict_file,
+    without_password,
+)
+from brokerproof.checks.search.moves import visible
+from brokerproof.checks.subjects import WIRE, default_addresses
+from brokerproof.checks.verdicts import ExitStatus, status_of, worst
+from brokerproof.checks.workers.host import Asked, Host
+from brokerproof.checks.workers.interrupts import Interrupts
+from brokerproof.checks.workers.worker_pool import cores
+from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.requirements import Requirement
+
+
+@click.command()
+@click.argument("candidates", nargs=-1, metavar="[CANDIDATE]...")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the stateful stage.",
+)
+@click.option(
+    "--effort",
+    type=click.Choice(get_args(Effort)),
+    default="normal",
+    show_default=True,
+    help="How much every stage tries; the next three options override its numbers.",
+)
+@click.option("--examples", type=click.IntRange(min=0), help="Examples of the stateful stage.")
+@click.option(
+    "--operations",
+    type=click.IntRange(min=1),
+    help="Operations at most for each scope of the exhaustive stage; a tenth of them for a driver.",
+)
+@click.option(
+    "--interleavings",
+    type=click.IntRange(min=0),
+    help="Classes of interleavings at most of each case of the concurrent stage.",
+)
+@click.option(
+    "--budget",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Cap on the time, starting and stopping included; what it cuts short is inconclusive.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Scopes searched at once; by default as many as there are cores. The report is the same.",
+)
+@click.option(
+    "--requirements",
+    default="latest",
+    show_default=True,
+    metavar="SET",
+    help="The set of requirements to judge by: a published one, latest, or a .toml file.",
+)
+@judging_options
+@click.option(
+    "--expect",
+    multiple=True,
+    metavar="ID,...",
+    help="Fail where one of these requirements is not claimed or not judged; may be repeated.",
+)
+@crash_options
+@click.option(
+    "--accept-inconclusive",
+    is_flag=True,
+    help="Exit with 0 where nothing is broken but something inconclusive.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".brokerproof"),
+    show_default=True,
+    help="Where the report goes: verdict.json, report.html, junit.xml and others.",
+)
+@click.option(
+    "--traceback",
+    is_flag=True,
+    help="Show the tracebacks of a candidate's own exceptions.",
+)
+@click.option(
+    "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
+)
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="Show what each stage did, each id of a queue's inside, and what is not claimed.",
+)
+@click.pass_context
+def check(
+    ctx: click.Context,
+    candidates: tuple[str, ...],
+    seed: int,
+    effort: Effort,
+    examples: int | None,
+    operations: int | None,
+    interleavings: int | None,
+    budget: float | None,
+    jobs: int | None,
+    requirements: str,
+    only: tuple[str, ...],
+    expect: tuple[str, ...],
+    known: Path | None,
+    today: dt.datetime | None,
+    crash_command: str | None,
+    restart_command: str | None,
+    strict: bool,
+    accept_inconclusive: bool,
+    report: Path,
+    traceback: bool,
+    progress: bool | None,
+    verbose: bool,
+) -> None:
+    """Hold each CANDIDATE against the requirements; without one, the four embedded references.
+
+    A CANDIDATE is reference:SYSTEM, package.module:factory, path/to/file.py:factory,
+    exec:COMMAND, amqp091://user:password@host:port/, or private:rabbitmq, which is started for the
+    check and gone after it.
+
+    Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; what
+    the command line says wins.
+
+    Exit status: 0 all that is claimed is kept, and something is; 1 something broken, or an expected
+    requirement not judged; 2 the gate could not run; 3 something inconclusive, or nothing tested.
+    """
+    settings = ctx.obj if isinstance(ctx.obj, Settings) else Settings()
+    chosen = chosen_requirements(requirements, only)
+    run = _Check(
+        chosen=chosen,
+        named=tuple(chosen) if only else (),
+        expected=expected_ids(expect, chosen),
+        asked=requirements,
+        budget=budget_of(effort, operations, examples, budget, interleavings),
+        seed=seed,
+        known=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
+        strict=strict,
+        accept_inconclusive=accept_inconclusive,
+        progress=sys.stderr.isatty() if progress is None else progress,
+        verbose=verbose,
+        jobs=jobs or cores(),
+    )
+    addresses = candidates or settings.candidates or default_addresses()
+    Tracebacks.wanted = traceback
+    if _concerned_by_crash_commands(ctx, addresses):
+        run.power = power_over(addresses, crash_command, restart_command)
+    run.hold(addresses, report)
+    with undisturbed():
+        status = ended(run.record(), report)
+    sys.exit(status.value)
+
+
+PRINTED_LINES_MAX = 20
+LOADING_S_MAX = 2.0
+
+
+@dataclass
+class _Check:
+    """One run of the command: what was asked for, and what has come of it so far."""
+
+    chosen: dict[str, Requirement]
+    named: tuple[str, ...]
+    expected: tuple[str, ...]
+    asked: str
+    budget: Budget
+    seed: int
+    known: KnownFailures
+    strict: bool
+    accept_inconclusive: bool
+    progress: bool
+    verbose: bool
+    jobs: int
+    reports: list[Report] = field(default_factory=list)
+    records: list[CandidateRecord] = field(default_factory=list)
+    statuses: list[ExitStatus] = field(default_factory=list)
+    interrupted: bool = False
+    power: Power | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
+
+    def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
+        """Hold each candidate against the requirements; those after an interrupted one are left.
+
+        All are opened before the first is run. Each has an equal part of the cap in seconds. Raises
+        `CannotRun`.
+        """
+        try:
+            with self.interrupts.listening():
+                self._hold_each(addresses, folder)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _hold_each(self, addresses: tuple[str, ...], folder: Path) -> None:
+        with ExitStack() as open_ones:
+            hosts = []
+            for number, address in enumerate(addresses, start=1):
+                host = open_ones.enter_context(self._host(address, number / len(addresses)))
+                host.open()
+                warn(f"{host.asked.shown}: {each}" for each in host.warnings)
+                hosts.append(host)
+            make_folder(folder)
+            for host in hosts:
+                self._hold_one(host)
+                host.__exit__(None, None, None)
+                if self.interrupted:
+                    return
+                self.interrupts.raise_if_pressed()
+
+    def _host(self, address: str, part: float) -> Host:
+        seconds = None if self.budget.seconds is None else self.budget.seconds * part
+        asked = Asked(
+            address,
+            without_password(address),
+            self.chosen,
+            self.budget,
+            self.seed,
+            self.jobs,
+            self.power,
+        )
+        # Loading the commands counts too.
+        return Host(asked, Clock(seconds, begun_s_ago=min(time.process_time(), LOADING_S_MAX)))
+
+    def _hold_one(self, host: Host) -> None:
+        report = self._run(host)
+        self.interrupted = report.interrupted
+        self.reports.append(report)
+        judgements = tuple(
+            self.known.judge(
+                report.address,
+                verdict,
+                strict=self.strict,
+                accept_inconclusive=self.accept_inconclusive,
+            )
+            for verdict in report.verdicts
+        )
+        left_out = tuple(untested(self.named, report))
+        warnings = (*host.warnings, *left_out)
+        record = candidate_record(report, host.hello.capabilities, judgements, warnings)
+        self.records.append(record)
+        self.statuses += [status_of(judgements), *([ExitStatus.INCONCLUSIVE] if left_out else [])]
+        # Where there is no terminal to fit, lines are as long as a log can show.
+        console = Console() if sys.stdout.isatty() else Console(width=120)
+        with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
+            if len(self.records) > 1:
+                console.print()
+            show(record, console, verbose=self.verbose)
+            if report.printed and status_of(judgements) is not ExitStatus.KEPT:
+                last = report.printed.splitlines()[-PRINTED_LINES_MAX:]
+                click.echo("\n".join(["the candidate printed last:", *map(visible, last)]))
+        warn(left_out)
+
+    def _run(self, host: Host) -> Report:
+        shown = host.asked.shown
+        status = Console(stderr=True, quiet=not self.progress).status(f"{shown}: starting")
+
+        def progress(stage: str, operations: int) -> None:
+            self.interrupts.raise_if_pressed()
+            status.update(
+                f"{shown}: {stage}, {operations} operations (Ctrl-C shows what was found)"
+            )
+
+        with status if self.progress else nullcontext():
+            return host.run(progress)
+
+    def record(self) -> VerdictFile:
+        """Return what there is to report."""
+        complaints = (
+            *self.known.complaints(self.reports),
+            *(line for report in self.reports for line in unmet(self.expected, report)),
+        )
+        status = ExitStatus.BROKEN if complaints else worst(self.statuses)
+        if self.interrupted and status is ExitStatus.KEPT and not self.accept_inconclusive:
+            # Candidates that were not begun have no verdict that could say so.
+            status = ExitStatus.INCONCLUSIVE
+        return verdict_file(
+            tuple(self.records),
+            status,
+            requirements=self.asked,
+            interrupted=self.interrupted,
+            complaints=complaints,
+        )
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Print lines on standard error, whatever a candidate has put into them."""
+    for line in lines:
+        click.echo(f"warning: {visible(line)}", err=True)
+
+
+def ended(record: VerdictFile, folder: Path) -> ExitStatus:
+    """Write the report, tell the host, and return the exit status; raises `CannotRun`."""
+    for complaint in record.complaints:
+        click.echo(visible(complaint))
+    if record.interrupted:
+        click.echo("interrupted: the report says what was found so far")
+    try:
+        write_report(record, folder)
+        if ci_hosts.on_github(os.environ):
+            for line in ci_hosts.annotations_of(record):
+                click.echo(line)
+            place = os.environ.get("GITHUB_STEP_SUMMARY")
+            if place:
+                ci_hosts.append_summary(record, Path(place))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    status = ExitStatus(record.status)
+    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}")
+    return status
+
+
+_ENDINGS = {
+    ExitStatus.KEPT: "passed",
+    ExitStatus.BROKEN: "failed",
+    ExitStatus.INCONCLUSIVE: "undecided",
+}
+
+
+def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requirement]:
+    """Return the requirements that two options name; raises `CannotRun`."""
+    try:
+        requirements = asked(name)
+    except CatalogueError as error:
+        raise CannotRun(f"--requirements: {error}") from error
+    where = "" if name == "latest" else f" in the set {name}"
+    named = known_ids("--only", only, requirements, where)
+    return {key: value for key, value in requirements.items() if not named or key in named}
+
+
+def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...]) -> bool:
+    """Whether the commands are meant: those in a file are for brokers on the wire only."""
+    sources = [ctx.get_parameter_source(name) for name in ("crash_command", "restart_command")]
+    on_the_wire = any(address.startswith(WIRE) for address in addresses)
+    return on_the_wire or ParameterSource.COMMANDLINE in sources
+
+
+def known_failures(path: Path | None, today: dt.date) -> KnownFailures:
+    """Return the list of known failures, an empty one where none is named; raises `CannotRun`."""
+    if path is None:
+        return KnownFailures()
+    try:
+        return read_known(path, today)
+    except MalformedList as error:
+        raise CannotRun(f"--known: {error}") from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for the report before anything is run for it; raises `CannotRun`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> CannotRun:
+    return CannotRun(f"{folder}: {error.strerror or error}; name another folder with --report")

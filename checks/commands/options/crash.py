@@ -1,0 +1,52 @@
+"""The options that give power over a broker on the wire: one command kills it, another starts it.
+
+Owns how the two are spelled and what is wrong with one alone, or for another candidate. Whoever
+runs a command with these options has to expect `PowerFailed`: those commands are the user's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from brokerproof.candidates.crash_commands import CRASH, RESTART, CrashCommands, WrongCommand
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.subjects import WIRE
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def crash_options(command: Command) -> Command:
+    """Give a command the two options."""
+    restart = click.option(
+        RESTART, metavar="COMMAND", help="Starts that broker again, on what it left on its disk."
+    )
+    crash = click.option(
+        CRASH,
+        metavar="COMMAND",
+        help=f"Kills the broker at an {WIRE} URL, and returns when it is dead.",
+    )
+    return crash(restart(command))
+
+
+def power_over(
+    addresses: tuple[str, ...], crash: str | None, restart: str | None
+) -> CrashCommands | None:
+    """Return the power over the one broker on the wire; raises `CannotRun`."""
+    if crash is None and restart is None:
+        return None
+    if crash is None or restart is None:
+        given, missing = (CRASH, RESTART) if restart is None else (RESTART, CRASH)
+        raise CannotRun(f"{given}: there is no {missing}; give both or neither")
+    count = sum(address.startswith(WIRE) for address in addresses)
+    if count != 1:
+        raise CannotRun(
+            f"{CRASH}: {count} candidates are on the wire; "
+            f"name the one broker that it kills, as {WIRE}user:password@host:port/"
+        )
+    try:
+        return CrashCommands(crash, restart)
+    except WrongCommand as error:
+        raise CannotRun(str(error)) from error

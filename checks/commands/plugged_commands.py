@@ -1,0 +1,113 @@
+"""The group of commands, to which other parts add theirs by the entry point `brokerproof.commands`.
+
+Such a part may need packages that are extras. It is loaded when its command is asked for, and where
+a package is missing that is said in one line. Ctrl-C ends in one too, wherever a command does not
+take it for itself: that it was loaded by then, and how far it was, is nothing to a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.workers.interrupts import STATUS, ending_at_once
+
+GROUP = "brokerproof.commands"
+_TREE: Final = Path(__file__).resolve().parents[2]
+INSTALL: Final = (
+    "make pipeline" if (_TREE / "Makefile").is_file() else "pip install 'brokerproof[pipeline]'"
+)
+"""What installs the packages that are extras, in a checkout and elsewhere."""
+
+
+class NotInstalled(CannotRun):
+    """A command needs a package that is an extra."""
+
+
+class PluggedGroup(click.Group):
+    """A group whose commands are its own and those of entry points."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in order."""
+        return sorted({*super().list_commands(ctx), *(point.name for point in _points())})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name; raises `CannotRun` where it needs what is not installed."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        for point in _points():
+            if point.name == cmd_name:
+                return _loaded(point)
+        return None
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the whole command; raises `CannotRun` where it is misspelled."""
+        with _told_in_a_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command that was asked for; Ctrl-C that it leaves to others ends it in a line."""
+        try:
+            with _told_in_a_line():
+                result: object = super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(STATUS)
+        return result
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands for the help text; those that cannot be loaded say what to do."""
+        rows = []
+        for name in self.list_commands(ctx):
+            try:
+                command = self.get_command(ctx, name)
+            except NotInstalled:
+                rows.append((name, f"not installed; run: {INSTALL}"))
+            else:
+                if command is not None and not command.hidden:
+                    rows.append((name, command.get_short_help_str(limit=60)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@contextmanager
+def _told_in_a_line() -> Iterator[None]:
+    """Raise `CannotRun` where click would print how the command is used, an empty line and more."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = "brokerproof" if error.ctx is None else error.ctx.command_path
+        what = error.format_message().rstrip(".")
+        raise CannotRun(f"{what}; see `{command} --help`") from error
+
+
+def _points() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def _loaded(point: EntryPoint) -> click.Command:
+    try:
+        with ending_at_once():
+            command = point.load()
+    except ImportError as error:
+        missing = (error.name or str(error)).partition(".")[0]
+        raise NotInstalled(
+            f"{point.name}: {missing} is not installed; install it with: {INSTALL}"
+        ) from error
+    assert isinstance(command, click.Command)
+    return command

@@ -1,0 +1,174 @@
+"""The words for what the prover says: proofs, refinements, swaps, bounded runs and attacks.
+
+Owns how these results are printed, line by line, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from brokerproof.models.language.core.traces import Step, trace_text
+
+if TYPE_CHECKING:
+    from brokerproof.models.language.attack.mutation_testing import Attack, Judged
+    from brokerproof.models.language.core.systems import System
+    from brokerproof.models.language.prove.bounded import Bounded
+    from brokerproof.models.language.prove.commutation import Commutation
+    from brokerproof.models.language.prove.prover import Condition, InvariantProof, Proof, Satisfied
+    from brokerproof.models.language.prove.refinement import RefinementProof
+
+
+def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
+    """Yield what became of an invariant, and what breaks it."""
+    verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
+    yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
+    if proof.says_nothing:
+        yield "    and SAYS NOTHING: it is true of every state, whatever the actions do"
+    for assumption in proof.assumptions:
+        yield f"    assuming {assumption}"
+    for condition in proof.conditions:
+        if condition.outcome != "proved":
+            yield from _condition_lines(condition)
+
+
+def _condition_lines(condition: Condition) -> Iterator[str]:
+    where = f"by {condition.action}" if condition.action else "initially"
+    verb = "broken" if condition.outcome == "refuted" else "not decided"
+    yield f"    {verb} {where}" + (f": {condition.reason}" if condition.reason else "")
+    if condition.witness:
+        start = "in this state" if condition.action else "initially"
+        yield from _trace_lines(condition.witness, start)
+    if condition.run:
+        yield f"    reachable, in {len(condition.run) - 1} steps and no fewer in this scope:"
+        yield from _trace_lines(condition.run, "initially")
+    elif condition.action and condition.outcome == "refuted":
+        yield "    no run to it was found: so far a counterexample to induction, nothing more"
+
+
+def _trace_lines(steps: Sequence[Step], start: str) -> Iterator[str]:
+    yield from (f"      {line}" for line in trace_text(steps, start=start).splitlines())
+
+
+def possibility_lines(proof: Proof) -> Iterator[str]:
+    """Yield whether anything can begin, and whether each action can happen."""
+    yield f"  an initial state satisfies axioms and invariants: {_satisfied(proof.start)}"
+    yield "  actions are possible in some state where the invariants hold, reached or not:"
+    width = max(map(len, proof.firing), default=0)
+    for action, satisfied in proof.firing.items():
+        yield f"    {action:<{width}}  {_satisfied(satisfied)}"
+
+
+def unproved_lines(system: System) -> Iterator[str]:
+    """Yield what was not asked: nothing is proved of it."""
+    if not system.invariants:
+        yield "  NOTHING TO PROVE: the model has no @invariant"
+    for promise in system.leads_to:
+        yield f"  not proved: {promise.name}; `explore` checks what happens in the end, in a scope"
+
+
+def idle_lines(system: System) -> Iterator[str]:
+    """Yield which actions write nothing: they may be questions, or have lost an assignment."""
+    idle = [action.name for action in system.actions if not action.updates]
+    if idle:
+        yield f"  actions that change nothing: {', '.join(idle)}"
+
+
+def added_lines(concrete: System, model: System) -> Iterator[str]:
+    """Yield which steps a refined model has beyond those of the model that was asked about."""
+    known = {action.name for action in model.actions}
+    added = [action.name for action in concrete.actions if action.name not in known]
+    if added:
+        yield f"    of {concrete.name}, which adds to {model.name}: {', '.join(added)}"
+
+
+def _satisfied(satisfied: Satisfied) -> str:
+    if satisfied.outcome == "fires":
+        return "with " + ", ".join(f"{name} {size}" for name, size in satisfied.sizes.items())
+    return f"{satisfied.outcome.upper()}, {satisfied.reason}"
+
+
+def refinement_lines(proof: RefinementProof) -> Iterator[str]:
+    """Yield what each concrete action is, and how many of its obligations are proved."""
+    yield f"  {proof.name}  {proof.seconds:.2f} s"
+    rows = [("", "start, rigid things, invariants of the history"), *proof.witnesses.items()]
+    width = max(len(action) for action, _ in rows)
+    for action, words in rows:
+        answers = [answer for answer in proof.answers if answer.action == action]
+        kept = sum(answer.outcome == "proved" for answer in answers)
+        trivial = sum(answer.by_construction for answer in answers)
+        said = f"{kept} of {len(answers)} proved, {trivial} of them by construction"
+        yield f"    {action or 'start':<{width}}  {said}  {words}"
+        for answer in answers:
+            if answer.outcome != "proved":
+                reason = f": {answer.reason}" if answer.reason else ""
+                yield f"      {answer.outcome}: {answer.name}{reason}"
+                if answer.witness:
+                    yield from _trace_lines(answer.witness, "in this state")
+    for assumption in proof.assumptions:
+        yield f"    assuming {assumption}"
+    if proof.fixed:
+        yield f"    proved only where {', '.join(proof.fixed)}"
+    if proof.never:
+        yield f"    never taken: {', '.join(proof.never)}"
+    for label, reason in proof.left_out:
+        yield f"    left out: {label}, since {reason}"
+
+
+def swap_lines(found: Commutation, where: str, *, expected: bool) -> Iterator[str]:
+    """Yield whether two steps can be swapped, and what shows that they cannot."""
+    if found.complete:
+        verdict = "proved" if expected else "PROVED, and was believed to be false"
+    elif found.leaves_possible != "proved":
+        verdict = f"{found.leaves_possible}: it takes away the other's turn"
+        verdict += f" ({', '.join(found.labels)})" if found.labels else ""
+    else:
+        verdict = f"{found.ends_alike}: the two orders end differently"
+    yield f"    {found.first}, {found.second} {where}: {verdict}"
+    if expected and found.witness:
+        yield from _trace_lines(found.witness, "in this state")
+
+
+def bounded_lines(found: Bounded) -> Iterator[str]:
+    """Yield how far no violation was found, or the shortest run to one."""
+    if found.unknown:
+        yield f"  not decided at step {found.steps} with {found.scope}: {found.unknown}"
+    elif found.violation:
+        yield f"  {found.violation.invariant} is broken after {found.steps} steps and no fewer"
+        yield from _trace_lines(found.violation.trace, "initially")
+    else:
+        yield f"  no violation within {found.steps} steps with {found.scope}"
+
+
+_FATES = {
+    "reachable": "a run breaks",
+    "induction": "induction is lost for",
+    "refinement": "the refinement is lost for",
+    "requirement": "a requirement says otherwise:",
+    "equivalent": "the same model",
+    "survivor": "survives:",
+}
+
+
+def mutant_lines(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield a line for each mutant with what refutes it."""
+    width = max((len(each.name) for each in judged), default=0)
+    for each in judged:
+        by = "; ".join(each.by)
+        steps = f", in {len(each.witness) - 1} steps" if each.fate == "reachable" else ""
+        if each.fate == "survivor" and not each.by:
+            by = "NO REASON IS KNOWN"
+        yield f"  {each.name:<{width}}  {_FATES[each.fate]} {by}{steps}".rstrip()
+
+
+def attack_lines(attack: Attack) -> Iterator[str]:
+    """Yield a line for each mutant with what refutes it, and then the sums."""
+    yield from mutant_lines(attack.judged)
+    counts = Counter[str](each.fate for each in attack.judged)
+    sums = ", ".join(f"{counts[fate]} {fate}" for fate in _FATES if counts[fate])
+    yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"
+    for each in attack.unexplained:
+        yield f"  without a reason: {each.name}"
+    for name in attack.idle:
+        yield f"  a reason for what is no survivor: {name}"

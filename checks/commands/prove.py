@@ -1,0 +1,189 @@
+"""`brokerproof prove`: what the models promise, proved for families of any size.
+
+Owns the order of the questions; the words are those of `proof_lines`. Exit status: 0 all proved,
+1 something refuted, unknown, proved only because nothing can happen, or survived an attack without
+a reason, or nothing there to prove, 2 no such model, 3 interrupted. Of several models, the worst.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from brokerproof.checks.commands import proof_lines
+from brokerproof.checks.commands.options.model_argument import MODEL
+from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.equivalent_mutants import SURVIVORS
+from brokerproof.models.language.core.model import ModelError, System, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from brokerproof.models.language.prove.cache import Cache
+    from brokerproof.models.language.prove.prover import InvariantProof
+
+BOUNDED_SIZE = 2
+"""So many elements has each family where runs of bounded length are searched."""
+
+
+@click.command("prove")
+@click.argument("model", type=MODEL, required=False)
+@click.option(
+    "--attack", "attacked", is_flag=True, help="Show what refutes each change of the model."
+)
+@click.option(
+    "--bounded",
+    type=click.IntRange(min=0),
+    metavar="K",
+    help="Only search for a violation within K steps of the beginning.",
+)
+@click.option("--no-cache", is_flag=True, help="Decide everything anew and keep nothing.")
+def prove(
+    model: tuple[str, ...] | None, attacked: bool, bounded: int | None, no_cache: bool
+) -> None:
+    """Prove the invariants of MODEL, or of all models, for families of any size.
+
+    A documented system's name, rabbitmq-paging say, stands for all its models.
+    Without MODEL, those are attacked that take no more than minutes together; the others by name.
+
+    For what is not proved, show a small state and the step that breaks it, and a run to it where
+    one is found. Each action is also shown to be possible where the invariants hold, since a guard
+    that never holds would keep everything. Results are kept in .brokerproof/proofs.
+    """
+    # Z3 takes long to load, and no other command of the same program needs it.
+    from brokerproof.models.language.prove.cache import FOLDER, Cache  # noqa: PLC0415
+    from brokerproof.models.language.prove.interruption import between_questions  # noqa: PLC0415
+
+    if attacked and bounded is not None:
+        raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
+    cache = Cache(None if no_cache else FOLDER)
+    complete = True
+    for name in model or tuple(SURVIVORS if attacked else CATALOGUE):
+        click.echo(name)
+        try:
+            with between_questions():
+                if attacked:
+                    good = _attack(name, cache)
+                elif bounded is not None:
+                    good = _bounded(name, bounded)
+                else:
+                    good = _prove(name, cache)
+        except ModelError as error:
+            raise click.UsageError(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("  interrupted: what stands above was decided, the rest was not")
+            raise SystemExit(3) from None
+        complete = complete and good
+    if not complete:
+        raise SystemExit(1)
+
+
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _prove(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language.prove import prover  # noqa: PLC0415
+    from brokerproof.models.language.prove.shape import complaints  # noqa: PLC0415
+
+    system = trace(CATALOGUE[name].model)
+    for complaint in complaints(system):
+        click.echo(f"  Z3 may not decide everything: {complaint}")
+    width = max((len(statement.name) for statement in system.invariants), default=0)
+    shown = []
+
+    def report(proof: InvariantProof) -> None:
+        shown.append(proof.name)
+        _show(proof_lines.invariant_lines(proof, width))
+
+    proof = cache.kept(prover.Proof, f"proof-{name}", prover.prove, system, report=report)
+    if not shown:
+        for each in (*proof.invariants, *proof.counters):
+            report(each)
+    _show(proof_lines.possibility_lines(proof))
+    _show(proof_lines.idle_lines(system))
+    _show(proof_lines.unproved_lines(system))
+    refined = _refine(name, cache)
+    swapped = _swap(system, cache)
+    return bool(system.invariants) and proof.complete and refined and swapped
+
+
+def _refine(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
+    from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+
+    refinement = REFINEMENTS.get(name)
+    if refinement is None or not issubclass(refinement.concrete, CATALOGUE[name].model):
+        return True
+    proof = cache.kept(RefinementProof, f"refinement-{name}", bind(refinement).proof)
+    _show(proof_lines.refinement_lines(proof))
+    _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
+    return proof.complete
+
+
+def _swap(system: System, cache: Cache) -> bool:
+    from brokerproof.models.contract.core import Contract  # noqa: PLC0415
+    from brokerproof.models.language.prove.commutation import Commutation, pair  # noqa: PLC0415
+    from brokerproof.models.qpid.threads import swaps  # noqa: PLC0415
+
+    if system is not trace(Contract):
+        return True
+    complete = True
+    click.echo("  a delivery can be swapped with what follows it:")
+    for expected, table in ((True, swaps.SWAPPED), (False, swaps.NOT_SWAPPED)):
+        for second, where, side in table:
+            decide = pair(system, "deliver", second, side).commute
+            found = cache.kept(Commutation, f"swap-{second}", decide)
+            _show(proof_lines.swap_lines(found, where, expected=expected))
+            complete = complete and found.complete == expected
+    return complete
+
+
+def _bounded(name: str, steps: int) -> bool:
+    from brokerproof.models.language.core.scope import families  # noqa: PLC0415
+    from brokerproof.models.language.prove.bounded import check_bounded  # noqa: PLC0415
+
+    system = trace(CATALOGUE[name].model)
+    found = check_bounded(system, dict.fromkeys(families(system), BOUNDED_SIZE), steps)
+    _show(proof_lines.bounded_lines(found))
+    return not found.violation and not found.unknown
+
+
+def _attack(name: str, cache: Cache) -> bool:
+    from brokerproof.models.language.attack.mutation_testing import Attack, Judged, attack  # noqa: PLC0415
+    from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+
+    model = CATALOGUE[name].model
+    system, refuter = trace(model), None
+    for refinement in REFINEMENTS.values():
+        below, above = issubclass(refinement.concrete, model), refinement.abstract is model
+        if below or above:
+            bound = bind(refinement)
+            system = bound.concrete if below else system
+            refuter = bound.broken_by if below else bound.broken_above
+            break
+    reasons = SURVIVORS.get(name, model.harmless)
+    judged: list[Judged] = []
+
+    def report(each: Judged) -> None:
+        judged.append(each)
+        if sys.stderr.isatty():
+            click.echo(f"\r\033[K  {len(judged)} mutants, {each.name}"[:78], nl=False, err=True)
+
+    try:
+        found = cache.kept(
+            Attack, f"attack-{name}", attack, system, reasons, refuter, report=report
+        )
+    except KeyboardInterrupt:
+        _show(proof_lines.mutant_lines(judged))
+        raise
+    finally:
+        if judged and sys.stderr.isatty():
+            click.echo("\r\033[K", nl=False, err=True)
+    _show(proof_lines.attack_lines(found))
+    return found.complete

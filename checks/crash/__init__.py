@@ -1,0 +1,1 @@
+"""Brokers behind a connection that are killed and asked what they still have."""

@@ -1,0 +1,203 @@
+"""What is done to a broker before it is killed, and asked of it when it is there again.
+
+Owns the examples of the durability stage: small ones, each about one thing that a crash may take or
+leave, whose traces can be read as they are; and large ones that are drawn. Refuses to judge.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.draws import OPTIONAL, Chooser, kinds_drawn, orders_drawn
+from brokerproof.checks.search.moves import Move, Settle
+from brokerproof.checks.search.scopes.catalogue import kinds_for
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Message, Order, Priority
+from brokerproof.spec.protocol.operations import (
+    CloseChannel,
+    Consume,
+    ConsumeMode,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Publish,
+    Purge,
+    Restart,
+)
+
+MOVES_BEFORE = 25
+"""Moves that are drawn before a crash; queues must fill before there is something to lose."""
+
+MOVES_AFTER = 10
+"""Moves that are drawn after a restart."""
+
+CRASHES_IN_A_DRAWN_EXAMPLE = 2
+
+_NUMBER = 60
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A small example: what is at stake in it, and its moves."""
+
+    at_stake: str
+    moves: tuple[Move, ...]
+
+    def played(self, _: Oracle) -> tuple[Move, ...]:
+        """Return the moves, which are the same whatever the broker does."""
+        return self.moves
+
+
+def planned_examples(claims: Capabilities) -> tuple[Planned, ...]:
+    """Return the small examples that are about what a candidate claims.
+
+    >>> [each.at_stake for each in planned_examples(Capabilities(durable=True))]
+    ['what was accepted', 'a queue that is not durable', 'a second crash']
+    """
+    examples = [
+        Planned("what was accepted", (*_filled(claims), *_KILLED, *_looked())),
+        Planned(
+            "a queue that is not durable",
+            (
+                _declared(claims, durable=False),
+                _declared(claims, queue="q1"),
+                _published("m0"),
+                _published("m1", queue="q1"),
+                *_KILLED,
+                _declared(claims, durable=False),
+                *_looked(),
+                *_looked("q1"),
+            ),
+        ),
+        Planned(
+            "a second crash",
+            (
+                *_filled(claims),
+                *_KILLED,
+                _published("m3"),
+                _published("m4", persistent=False),
+                *_KILLED,
+                *_looked(),
+            ),
+        ),
+    ]
+    if "acknowledge" in claims.modes:
+        examples += _of_settlements(claims)
+    if "automatic" in claims.modes:
+        examples.append(
+            Planned(
+                "what was taken without settling",
+                (*_filled(claims), _taken("automatic"), Drain(), *_KILLED, *_looked()),
+            )
+        )
+    return (*examples, *_of_queues(claims))
+
+
+def _of_settlements(claims: Capabilities) -> list[Planned]:
+    taken = (*_filled(claims), _taken(), Drain())
+    return [
+        Planned(
+            "what was settled",
+            (
+                *taken,
+                Settle(how="acknowledge", message="m0"),
+                Settle(how="reject", message="m2"),
+                _published("m3"),
+                *_KILLED,
+                *_looked(),
+            ),
+        ),
+        Planned("what was held", (*taken, _published("m3"), *_KILLED, *_looked())),
+        Planned(
+            "what was returned",
+            (*taken, CloseChannel(channel="ch0"), _published("m3"), *_KILLED, *_looked()),
+        ),
+    ]
+
+
+def _of_queues(claims: Capabilities) -> Iterator[Planned]:
+    if claims.purge:
+        moves = (*_filled(claims), Purge(queue="q0"), _published("m3"), *_KILLED, *_looked())
+        yield Planned("what was purged", moves)
+    if claims.delete:
+        again = _declared(claims)
+        moves = (*_filled(claims), Delete(queue="q0"), *_KILLED, again, *_looked())
+        yield Planned("what was deleted", moves)
+    if "priority" in claims.orders:
+        order = Priority(min(3, claims.priority_levels))
+        several = tuple(
+            _published(f"m{number}", priority=priority)
+            for number, priority in enumerate((0, 4, 9, 4))
+        )
+        moves = (_declared(claims, order=order), *several, *_KILLED, *_looked())
+        yield Planned("the order of priorities", moves)
+
+
+_KILLED: tuple[Move, ...] = (Crash(), Restart())
+
+
+def _declared(
+    claims: Capabilities, queue: str = "q0", *, order: Order | None = None, durable: bool = True
+) -> Declare:
+    return Declare(queue=queue, order=order or orders_drawn(claims)[0], durable=durable)
+
+
+def _published(
+    name: str, queue: str = "q0", *, persistent: bool = True, priority: int = 4
+) -> Publish:
+    message = Message(id=name, priority=priority, persistent=persistent)
+    return Publish(queue=queue, message=message)
+
+
+def _filled(claims: Capabilities) -> tuple[Move, ...]:
+    transient = _published("m1", persistent=False)
+    return (_declared(claims), _published("m0"), transient, _published("m2"))
+
+
+def _taken(mode: ConsumeMode = "acknowledge") -> Consume:
+    return Consume(channel="ch0", queue="q0", consumer="c0", mode=mode)
+
+
+def _looked(queue: str = "q0") -> tuple[Move, ...]:
+    """Return how a queue is emptied: whatever is there must come, in order, and nothing else."""
+    everything = Consume(channel="after", queue=queue, consumer=f"after {queue}")
+    return (everything, Drain())
+
+
+def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[Move]:
+    """Yield the moves of a large example; each depends on what came of those before."""
+    draw = random.Random(seed)  # noqa: S311 - variety, no secrets
+    without_crashes = structs.replace(claims, durable=False)
+    kinds = kinds_drawn(draw.getrandbits(len(OPTIONAL)), without_crashes)
+    chooser = Chooser(claims, kinds_for(claims), plain=False)
+    orders = orders_drawn(claims)
+
+    def some(count: int) -> Iterator[Move]:
+        for _ in range(count):
+            kind = kinds[draw.randrange(len(kinds))]
+            yield from chooser.moves(
+                kind, draw.randrange(_NUMBER), draw.randrange(_NUMBER), oracle.book
+            )
+
+    for number in range(2):
+        order = orders[draw.randrange(len(orders))]
+        # One queue in six is not durable: there is less to be seen in it.
+        durable = number == 0 or draw.randrange(3) > 0
+        yield Declare(queue=f"q{number}", order=order, durable=durable)
+    for crash in range(CRASHES_IN_A_DRAWN_EXAMPLE):
+        yield from some(MOVES_AFTER if crash else MOVES_BEFORE)
+        yield from _KILLED
+    yield from some(MOVES_AFTER)
+    yield from _emptied(oracle.book)
+
+
+def _emptied(book: Book) -> Iterator[Move]:
+    for queue in sorted(book.queues):
+        yield from _looked(queue)

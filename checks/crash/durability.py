@@ -1,0 +1,201 @@
+"""The durability stage for a broker behind a connection: it is killed, and asked what it still has.
+
+What is in this process, or behind a driver, crashes at no cost, so its crashes are searched like
+any other operation (the scopes about crashes). Here each costs seconds: they are few, made only
+where something is at stake (`crash_examples.py`), and counted. What is found is tried again before
+it is believed, and shortened, within a bound of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.crash.crash_examples import drawn_example, planned_examples
+from brokerproof.checks.crash.crashable import Crashable
+from brokerproof.checks.gate_run import GateRun, Stage
+from brokerproof.checks.oracle.breaches import Breach, Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.search.counterexamples import Certificate, Counterexample, counterexample_of
+from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.findings import Run, Told, goes_on, step
+from brokerproof.checks.search.moves import Move
+from brokerproof.checks.search.root_cause import fails, requirement_of, shortest_form
+from brokerproof.checks.search.searches import HANGS
+from brokerproof.spec.protocol.candidate import Candidate
+
+DRAWN_MAX = 6
+"""Large examples, each of two crashes; fewer where fewer examples are asked for."""
+
+TRIES = 3
+"""How often what was found is tried again."""
+
+SHORTENING_CRASHES_MAX = 30
+"""Crashes for shortening one finding; where they end, it is told as short as it has become."""
+
+KILLED = "its process was killed, not the machine"
+NO_RESET = "the broker could not be reset any more"
+
+MovesFor: TypeAlias = Callable[[Oracle], Iterable[Move]]
+"""Returns the moves of an example, which may depend on what came of those before."""
+
+
+@dataclass
+class Durability:
+    """What the stage did and found."""
+
+    examples: int = 0
+    crashes: int = 0
+    operations: int = 0
+    unfollowed: int = 0
+    stopped_by: str = ""
+    exercised: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: int = 0
+    broken: dict[str, Run] = field(default_factory=dict)
+
+
+def run_durability(run: GateRun) -> None:
+    """Kill a broker that can be killed; what it breaks and no stage before has seen is kept."""
+    crashable = run.subject.crashable
+    if crashable is None or run.clock.reason():
+        return
+    found, before = Durability(), crashable.crashes
+    try:
+        new = _try_examples(run, found, crashable)
+        _confirm(run, new, crashable)
+    finally:
+        run.report.stages.append(_stage(run, found, crashable.crashes - before - found.crashes))
+
+
+def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict[str, Run]:
+    """Play the examples; keep, as it was seen, what is new, and return it."""
+    before = crashable.crashes
+    try:
+        for at_stake, moves_for in _examples(run):
+            run.progress(f"durability: {at_stake}", found.operations)
+            _play(run, found, moves_for)
+            if found.stopped_by:
+                break
+    finally:
+        found.crashes = crashable.crashes - before
+        run.clock.hangs += found.stopped_by == HANGS
+        run.evidence.add(found)
+        new = {key: seen for key, seen in found.broken.items() if key not in run.evidence.broken}
+        for seen in new.values():
+            run.evidence.keep(_counterexample(run, seen, "it was not tried again"))
+    return new
+
+
+def _examples(run: GateRun) -> Iterator[tuple[str, MovesFor]]:
+    """Yield the small examples, then the large ones, each with what is at stake in it."""
+    claims = run.subject.hello.capabilities
+    for planned in planned_examples(claims):
+        yield planned.at_stake, planned.played
+    for number in range(min(DRAWN_MAX, run.budget.examples)):
+        seed = run.report.seed * DRAWN_MAX + number
+        yield f"drawn example {number + 1}", partial(drawn_example, claims, seed)
+
+
+def _play(run: GateRun, found: Durability, moves_for: MovesFor) -> None:
+    """Play an example on a broker that was just reset, and file what it breaks."""
+    try:
+        candidate, oracle = run.subject.fresh()
+    except CannotStart as error:
+        found.broken.setdefault("protocol", Run((), Breach("protocol", str(error))))
+        found.stopped_by = "a reset that failed"
+        return
+    try:
+        _play_on(candidate, oracle, moves_for(oracle), found)
+    except Unfollowable:
+        found.unfollowed += 1
+    found.examples += 1
+    found.exercised.update(oracle.exercised)
+    found.outcomes.update(oracle.outcomes)
+    found.actions.update(oracle.actions)
+    found.stopped_by = found.stopped_by or run.clock.reason()
+
+
+def _play_on(
+    candidate: Candidate, oracle: Oracle, moves: Iterable[Move], found: Durability
+) -> None:
+    steps: list[Told] = []
+    for move in moves:
+        told, breaches = step(candidate, oracle, move, steps)
+        if told is None:
+            continue
+        steps.append(told)
+        found.operations += 1
+        for breach in breaches:
+            if goes_on(breach):
+                found.broken.setdefault(breach.requirement, Run(tuple(steps), breach))
+                continue
+            found.stopped_by = HANGS if breach.hangs else found.stopped_by
+            named = named_by_census(candidate, told.answer, breach)
+            found.broken.setdefault(named.requirement, Run(tuple(steps), named))
+            return
+
+
+def _confirm(run: GateRun, new: dict[str, Run], crashable: Crashable) -> None:
+    """Try again what was found, as long as there is time and a broker."""
+    for requirement, seen in new.items():
+        if run.clock.reason() or not seen.steps:
+            return
+        run.progress(f"durability: shortening {requirement}", 0)
+        try:
+            run.evidence.broken[requirement] = _confirmed(run, crashable, seen)
+        except CannotStart as error:
+            run.evidence.keep(
+                _counterexample(run, Run((), Breach("protocol", str(error))), NO_RESET)
+            )
+            return
+
+
+def _confirmed(run: GateRun, crashable: Crashable, seen: Run) -> Counterexample:
+    """Return what was found after it was tried again, shortened where it always comes again."""
+    requirement = requirement_of(seen)
+    tries = [fails(seen.moves, run.subject.fresh, requirement) for _ in range(TRIES)]
+    again = [each for each in tries if each is not None and requirement_of(each) == requirement]
+    if len(again) < TRIES:
+        reason = "the broker answers differently to the same operations"
+        return _counterexample(run, seen, reason, (len(again), TRIES))
+
+    def fresh() -> tuple[Candidate, Oracle]:
+        run.progress(f"durability: shortening {requirement}", 0)
+        return run.subject.fresh()
+
+    bound = crashable.crashes + SHORTENING_CRASHES_MAX
+    with crashable.at_most(SHORTENING_CRASHES_MAX):
+        shortest = shortest_form(again[0], fresh)
+    reason = "steps were left out one by one; crashes take too long to search all shorter traces"
+    if crashable.crashes >= bound:
+        reason = f"shortening ended with {SHORTENING_CRASHES_MAX} crashes"
+    return _counterexample(run, shortest, reason)
+
+
+def _counterexample(
+    run: GateRun, seen: Run, reason: str, again: tuple[int, int] | None = None
+) -> Counterexample:
+    certificate = Certificate(grade="not certified", reason=reason)
+    return counterexample_of(run.subject.address, seen, certificate, run.report.seed, again)
+
+
+def _stage(run: GateRun, found: Durability, confirming: int) -> Stage:
+    did = (
+        f"{found.examples} examples, {found.operations} operations, "
+        f"crashes: {found.crashes} ({KILLED}), seed {run.report.seed}"
+    )
+    if confirming:
+        did += f", to confirm and shorten what was found: {confirming} more"
+    if found.unfollowed:
+        did += f", {found.unfollowed} examples not judged to their end (outcomes unobserved)"
+    if found.stopped_by:
+        did += f", stopped by {found.stopped_by}"
+    return Stage("durability", did, not (found.stopped_by or found.unfollowed), found.operations)

@@ -1,0 +1,442 @@
+"""What must hold of a queue with cursors at one glance, by the ids of ActiveMQ's releases.
+
+Each rule reads one view by itself, and says nothing where a fault against it could not show. What
+is about a step, such as what the position may pass (AMQ-I4), is asked of two views by the model
+`cursor-page-in`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from brokerproof.spec.activemq.view import (
+    CursorLevelView,
+    CursorQueueView,
+    PendingView,
+    ReferenceView,
+    StoredView,
+)
+from brokerproof.spec.protocol.messages import Priority
+
+Complaint: TypeAlias = str
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A view, and whether nothing is left to be done, as after a drain."""
+
+    view: CursorQueueView
+    rests: bool
+
+    @property
+    def paged(self) -> frozenset[str]:
+        """What is paged in, by name."""
+        return frozenset(each.message for each in self.view.paged_in)
+
+    @property
+    def places(self) -> list[str]:
+        """What is in each place that a message can have when it is paged in, by name."""
+        view = self.view
+        held = [each.message for each in view.held]
+        return [*view.returned, *view.waiting, *view.late, *held]
+
+    def unread(self, level: CursorLevelView) -> Iterator[tuple[int, StoredView]]:
+        """Yield what of a store is not in memory, with how many are before it."""
+        known = self.paged | {each.message for each in level.batch}
+        for at, each in enumerate(level.stored):
+            if each.message not in known:
+                yield at, each
+
+    def pending(self) -> Iterator[StoredView | PendingView]:
+        """Yield what is not paged in yet, of each list the next one first."""
+        for level in self.view.levels:
+            yield from level.batch
+            yield from (each for _, each in self.unread(level))
+            yield from level.in_memory
+            yield from level.on_disk
+
+    def in_memory(self) -> list[tuple[str, int]]:
+        """Return the name and size of each content that is in memory, once for each place."""
+        everything: list[PendingView | ReferenceView] = [*self.view.paged_in]
+        for level in self.view.levels:
+            everything += (*level.batch, *level.in_memory, *level.on_disk)
+        return [(each.message, each.size) for each in everything if each.references]
+
+    def is_somebody_served(self) -> bool:
+        """Whether a consumer has room, and could be given whatever comes next."""
+        waits = {*self.view.returned, *self.view.waiting}
+        is_grouped = any(each.grouped for each in self.view.paged_in if each.message in waits)
+        return not is_grouped and any(each.has_room for each in self.view.takers)
+
+    def has_space(self, size: int) -> bool:
+        """Whether there is memory for a message of `size` bytes, if nothing gives way."""
+        memory = self.view.memory
+        return memory.limit == 0 or memory.used == 0 or memory.used + size <= memory.limit
+
+
+def _passed(level: CursorLevelView) -> int:
+    """Return how many of a store no reading will meet: while all is cached, none will."""
+    if level.cache_enabled:
+        return len(level.stored)
+    return 0 if level.starts_over else level.read or 0
+
+
+# Each returns None where it says nothing of what is shown.
+
+
+def _placed(shown: _Shown) -> Complaint | None:
+    """What is stored is in the batch, or paged in, or ahead of the position (AMQ-I1)."""
+    if not any(level.stored or level.batch for level in shown.view.levels):
+        return None
+    for level in shown.view.levels:
+        both = shown.paged & {each.message for each in level.batch}
+        if both:
+            return f"in the batch and paged in: {_text(both)}"
+        lost = [each.message for at, each in shown.unread(level) if at < _passed(level)]
+        if lost:
+            return f"stored, not in memory, and behind the position: {_text(lost)}"
+    return ""
+
+
+def _complete(shown: _Shown) -> Complaint | None:
+    """What is paged in was returned, waits, or is held (AMQ-I2)."""
+    places = {*shown.places}
+    if not shown.paged and not places:
+        return None
+    if nowhere := shown.paged - places:
+        return f"paged in, and neither waiting nor with anybody: {_text(nowhere)}"
+    others = places - shown.paged
+    return f"not paged in, and waiting or with somebody: {_text(others)}" if others else ""
+
+
+def _owned(shown: _Shown) -> Complaint | None:
+    """Whoever a message belongs to holds it, and nobody else does (AMQ-I3)."""
+    owners = {
+        (each.message, each.channel, each.holder)
+        for each in shown.view.paged_in
+        if each.channel is not None or each.holder is not None
+    }
+    held = {(each.message, each.channel, each.consumer) for each in shown.view.held}
+    if not owners and not held:
+        return None
+    if wrong := {message for message, _, _ in owners - held}:
+        return f"belonging to somebody who does not hold it: {_text(wrong)}"
+    wrong = {message for message, _, _ in held - owners} & shown.paged
+    return f"held by somebody whom it does not belong to: {_text(wrong)}" if wrong else ""
+
+
+def _sized(shown: _Shown) -> Complaint | None:
+    """A cursor counts what is stored and not paged in (AMQ-I6)."""
+    levels = shown.view.levels
+    if not any(level.stored or level.size for level in levels):
+        return None
+    for level in levels:
+        pending = sum(each.message not in shown.paged for each in level.stored)
+        if level.size != pending:
+            return f"counted {level.size} pending of {pending}"
+    return ""
+
+
+def _emptied(shown: _Shown) -> Complaint | None:
+    """At rest, a consumer with room and nothing held leave nothing behind (AMQ-I7)."""
+    if not shown.rests or shown.view.held or not shown.is_somebody_served():
+        return None
+    left = [*shown.view.returned, *shown.view.waiting]
+    left += [each.message for each in shown.pending()]
+    return f"left for a consumer that has room: {_text(left)}" if left else ""
+
+
+def _goes_on(shown: _Shown) -> Complaint | None:
+    """At rest, nothing pending could be read for a consumer that has room (AMQ-I8)."""
+    if not shown.rests or not shown.is_somebody_served():
+        return None
+    first = next(iter(shown.pending()), None)
+    if first is None:
+        return ""
+    is_there = isinstance(first, PendingView) and first.references > 0
+    if not is_there and not shown.has_space(first.size):
+        return ""
+    return f"{first.message} is pending, there is space, and a consumer has room"
+
+
+def _new(shown: _Shown) -> Complaint | None:
+    """Nothing that is still to be read is called a duplicate (AMQ-I9)."""
+    ahead = [
+        each
+        for level in shown.view.levels
+        for at, each in shown.unread(level)
+        if at >= _passed(level)
+    ]
+    if not ahead:
+        return None
+    wrong = [each.message for each in ahead if each.suppressed]
+    return f"still to be read, and duplicates to the audit: {_text(wrong)}" if wrong else ""
+
+
+def _known(shown: _Shown) -> Complaint | None:
+    """The audit knows what is in memory, as far as its window covers it (AMQ-I10)."""
+    first = shown.view.audit.first
+    inside = []
+    for level in shown.view.levels:
+        known = shown.paged | {each.message for each in level.batch}
+        inside += [
+            each
+            for each in level.stored
+            if each.message in known and (first is None or each.number >= first)
+        ]
+    if not inside:
+        return None
+    wrong = [each.message for each in inside if not each.suppressed]
+    return f"in memory, and new to the audit: {_text(wrong)}" if wrong else ""
+
+
+def _aligned(shown: _Shown) -> Complaint | None:
+    """The audit's window begins with a word (AMQ-I13)."""
+    audit = shown.view.audit
+    if audit.first is None:
+        return None
+    wrong = audit.first < 0 or audit.first % audit.word_bits
+    return f"a window from {audit.first} on, of words of {audit.word_bits}" if wrong else ""
+
+
+def _once(shown: _Shown) -> Complaint | None:
+    """Nothing is paged in twice, or in two places (AMQ-I14)."""
+    places = shown.places
+    paged = [each.message for each in shown.view.paged_in]
+    if not places and not paged:
+        return None
+    twice = _repeated(places) | _repeated(paged)
+    return f"there twice: {_text(twice)}" if twice else ""
+
+
+def _charged(shown: _Shown) -> Complaint | None:
+    """As much memory counts as used as there are contents in it (AMQ-I15)."""
+    used, charged = shown.view.memory.used, sum(size for _, size in shown.in_memory())
+    if not used and not charged:
+        return None
+    return "" if used == charged else f"{used} bytes counted as used, of {charged}"
+
+
+def _referred(shown: _Shown) -> Complaint | None:
+    """A content in memory is referred to once, by the place that has it (AMQ-I16)."""
+    has_some, wrong = False, []
+    for level in shown.view.levels:
+        for lists, most in (((*level.batch, *level.in_memory), 1), (level.on_disk, 0)):
+            has_some |= bool(lists)
+            wrong += [each.message for each in lists if each.references != most]
+    for each in shown.view.paged_in:
+        has_some = True
+        if each.references not in (0, 1):
+            wrong.append(each.message)
+    if not has_some:
+        return None
+    return f"referred to otherwise than once, where it is: {_text(wrong)}" if wrong else ""
+
+
+def _limited(shown: _Shown) -> Complaint | None:
+    """Memory is within its limit, or has one message alone (AMQ-I17)."""
+    memory = shown.view.memory
+    if not memory.limit or not memory.used:
+        return None
+    if memory.used <= memory.limit or len(shown.in_memory()) == 1:
+        return ""
+    return f"{memory.used} bytes used of {memory.limit}"
+
+
+def _parked(shown: _Shown) -> Complaint | None:
+    """A publish waits for memory only while there is none for it (AMQ-I18)."""
+    if not shown.view.parked:
+        return None
+    first = shown.view.parked[0]
+    if not shown.has_space(first.size):
+        return ""
+    return f"{first.message} waits for memory, and there is room for it"
+
+
+def _is_order(numbers: Iterable[int]) -> bool:
+    return all(first < second for first, second in pairwise(numbers))
+
+
+def _in_order(shown: _Shown) -> Complaint | None:
+    """What is pending is in the order of its arrival (AMQ-I21)."""
+    lists: list[list[int]] = []
+    for level in shown.view.levels:
+        lists.append([each.number for each in level.stored])
+        lists.append([each.number for each in level.batch])
+        lists.append([each.number for each in level.on_disk])
+        lists.append([each.number for each in level.in_memory])
+    if not any(len(each) > 1 for each in lists):
+        return None
+    wrong = next((each for each in lists if not _is_order(each)), None)
+    return f"in another order than that of arrival: {wrong}" if wrong else ""
+
+
+def _first_time(shown: _Shown) -> Complaint | None:
+    """What was given comes before what was not, of one level and kind (AMQ-I20)."""
+    asked = None
+    known = {each.message: each for each in shown.view.paged_in}
+    held = {each.message for each in shown.view.held}
+    for (level, persistent), new in _not_paged(shown).items():
+        ours = {
+            name: each
+            for name, each in known.items()
+            if (each.level, each.persistent) == (level, persistent)
+        }
+        given = [e.number for name, e in ours.items() if name in held or e.redelivered]
+        new_here = [ours[name] for name in shown.view.waiting if name in ours]
+        waits = [each.number for each in new_here if not each.redelivered]
+        if len(waits) < 2 and not (given and (waits or new)):
+            continue
+        if any(each.grouped for each in ours.values()):
+            continue
+        asked = ""
+        if not _is_order(waits):
+            return "what waits is in another order than that of arrival"
+        if given and (waits or new) and max(given) > min([*waits, *new]):
+            return "something was given before what had arrived before it"
+    return asked
+
+
+def _not_paged(shown: _Shown) -> Mapping[tuple[int, bool], list[int]]:
+    """Return the numbers of what is pending, by level and kind; of all that is paged in some.
+
+    Where several levels have one store, nothing is known of the levels of what is there.
+    """
+    view = shown.view
+    found: dict[tuple[int, bool], list[int]] = {
+        (each.level, each.persistent): [] for each in view.paged_in
+    }
+    if len(view.levels) == 1 and isinstance(view.order, Priority):
+        return found
+    for level in view.levels:
+        kept = [each.number for each in level.batch]
+        kept += [each.number for _, each in shown.unread(level)]
+        found.setdefault((level.level, True), []).extend(kept)
+        others = [each.number for each in (*level.in_memory, *level.on_disk)]
+        found.setdefault((level.level, False), []).extend(others)
+    return found
+
+
+def _came_back(shown: _Shown) -> Complaint | None:
+    """What was given back is among the returned, and nothing else is (AMQ-I22)."""
+    view = shown.view
+    returned = {*view.returned}
+    back = {e.message for e in view.paged_in if e.redelivered and e.channel is None}
+    if not returned and not back:
+        return None
+    if wrong := back - returned:
+        return f"given back, and not among the returned: {_text(wrong)}"
+    wrong = (returned & shown.paged) - back
+    return f"among the returned, and never given back: {_text(wrong)}" if wrong else ""
+
+
+def _by_level(shown: _Shown) -> Complaint | None:
+    """The highest level comes first, of cursors and of what could be given next (AMQ-I24)."""
+    view = shown.view
+    if not isinstance(view.order, Priority):
+        return None
+    levels = [each.level for each in view.levels]
+    if any(first <= second for first, second in pairwise(levels)):
+        return f"levels {', '.join(map(str, levels))} in this order"
+    known = {each.message: each.level for each in view.paged_in}
+    for name, names in (("returned", view.returned), ("waiting", view.waiting)):
+        found = [known[each] for each in names if each in known]
+        if any(first < second for first, second in pairwise(found)):
+            return f"{name} are messages of levels {', '.join(map(str, found))} in this order"
+    return ""
+
+
+def _spilled(shown: _Shown) -> Complaint | None:
+    """As long as anything is on disk nothing is in memory (AMQ-I33)."""
+    spilled = [level for level in shown.view.levels if level.on_disk]
+    if not spilled:
+        return None
+    wrong = [each.message for level in spilled for each in level.in_memory]
+    return f"in memory, though others are on disk: {_text(wrong)}" if wrong else ""
+
+
+Look: TypeAlias = Callable[[_Shown], Complaint | None]
+
+LOOKS: Final[Mapping[str, Mapping[str, Look]]] = {
+    "cursor": {
+        "AMQ-I1": _placed,
+        "AMQ-I6": _sized,
+        "AMQ-I21": _in_order,
+    },
+    "unread": {"AMQ-I9": _new},
+    "audit": {"AMQ-I10": _known, "AMQ-I13": _aligned},
+    "paged-in": {"AMQ-I2": _complete, "AMQ-I14": _once},
+    "with-consumers": {"AMQ-I3": _owned, "AMQ-I20": _first_time},
+    "returned": {"AMQ-I22": _came_back},
+    "by-level": {"AMQ-I24": _by_level},
+    "memory": {"AMQ-I15": _charged, "AMQ-I16": _referred},
+    "memory-limit": {"AMQ-I17": _limited},
+    "parked": {"AMQ-I18": _parked},
+    "spilled": {"AMQ-I33": _spilled},
+    "served": {"AMQ-I7": _emptied, "AMQ-I8": _goes_on},
+}
+"""What is asked of a view, by the part of it that is needed."""
+
+OF_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    part: tuple(looks) for part, looks in LOOKS.items()
+}
+"""All ids that are asked, by the part that they need."""
+
+_ALL: Final = {name: look for looks in LOOKS.values() for name, look in looks.items()}
+
+
+def asked_of(view: CursorQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:
+    """Yield each id that says something of a view, with what is wrong, if anything is.
+
+    `rests` says that nothing is left to be done, as after a drain.
+    """
+    shown = _Shown(view, rests)
+    for name, look in _ALL.items():
+        complaint = look(shown)
+        if complaint is not None:
+            yield name, complaint and f"{complaint}; {text_of_cursors(view)}"
+
+
+def _repeated(names: Iterable[str]) -> set[str]:
+    return {name for name, times in Counter(names).items() if times > 1}
+
+
+def _text(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def text_of_cursors(view: CursorQueueView) -> str:
+    """Return a queue in one line: each list with its messages, and the counts."""
+    parts = [text for level in view.levels if (text := _text_of_level(level))]
+    lists = {
+        "returned": view.returned,
+        "waiting": view.waiting,
+        "late": view.late,
+        "held": [f"{each.message} by {each.consumer or 'a get'}" for each in view.held],
+        "parked": [each.message for each in view.parked],
+    }
+    parts += [f"{name} [{', '.join(names)}]" for name, names in lists.items() if names]
+    return f"{', '.join(parts) or 'nothing'}; {view.memory.used} bytes used"
+
+
+def _numbered(members: Iterable[StoredView | PendingView]) -> str:
+    return "[" + " ".join(f"{each.message}#{each.number}" for each in members) + "]"
+
+
+def _text_of_level(level: CursorLevelView) -> str:
+    members: Mapping[str, tuple[StoredView | PendingView, ...]] = {
+        "store": level.stored,
+        "batch": level.batch,
+        "in memory": level.in_memory,
+        "on disk": level.on_disk,
+    }
+    lists = [f"{name} {_numbered(each)}" for name, each in members.items() if each]
+    if level.stored:
+        read = "all cached" if level.cache_enabled else f"{_passed(level)} passed"
+        lists.append(f"{read} and {level.size} counted as pending")
+    name = f"level {level.level}: " if level.level and lists else ""
+    return name + ", ".join(lists)

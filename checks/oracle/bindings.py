@@ -1,0 +1,494 @@
+"""Names and elements: how what a broker is told and says maps to elements of the contract.
+
+Owns the growing frame (queues, channels, consumers, entries with their rigid properties) and the
+deliveries that clients hold. Immutable: every change returns a new book, so that a search can fork
+it for nothing. Refuses to judge: it only knows who is who.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from brokerproof.checks.oracle.ordering import is_after, replaces, selects
+from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
+from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Fifo, LastValue, Message, Order, Sorted, level_of
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Declare,
+    Get,
+    Operation,
+    Publish,
+    Reject,
+    Release,
+    Selector,
+)
+
+MODES = {
+    "acknowledge": Mode.values.index("ACKNOWLEDGE"),
+    "automatic": Mode.values.index("AUTOMATIC"),
+    "browse": Mode.values.index("BROWSE"),
+}
+
+FOR_EVER = 1 << 40
+"""When what never expires would expire, in seconds."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A delivery that a client can settle."""
+
+    entry: int
+    channel: str
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A consumer, or what gets of one queue, channel and mode are: its element and its wishes.
+
+    One that is `automatic` settles what it is given as it is sent.
+    """
+
+    element: int
+    queues: tuple[str, ...]
+    channel: str
+    selector: Selector | None = None
+    auto_close: bool = False
+    exclusive: bool = False
+    automatic: bool = False
+
+
+@dataclass(frozen=True)
+class Book:
+    """Who is who; mappings are from names of the protocol.
+
+    `queues` are those that are there; a name may come again, and then means another element.
+    `consumers` are all that there ever were, `active` those that have not left. `parked` are
+    publishes that wait for room, in their order and with the time of asking; `now` is what the
+    broker's clock was moved by.
+    """
+
+    claims: Capabilities
+    contract: Pointwise
+    frame: Frame
+    queues: dict[str, int]
+    declared: dict[str, Declare]
+    channels: dict[str, int]
+    consumers: dict[str, Taker]
+    getters: dict[tuple[str, str, str], Taker]
+    messages: dict[str, int]
+    published: dict[str, Publish]
+    held: dict[str, Held]
+    settled: dict[str, str]
+    doubtful: frozenset[str]
+    deliveries: frozenset[str]
+    active: frozenset[str]
+    parked: dict[str, tuple[Publish, int]]
+    used: frozenset[str]
+    ranked: bool = False
+    sized: bool = False
+    now: int = 0
+    down: bool = False
+    dropped: int = 0
+    """How many parked publishes went with their queue: their names are used too (rule 16)."""
+    perhaps_left: frozenset[str] = frozenset()
+    """Consumers that may have left, since what would have let them leave had no certain outcome."""
+    unanswered: frozenset[str] = frozenset()
+    """Messages for which the broker has not taken responsibility: a crash may lose them."""
+
+    @classmethod
+    def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Book, World]:
+        """Return the book and the world right after a reset."""
+        position = claims.release_position
+        frame, world = contract.empty(
+            {
+                "returns_to_place": int(position == "original"),
+                "to_tail": int(position == "tail"),
+                "to_head": int(position == "head"),
+                "when_idle": int(claims.oversize == "when_idle"),
+                "horizon": FOR_EVER,
+            }
+        )
+        nobody: frozenset[str] = frozenset()
+        book = cls(
+            claims=claims,
+            contract=contract,
+            frame=frame,
+            queues={},
+            declared={},
+            channels={},
+            consumers={},
+            getters={},
+            messages={},
+            published={},
+            held={},
+            settled={},
+            doubtful=nobody,
+            deliveries=nobody,
+            active=nobody,
+            parked={},
+            used=nobody,
+        )
+        return book, world
+
+    def changed(self, **changes: object) -> Book:
+        """Return a book with some fields changed; searches do this for every operation."""
+        other = object.__new__(Book)
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(changes)
+        return other
+
+    def key(self) -> Hashable:
+        """Return a value that is equal for books that judge alike, delivery ids aside."""
+        return (
+            self.frame,
+            tuple(self.queues.items()),
+            tuple(self.channels),
+            tuple([(name, taker.element) for name, taker in self.consumers.items()]),
+            tuple([(key, taker.element) for key, taker in self.getters.items()]),
+            self.active,
+            tuple(sorted(self.settled)),
+            tuple(sorted((held.entry, held.channel) for held in self.held.values())),
+            tuple(self.parked),
+            (self.now, self.down, self.used, self.unanswered),
+        )
+
+    # Queues and channels.
+
+    def order_of(self, queue: str) -> Order:
+        """Return the order of a queue that is there."""
+        return self.declared[queue].order
+
+    def with_queue(self, declare: Declare) -> Book:
+        """Return the book with one more queue."""
+        in_order_of_arrival = isinstance(declare.order, Fifo | LastValue)
+        element = self.frame.sizes[self.contract.families.index(Queue)]
+        frame = self.contract.grow(
+            self.frame,
+            Queue,
+            {
+                "fifo": int(in_order_of_arrival),
+                "deletes_itself": int(declare.auto_delete),
+                "is_sorted_by_key": int(isinstance(declare.order, Sorted)),
+                "subscribed": 0,
+            },
+        )
+        return self.changed(
+            frame=frame,
+            queues=self.queues | {declare.queue: element},
+            declared=self.declared | {declare.queue: declare},
+            used=self.used - {declare.queue},
+        )
+
+    def without_queue(self, queue: str) -> Book:
+        """Return the book in which a queue has gone, with its consumers and what was in it.
+
+        What was held is done with: its deliveries must have no effect from now on.
+        """
+        gone = frozenset(name for name in self.active if queue in self.consumers[name].queues)
+        home = self.queues[queue]
+        homes = self.frame.rows[self.contract.row_of("home")]
+        taken = {k: v for k, v in self.held.items() if homes[v.entry] == home}
+        return self.changed(
+            queues={k: v for k, v in self.queues.items() if k != queue},
+            declared={k: v for k, v in self.declared.items() if k != queue},
+            held={k: v for k, v in self.held.items() if k not in taken},
+            settled=self.settled | {self.name_of_entry(v.entry): k for k, v in taken.items()},
+            getters={k: v for k, v in self.getters.items() if k[0] != queue},
+            parked={k: v for k, v in self.parked.items() if v[0].queue != queue},
+            dropped=self.dropped + sum(v[0].queue == queue for v in self.parked.values()),
+            active=self.active - gone,
+        )
+
+    def may_be_gone(self, queue: str) -> bool:
+        """Whether a queue may have deleted itself, which nobody has told yet."""
+        there = [self.consumers[name] for name in self.active]
+        users = [taker for taker in there if queue in taker.queues]
+        declared = self.declared.get(queue)
+        deletes_itself = declared is not None and declared.auto_delete
+        return deletes_itself and queue in self.used and all(user.auto_close for user in users)
+
+    def with_channel(self, name: str) -> Book:
+        """Return the book with this channel, which its first use makes."""
+        if name in self.channels:
+            return self
+        frame = self.contract.grow(self.frame, Channel, {})
+        return self.changed(frame=frame, channels=self.channels | {name: len(self.channels)})
+
+    # Consumers and gets.
+
+    def with_consumer(self, consume: Consume) -> Book:
+        """Return the book with one more consumer."""
+        credit = consume.credit
+        book, taker = self._with_taker(
+            Taker(
+                self._takers(),
+                consume.queues or (consume.queue,),
+                consume.channel,
+                consume.selector,
+                consume.auto_close,
+                consume.exclusive,
+                consume.mode == "automatic",
+            ),
+            {
+                "mode": MODES[consume.mode],
+                "limited": int(credit.messages is not None),
+                "limit": credit.messages or 0,
+                "rank": consume.priority,
+                "closes_itself": int(consume.auto_close),
+                "exclusive": int(consume.exclusive),
+            },
+        )
+        return book.changed(
+            consumers=book.consumers | {consume.consumer: taker},
+            active=book.active | {consume.consumer},
+            used=book.used | {*taker.queues},
+            ranked=book.ranked or consume.priority != 0,
+            sized=book.sized or credit.bytes is not None,
+        )
+
+    def with_getter(self, get: Get) -> tuple[Book, int]:
+        """Return the book with the taker that gets of this queue, channel and mode are."""
+        key = (get.queue, get.channel, get.mode)
+        if key in self.getters:
+            return self, self.getters[key].element
+        book, taker = self._with_taker(
+            Taker(self._takers(), (get.queue,), get.channel),
+            {
+                "mode": MODES[get.mode],
+                "limited": 0,
+                "limit": 0,
+                "rank": 0,
+                "closes_itself": 0,
+                "exclusive": 0,
+            },
+        )
+        return book.changed(getters=book.getters | {key: taker}), taker.element
+
+    def _takers(self) -> int:
+        return self.frame.sizes[self.contract.families.index(Consumer)]
+
+    def _with_taker(self, taker: Taker, properties: dict[str, int]) -> tuple[Book, Taker]:
+        book = self.with_channel(taker.channel)
+        at = {"channel": book.channels[taker.channel]}
+        frame = book.contract.grow(book.frame, Consumer, properties | at)
+        concerned = [n for n, publish in book.published.items() if publish.queue in taker.queues]
+        wanted = [n for n in concerned if selects(taker.selector, book.published[n].message)]
+        for name, elements in (
+            ("wants", [book.messages[n] for n in wanted]),
+            ("concerned", [book.messages[n] for n in concerned]),
+            ("subscribed", [book.queues[queue] for queue in taker.queues]),
+        ):
+            if any(symbol.name == name for symbol in book.contract.rigid):
+                frame = book.contract.relate(frame, name, taker.element, elements)
+        return book.changed(frame=frame), taker
+
+    def element_of(self, consumer: str) -> int:
+        """Return the element of a consumer."""
+        return self.consumers[consumer].element
+
+    # Messages.
+
+    def names_used(self) -> int:
+        """Return how many messages there ever were: no name is used twice (rule 16)."""
+        return len(self.messages) + len(self.parked) + self.dropped
+
+    def with_message(self, publish: Publish) -> Book:
+        """Return the book with one more entry, last of those that go before it.
+
+        Its times count from when its publisher asked, parked or not.
+        """
+        message, queue = publish.message, publish.queue
+        order = self.order_of(queue)
+        level = level_of(message.priority, order, self.claims.priority_mapping)
+        element = len(self.messages)
+        siblings = [
+            (self.messages[n], other.message)
+            for n, other in self.published.items()
+            if self._home(n) == self.queues[queue]
+        ]
+        later = [e for e, other in siblings if is_after(other, message, order, self.claims)]
+        before = [e for e, _ in siblings if e not in later]
+        takers = [*(self.consumers.values()), *(self.getters.values())]
+        concerned = [taker for taker in takers if queue in taker.queues]
+        wanting = [taker for taker in concerned if selects(taker.selector, message)]
+        tied = [e for e in before if e in self._tied_with(message, order, siblings)]
+        due, until = publish.not_before_s, publish.expires_s
+        _, asked = self.parked.get(message.id, (publish, self.now))
+        frame = self.contract.grow(
+            self.frame,
+            Entry,
+            {
+                "before": _mask(before),
+                "home": self.queues[queue],
+                "level": level,
+                "wants": _mask(taker.element for taker in wanting),
+                "concerned": _mask(taker.element for taker in concerned),
+                "size": message.size,
+                "not_before": 0 if due is None else asked + due,
+                "expires": FOR_EVER if until is None else asked + until,
+                "replaces": 0,
+                "ties": _mask(tied),
+                "survives": int(message.persistent and self.declared[queue].durable),
+            },
+        )
+        frame = self.contract.relate(frame, "before", element, later)
+        if tied and any(symbol.name == "ties" for symbol in self.contract.rigid):
+            frame = self.contract.relate(frame, "ties", element, tied)
+        replaced = [e for e, other in siblings if replaces(message, other, order)]
+        if replaced:
+            frame = self.contract.relate(frame, "replaces", element, replaced)
+        return self.changed(
+            frame=frame,
+            messages=self.messages | {message.id: element},
+            published=self.published | {message.id: publish},
+            parked={k: v for k, v in self.parked.items() if k != message.id},
+        )
+
+    def _tied_with(
+        self, message: Message, order: Order, siblings: list[tuple[int, Message]]
+    ) -> list[int]:
+        """Return the siblings that nothing but their coming sets before a message."""
+        return [e for e, other in siblings if not is_after(message, other, order, self.claims)]
+
+    def _home(self, message: str) -> int:
+        return self.frame.rows[self.contract.row_of("home")][self.messages[message]]
+
+    def place_of(self, message: str) -> tuple[int, int]:
+        """Return the elements of a message's queue and of the message, as actions take them."""
+        return self._home(message), self.messages[message]
+
+    def queue_of_message(self, message: str) -> str:
+        """Return the queue that a message was published to."""
+        return self.published[message].queue
+
+    def unordered(self, message: str, others: list[str]) -> Book:
+        """Return the book in which a message's place among some others is not known."""
+        place = self.contract.row_of("before")
+        element, mask = self.messages[message], _mask(self.messages[name] for name in others)
+        row = list(self.frame.rows[place])
+        row[element] &= ~mask
+        for name in others:
+            row[self.messages[name]] &= ~(1 << element)
+        rows = (*self.frame.rows[:place], tuple(row), *self.frame.rows[place + 1 :])
+        return self.changed(frame=Frame(self.frame.sizes, rows))
+
+    def is_there(self, entry: int) -> bool:
+        """Whether the queue of an entry is still there."""
+        home = self.frame.rows[self.contract.row_of("home")][entry]
+        return home in self.queues.values()
+
+    def can_be_accepted(self, message: str) -> bool:
+        """Whether a publish is parked, and is the first of its queue that is.
+
+        They are taken in the order of parking, which is told where the order of events is.
+        """
+        if message not in self.parked or self.claims.event_order == "per_consumer":
+            return message in self.parked
+        queue = self.parked[message][0].queue
+        return message == next(n for n, (each, _) in self.parked.items() if each.queue == queue)
+
+    # Deliveries.
+
+    def with_delivery(self, delivery: str, held: Held | None) -> Book:
+        """Return the book with one more delivery told, which a client may hold.
+
+        What was told with the deletion of its queue was taken away with it.
+        """
+        deliveries = self.deliveries | {delivery}
+        if held is None or not self.is_there(held.entry):
+            return self.changed(deliveries=deliveries)
+        return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
+
+    def without_delivery(self, delivery: str) -> Book:
+        """Return the book in which a delivery has been settled."""
+        if delivery not in self.held:
+            return self
+        message = self.name_of_entry(self.held[delivery].entry)
+        return self.changed(
+            held={k: v for k, v in self.held.items() if k != delivery},
+            settled=self.settled | {message: delivery},
+        )
+
+    def with_doubts_about(self, operation: Operation) -> Book:
+        """Return the book after an operation that may have happened.
+
+        What it would have settled is neither held nor settled for certain; nobody goes on with it.
+        """
+        unanswered = self.unanswered
+        if isinstance(operation, Publish) and operation.message.id in self.messages:
+            unanswered |= {operation.message.id}
+        match operation:
+            case Acknowledge() | Release() | Reject():
+                gone = frozenset((operation.delivery,)) & self.held.keys()
+            case CloseChannel(channel=channel):
+                gone = frozenset(k for k, v in self.held.items() if v.channel == channel)
+            case _:
+                gone = frozenset()
+        held = {k: v for k, v in self.held.items() if k not in gone}
+        leaving = frozenset(
+            name
+            for name in self.active
+            if (isinstance(operation, Cancel) and name == operation.consumer)
+            or (
+                isinstance(operation, CloseChannel)
+                and self.consumers[name].channel == operation.channel
+            )
+        )
+        return self.changed(
+            held=held,
+            doubtful=self.doubtful | gone,
+            perhaps_left=self.perhaps_left | leaving,
+            unanswered=unanswered,
+        )
+
+    def without_consumer(self, consumer: str) -> Book:
+        """Return the book in which a consumer has left; its name stays known."""
+        return self.changed(active=self.active - {consumer})
+
+    def without_channel(self, channel: str) -> Book:
+        """Return the book in which a channel has closed: its consumers left, all held released."""
+        gone = {k: v for k, v in self.held.items() if v.channel == channel}
+        return self.changed(
+            held={k: v for k, v in self.held.items() if k not in gone},
+            settled=self.settled | {self.name_of_entry(v.entry): k for k, v in gone.items()},
+            active=frozenset(c for c in self.active if self.consumers[c].channel != channel),
+        )
+
+    def after_crash(self) -> Book:
+        """Return the book of a broker that is down: what is not durable has gone."""
+        there = {name for name, declared in self.declared.items() if declared.durable}
+        return self.changed(
+            queues={k: v for k, v in self.queues.items() if k in there},
+            declared={k: v for k, v in self.declared.items() if k in there},
+            getters={},
+            held={},
+            active=frozenset(),
+            parked={},
+            dropped=self.dropped + len(self.parked),
+            used=frozenset(),
+            down=True,
+        )
+
+    def entry_of_settled(self, delivery: str) -> int | None:
+        """Return the entry whose last settled delivery this is."""
+        found = (name for name, settled in self.settled.items() if settled == delivery)
+        return next((self.messages[name] for name in found), None)
+
+    def delivery_of(self, message: str) -> str | None:
+        """Return the delivery that a client can settle for this message, if there is one."""
+        entry = self.messages.get(message)
+        return next((name for name, held in self.held.items() if held.entry == entry), None)
+
+    def name_of_entry(self, entry: int) -> str:
+        """Return the id of the message that an entry holds."""
+        return next(name for name, element in self.messages.items() if element == entry)
+
+
+def _mask(elements: Iterable[int]) -> int:
+    return sum(1 << element for element in elements)

@@ -1,0 +1,65 @@
+"""Which contract a candidate is followed by: the core, or the whole with all claims.
+
+The core is quicker to follow, and says all that there is to say of a candidate that claims nothing
+beyond it, and of a run that uses nothing beyond it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from brokerproof.checks.oracle.possibilities import Rules
+from brokerproof.models.contract.core import Contract, Entry
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.read.pointwise import Pointwise
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.requirements import Level, catalogue
+
+CONTRACT = Pointwise(trace(Contract), Entry)
+"""The core."""
+
+# What a broken promise of these leaves behind is known, so the run can be followed beyond it: a
+# recommendation changes nothing, and a wrong flag says nothing of where the message is.
+TOLERATED = frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD) | {
+    "redelivered-flag"
+}
+
+CORE = Rules(CONTRACT, TOLERATED)
+
+
+@functools.cache
+def whole() -> Rules:
+    """Return the rules of the whole contract; it is traced when it is first asked for."""
+    from brokerproof.models.contract.whole import WholeContract  # noqa: PLC0415 (takes its time)
+
+    return Rules(Pointwise(trace(WholeContract), Entry), TOLERATED)
+
+
+def rules_for(claims: Capabilities, *, beyond_the_core: bool | None = None) -> Rules:
+    """Return the rules of the contract that these claims are followed by.
+
+    That is the core, if it says all that there is to say of them and nothing else is asked for.
+    """
+    beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
+    return whole() if beyond else CORE
+
+
+def goes_beyond_the_core(claims: Capabilities) -> bool:
+    """Whether a candidate may be asked for what the core does not speak of."""
+    return bool(
+        {"bytes", "change", "channel"} & {*claims.credit}
+        or {"sorted", "last_value"} & {*claims.orders}
+        or claims.release_position in ("head", "tail")
+        or claims.selectors
+        or claims.consumer_priority
+        or claims.durable
+        or claims.auto_delete
+        or claims.auto_close
+        or claims.multi_queue
+        or claims.exclusive
+        or claims.clock
+        or claims.flush
+        or claims.parks
+        or claims.purge
+        or claims.delete
+    )

@@ -1,0 +1,80 @@
+"""What was expected and what was seen, in words, at the moment when a promise was broken.
+
+The expectation is not written here: it is asked of the contract, by trying every entry that could
+have been given in the latest case that the observations allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Breach, Moment
+from brokerproof.checks.oracle.possibilities import ordered
+from brokerproof.models.language.read.pointwise import World
+
+
+def expected_and_seen(breach: Breach) -> tuple[str, str]:
+    """Return what the contract allowed at that moment, and what happened instead."""
+    moment = breach.moment
+    if moment is None:
+        in_form = "an answer in form and in time, as the protocol has it"
+        meant = in_form if breach.requirement == "protocol" else "what the requirement says"
+        return breach.expected or meant, breach.reason
+    if breach.lost:
+        return f"{breach.witnesses[0]} to be still there", breach.reason
+    book, (name, arguments) = moment.book, moment.step
+    world = _latest(moment)
+    match name:
+        case "deliver" | "deliver_by_rank" | "browse" | "get":
+            who, entry, redelivered = arguments
+            what = book.name_of_entry(entry) + _flag(redelivered)
+            lawful = list(_lawful(book, world, name, who)) if world is not None else []
+            return " or ".join(lawful) or _nothing(name), f"{what} {_to(book, who, name)}"
+        case "get_nothing":
+            lawful = list(_lawful(book, world, "get", arguments[0])) if world is not None else []
+            return " or ".join(lawful) or "a message", "nothing"
+        case "quiesce" | "quiesce_by_size":
+            return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
+        case "publish_still_waits":
+            waiting = f"{next(iter(book.parked))}, which is parked, to be accepted"
+            return f"{waiting}: nothing is there", "nothing more"
+        case "nothing_is_left_to_close":
+            return "what ends by itself to have ended, and to be told", "nothing more"
+        case _:
+            return "an operation that is possible", name
+
+
+def _latest(moment: Moment) -> World | None:
+    for row in reversed(moment.window.rows):
+        for world, _, _ in ordered(row.cases):
+            return world
+    return None
+
+
+def _lawful(book: Book, world: World, action: str, who: int) -> Iterator[str]:
+    for name, entry in book.messages.items():
+        for redelivered in (0, 1):
+            worlds, _ = book.contract.take(book.frame, world, action, (who, entry, redelivered))
+            if worlds:
+                yield name + _flag(redelivered)
+
+
+def _flag(redelivered: int) -> str:
+    return " (redelivered)" if redelivered else ""
+
+
+def _nothing(action: str) -> str:
+    return "nothing to be shown" if action == "browse" else "nothing to be given"
+
+
+def _to(book: Book, who: int, action: str) -> str:
+    names = [name for name, taker in book.consumers.items() if taker.element == who]
+    if not names:
+        return "to the get"
+    return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"
+
+
+def _owed(breach: Breach) -> str:
+    shown = breach.requirement == "browser-sees-all"
+    return "to be shown to a browser" if shown else "to be given to a consumer that is free"

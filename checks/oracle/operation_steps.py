@@ -1,0 +1,181 @@
+"""What an operation is in the contract: its actions with their arguments, and what names it grows.
+
+Owns the translation of operations that were carried out, or may have been. Refuses to judge: a step
+that is impossible is found out by whoever takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.possibilities import Step
+from brokerproof.spec.protocol.answers import Answer, Delivered, Event
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Advance,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Delete,
+    Drain,
+    Flush,
+    Get,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    SetCredit,
+    name_of,
+)
+
+MAY_FLOAT = (
+    Publish,
+    Cancel,
+    Acknowledge,
+    Release,
+    Reject,
+    CloseChannel,
+    Purge,
+)
+"""Operations that are one step, so that one without an answer may happen at any time."""
+
+
+def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int]:
+    """Return windows of messages and bytes as the contract's actions take them."""
+    messages, size = credit
+    return int(messages is not None), messages or 0, int(size is not None), size or 0
+
+
+def steps_of(operation: Operation, book: Book) -> tuple[Step, ...]:
+    """Return the contract's actions for an operation; the book knows all that it names."""
+    match operation:
+        case Publish(message=message) if message.id in book.messages:
+            return (("publish", (book.messages[message.id],)),)
+        case Consume(consumer=consumer) if consumer in book.consumers:
+            return _consuming(operation, book)
+        case SetCredit(consumer=str(consumer)) if consumer in book.consumers:
+            windows = window_of((operation.messages, operation.bytes))
+            return (("set_credit", (book.element_of(consumer), *windows)),)
+        case SetCredit(channel=str(channel)) if channel in book.channels:
+            windows = window_of((operation.messages, operation.bytes))
+            return (("set_pool", (book.channels[channel], *windows)),)
+        case Cancel(consumer=consumer) if consumer in book.active:
+            return (("cancel", (book.element_of(consumer),)),)
+        case Acknowledge() | Release() | Reject():
+            return _settling(operation, book)
+        case CloseChannel(channel=channel) if channel in book.channels:
+            return (*_returning(channel, book), ("close_channel", (book.channels[channel],)))
+        case Purge(queue=queue) if queue in book.queues:
+            return (("purge", (book.queues[queue],)),)
+        case Delete(queue=queue) if queue in book.queues:
+            leaving = [name for name in book.consumers if name in book.active]
+            users = [name for name in leaving if queue in book.consumers[name].queues]
+            leave: list[Step] = [("leave", (book.element_of(name),)) for name in users]
+            return (*leave, ("delete", (book.queues[queue],)))
+        case Advance(seconds=seconds):
+            return (("advance", (seconds,)),)
+        case Crash():
+            return (("crash", ()),)
+        case Flush(consumer=consumer) if consumer in book.active:
+            return (("flush", (book.element_of(consumer),)),)
+        case _:
+            return ()
+
+
+def _consuming(consume: Consume, book: Book) -> tuple[Step, ...]:
+    who = book.element_of(consume.consumer)
+    if "set_credit" not in book.contract.actions:
+        return (("consume", (who,)),)
+    windows = window_of((consume.credit.messages, consume.credit.bytes))
+    return (("consume", (who,)), ("set_credit", (who, *windows)))
+
+
+def _settling(operation: Acknowledge | Release | Reject, book: Book) -> tuple[Step, ...]:
+    held = book.held.get(operation.delivery)
+    if held is not None:
+        return ((name_of(operation), (held.entry,)),)
+    if operation.delivery in book.doubtful:
+        raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
+    entry = book.entry_of_settled(operation.delivery)
+    return () if entry is None else (("settle_again", (entry,)),)
+
+
+def returns_in_order(book: Book) -> bool:
+    """Whether the order in which messages are returned makes a difference."""
+    return book.claims.release_position in ("head", "tail")
+
+
+def _returning(channel: str, book: Book) -> tuple[Step, ...]:
+    """Return the releases of what a closing channel holds, in the order of delivery.
+
+    Where messages go back to their places the order makes no difference, and closing is one step.
+    """
+    if not returns_in_order(book):
+        return ()
+    held = (held.entry for held in book.held.values() if held.channel == channel)
+    return tuple(("release_at_close", (entry,)) for entry in held)
+
+
+CERTAIN = (Publish, Acknowledge, Release, Reject)
+"""What hands nothing out by itself: cut off, it has happened or not."""
+
+VOLATILE = (Get, Consume, Cancel, CloseChannel, SetCredit, Drain)
+"""What leaves nothing behind once the broker is down, but that a message was acquired."""
+
+
+def own_crash(operation: Operation, answer: Answer, book: Book) -> Step:
+    """Return the crash that an answer of `crashed` tells of (driver protocol 1, rules 15 and 29).
+
+    The operation happened before it or not at all; what comes next is a restart. What was handed
+    out at the last moment may have got lost on its way to us: then it counts as acquired or not,
+    and so does what a purge has left.
+    Raises `Unfollowable` where nothing is left to be judged: where a consumer that settles nothing
+    may have been given what nobody told, and where a queue may be there or not.
+    """
+    if not book.claims.durable:
+        raise Unfollowable("the broker went down by itself, and comes back only by a reset")
+    settles_nothing = any(book.consumers[name].automatic for name in book.active)
+    if isinstance(operation, Get | Consume):
+        settles_nothing |= operation.mode == "automatic"
+    if settles_nothing:
+        raise Unfollowable("the broker went down by itself, and may have handed something out")
+    if not isinstance(operation, (*CERTAIN, *VOLATILE, Purge)):
+        raise Unfollowable(f"the broker went down by itself during {name_of(operation)}")
+    quiet = isinstance(operation, CERTAIN) and not answer.events and not book.active
+    return ("crash" if quiet else "crash_at_work"), ()
+
+
+def drops_in(step: Step, book: Book) -> Iterator[Step]:
+    """Yield what may have happened in a crash: messages go whose publish had no answer."""
+    for message in sorted(book.unanswered) if step[0].startswith("crash") else ():
+        yield "drop_in_a_crash", book.place_of(message)
+
+
+def events_around(
+    operation: Operation, answer: Answer, book: Book, *, in_order: bool
+) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """Return the events that happened before the operation for certain, and the others.
+
+    Only a get's own delivery says where in the list its operation took effect, and only where the
+    list is told `in_order`. It is left out here: the operation itself tells it. What a crash tells
+    was before it, and so is what a closing channel is to return in order.
+    """
+    if isinstance(operation, Get):
+        for index, event in enumerate(answer.events):
+            if isinstance(event, Delivered) and event.consumer is None:
+                before, after = answer.events[:index], answer.events[index + 1 :]
+                return (before, after) if in_order else ((), (*before, *after))
+    if isinstance(operation, Crash | Flush):
+        return answer.events, ()
+    if isinstance(operation, CloseChannel) and returns_in_order(book):
+        last = 0
+        for number, event in enumerate(answer.events, start=1):
+            if isinstance(event, Delivered) and event.consumer in book.consumers:
+                taker = book.consumers[event.consumer]
+                last = number if taker.channel == operation.channel else last
+        return answer.events[:last], answer.events[last:]
+    return (), answer.events

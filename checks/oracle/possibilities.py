@@ -1,0 +1,308 @@
+"""Where told events may have happened: every placement that the protocol allows, followed at once.
+
+Events may be withheld until `drain` (driver protocol 1, rules 1 and 2), so an event told now may
+have happened before operations that were answered long ago. A `Window` keeps one row for each
+operation since the last moment when nothing was outstanding; row i holds every case in which the
+operations up to i have happened and all told events have been placed no later than there. A told
+event makes a new column::
+
+    placed[i] = event(old[i])  or  operation i (placed[i-1])
+
+Nothing is guessed ahead: an event is placed when it is told, in every row where the contract allows
+it. So the cost is rows times events, and for a broker that tells promptly there is one row. When a
+column is empty in every row, no order of events and operations that the protocol permits is lawful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from brokerproof.checks.oracle.attribution import TOLD_TOO_LATE, least
+from brokerproof.models.language.read.pointwise import (
+    Blame,
+    Frame,
+    Pointwise,
+    TooManyCases,
+    World,
+    merged,
+    sort_key,
+)
+
+Step: TypeAlias = tuple[str, tuple[int, ...]]
+"""An action of the contract and its arguments."""
+
+Fate: TypeAlias = Literal["ok", "unknown", "impossible"]
+"""What became of a step: it was taken, it may have been, or nothing allowed it."""
+
+Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
+"""A possible world, the tolerated labels not kept so far, and the floating steps taken."""
+
+Cases: TypeAlias = frozenset[Case]
+
+CASES_MAX = 256
+"""More possible worlds than this are not followed: the rest of the run is inconclusive."""
+
+KNOWN_MAX = 1 << 15
+"""Of so many cases it is remembered what a step makes of them, and whether a broker may move."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The contract, and the labels beyond whose breach a broker is followed."""
+
+    contract: Pointwise
+    tolerated: frozenset[str]
+    _applied: dict[tuple[Frame, Cases, Step], tuple[Cases, list[Blame]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _moving: dict[tuple[Frame, Cases], bool] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def apply(
+        self,
+        frame: Frame,
+        cases: Cases,
+        step: Step,
+        floating: tuple[Step, ...] = (),
+        *,
+        as_floating: bool = False,
+    ) -> tuple[Cases, list[Blame]]:
+        """Return the cases after a step, and what was to blame where it was impossible.
+
+        The cases returned are closed under the floating steps: any of them may have followed. What
+        a step makes of cases is remembered: rows of a window are often alike, and so are windows.
+        """
+        if floating or as_floating:
+            return self._apply(frame, cases, step, floating, as_floating=as_floating)
+        known = self._applied.get((frame, cases, step))
+        if known is None:
+            if len(self._applied) >= KNOWN_MAX:
+                self._applied.clear()
+            known = self._apply(frame, cases, step, floating, as_floating=as_floating)
+            self._applied[frame, cases, step] = known
+        return known
+
+    def _apply(
+        self,
+        frame: Frame,
+        cases: Cases,
+        step: Step,
+        floating: tuple[Step, ...],
+        *,
+        as_floating: bool,
+    ) -> tuple[Cases, list[Blame]]:
+        name, arguments = step
+        if len(cases) == 1 and not (floating or as_floating):
+            # The common case by far: all is certain.
+            ((world, departed, taken),) = cases
+            worlds, blames = self.contract.take(frame, world, name, arguments, self.tolerated)
+            if len(worlds) <= 1:
+                return frozenset((w, departed | labels, taken) for w, labels in worlds), blames
+        after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
+        blames = []
+        for world, departed, taken in ordered(cases):
+            worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
+            blames.extend(to_blame)
+            key = taken | {step} if as_floating else taken
+            for following, labels in worlds:
+                after.setdefault((departed | labels, key), []).append(following)
+        found = frozenset(
+            (world, *key) for key, worlds in after.items() for world in merged(worlds)
+        )
+        if len(found) > CASES_MAX:
+            raise TooManyCases(f"more than {CASES_MAX} possible worlds")
+        return self.closed(frame, found, floating), blames
+
+    def may_move(self, frame: Frame, cases: Cases) -> bool:
+        """Whether the broker could still give somebody something in one of the cases."""
+        known = self._moving.get((frame, cases))
+        if known is None:
+            if len(self._moving) >= KNOWN_MAX:
+                self._moving.clear()
+            known = any(self._may_move_in(frame, world) for world, _, _ in cases)
+            self._moving[frame, cases] = known
+        return known
+
+    def _may_move_in(self, frame: Frame, world: World) -> bool:
+        resting, _ = self.contract.take(frame, world, "rest", ())
+        return not resting or resting[0][0] != world
+
+    def closed(self, frame: Frame, cases: Cases, floating: tuple[Step, ...]) -> Cases:
+        """Return the cases and those in which some floating steps happened after them."""
+        reached = 0
+        while floating and len(cases) != reached:
+            reached = len(cases)
+            for step in floating:
+                ready = frozenset(case for case in cases if step not in case[2])
+                happened, _ = self.apply(frame, ready, step, as_floating=True)
+                cases |= happened
+        return cases
+
+
+ASKED: Step = ("", ())
+"""The step of a row in which an operation was asked for whose outcome is unknown."""
+
+
+NOTED_ONCE = frozenset(("settle_again",))
+"""Actions that only note that something was tried; nothing that happens later takes the note back.
+
+So doing one again needs no row: it would hold the cases of the row before, whatever is told later.
+Where a broker may still show something, as to a browser, there would be a row for each time.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cases after one operation, and the step that led to it from the row before."""
+
+    cases: Cases
+    step: Step | None = None
+
+    def __hash__(self) -> int:
+        """Return the same as for an equal row, and find it out once: windows hand on their rows."""
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.cases, self.step))
+            object.__setattr__(self, "_hash", known)
+        return known
+
+
+@dataclass(frozen=True)
+class Failure:
+    """No placement is lawful: the step that has none, and the least that is to blame for it."""
+
+    step: Step
+    blame: Blame
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows that an event told now may belong to; immutable, so that a search can fork it.
+
+    `floating` are steps of operations whose outcome is unknown: each may happen once, at any row
+    from its own on, until the next drain. `floors` say from which row on a consumer's events can
+    lie, since its cancel told all before.
+    """
+
+    rows: tuple[Row, ...]
+    floating: tuple[tuple[Step, int], ...] = ()
+    floors: tuple[tuple[int, int], ...] = ()
+
+    def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[Window, Failure | None]:
+        """Add an operation that took effect after all that happened so far."""
+        if step[0] in NOTED_ONCE and self._has_noted(rules, frame, step):
+            return self.trimmed(rules, frame), None
+        floating = self._floating_at(len(self.rows))
+        cases, _ = rules.apply(frame, self.rows[-1].cases, step, floating)
+        alone = len(self.rows) == 1 and not self.floating
+        if alone and cases and not rules.may_move(frame, self.rows[0].cases):
+            # The common case by far, as trimming would leave it: all that is told later is later.
+            return Window((Row(cases),)), None
+        window = Window((*self.rows, Row(cases, step)), self.floating, self.floors)
+        trimmed = window.trimmed(rules, frame)
+        return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
+
+    def _has_noted(self, rules: Rules, frame: Frame, step: Step) -> bool:
+        """Whether all that the last row holds, and will hold when events are told, has a note."""
+        if any(row.step == step for row in self.rows):
+            return True
+        return all(rules.apply(frame, row.cases, step)[0] == row.cases for row in self.rows)
+
+    def why_last_row_is_empty(self, rules: Rules, frame: Frame) -> Failure:
+        """Return the operation that the last possible cases could not take."""
+        for index in range(len(self.rows) - 1, 0, -1):
+            step, cases = self.rows[index].step, self.rows[index - 1].cases
+            if cases and step is not None and step != ASKED:
+                _, blames = rules.apply(frame, cases, step)
+                return Failure(step, least(blames))
+        raise AssertionError("no row of this window had any case")
+
+    def _floating_at(self, row: int) -> tuple[Step, ...]:
+        return tuple(step for step, since in self.floating if since <= row)
+
+    def maybe(self, rules: Rules, frame: Frame, step: Step) -> Window:
+        """Add an operation that may take effect at any time until the next drain, or never."""
+        asked = len(self.rows)
+        floating = (*self.floating, (step, asked))
+        steps = tuple(each for each, _ in floating)
+        row = Row(rules.closed(frame, self.rows[-1].cases, steps), ASKED)
+        return Window((*self.rows, row), floating, self.floors)
+
+    def place(
+        self, rules: Rules, frame: Frame, step: Step, floor: int = 0
+    ) -> tuple[Window, Failure | None]:
+        """Place a told event in every row from `floor` on where it is lawful."""
+        rows: list[Row] = []
+        blames: list[Blame] = []
+        carried: Cases = frozenset()
+        for index, row in enumerate(self.rows):
+            cases: Cases = frozenset()
+            floating = self._floating_at(index)
+            if row.step == ASKED:
+                cases = rules.closed(frame, carried, floating)
+            elif row.step is not None and carried:
+                cases, _ = rules.apply(frame, carried, row.step, floating)
+            if index >= floor:
+                here, to_blame = rules.apply(frame, row.cases, step, floating)
+                blames.extend(to_blame)
+                cases |= here
+            rows.append(Row(cases, row.step))
+            carried = cases
+        window = Window(tuple(rows), self.floating, self.floors)
+        trimmed = window.trimmed(rules, frame)
+        if trimmed.alive:
+            return trimmed, None
+        # An operation that no told event has made possible may be what is really wrong; it was
+        # before the event, which after it would perhaps have been in place.
+        blames.extend(
+            earlier.why_last_row_is_empty(rules, frame).blame
+            for earlier in (window, self)
+            if earlier.alive and not earlier.rows[-1].cases
+        )
+        return trimmed, Failure(step, least(blames) or TOLD_TOO_LATE)
+
+    def departures(self) -> frozenset[str]:
+        """Return the tolerated labels that were not kept in any case that is left."""
+        found: frozenset[str] | None = None
+        for row in self.rows:
+            for _, labels, _ in row.cases:
+                if not labels:
+                    return labels
+                found = labels if found is None else found & labels
+        return found or frozenset()
+
+    @property
+    def alive(self) -> bool:
+        """Whether any case is left in any row."""
+        return any(row.cases for row in self.rows)
+
+    def trimmed(self, rules: Rules, frame: Frame) -> Window:
+        """Drop leading rows in which no event told later can lie."""
+        first = 0
+        while first < len(self.rows) - 1 and not rules.may_move(frame, self.rows[first].cases):
+            first += 1
+        if not first:
+            return self
+        floors = tuple((who, row - first) for who, row in self.floors if row > first)
+        rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
+        floating = tuple((step, max(0, since - first)) for step, since in self.floating)
+        return Window(rows, floating, floors)
+
+
+def ordered(cases: Iterable[Case]) -> list[Case]:
+    """Return cases in an order that is the same in every process."""
+    listed = list(cases)
+    if len(listed) > 1:
+        listed.sort(key=lambda case: (sort_key(case[0]), sorted(case[1]), sorted(case[2])))
+    return listed
+
+
+def first_of(cases: Cases) -> Case:
+    """Return the first of some cases, in that order; nearly always there is one only."""
+    if len(cases) == 1:
+        (case,) = cases
+        return case
+    return ordered(cases)[0]

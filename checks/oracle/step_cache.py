@@ -1,0 +1,443 @@
+"""Standings: what an oracle knows, numbered, so that what was judged once is not judged again.
+
+A search meets the same knowledge again and again, under other names of deliveries. So each oracle
+that a search holds is kept in a form of its own, in which deliveries are named by their place: the
+first that is held, the last one of a message that was settled. Equal forms are one `Standing`, and
+what an operation with its answer makes of a standing is asked of the oracle once. The judging is
+the oracle's alone, nothing of it is stated here; where names of deliveries are what is wrong with
+an answer, the oracle itself is asked, with the names that were told.
+
+What is kept is exact: standings are one only where all that an oracle remembers is equal, names of
+deliveries aside. A search that merges more than that does so by a standing's `key`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from brokerproof.checks.conversation import Misbehaviour
+from brokerproof.checks.inside.step_conformance import Watch
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Breach, Moment, Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.oracle.programs import Scribe, Script, perform
+from brokerproof.checks.search.findings import (
+    Told,
+    ask_with_power,
+    goes_on,
+    instead_of,
+    looked_inside,
+)
+from brokerproof.checks.search.moves import Cut, Move, operation_of
+from brokerproof.checks.search.searches import Search
+from brokerproof.checks.workers import watchdog
+from brokerproof.spec.protocol.answers import Answer, Delivered, Event
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
+
+Names: TypeAlias = dict[str, str]
+"""The names that a candidate has given to deliveries, by their names in a standing."""
+
+_SETTLING = frozenset((Acknowledge, Release, Reject))
+
+
+@dataclass(slots=True, eq=False)
+class Page:
+    """A book in which deliveries are named by their place.
+
+    `moves` are those that were asked about, each with its operation; the first `own` of them are
+    those of the scope. `scripts` are what was written of them, by what was answered. `form` has the
+    numbers of `parts`, which are all that an oracle knows of names; `key` is that of the book's
+    own.
+    """
+
+    number: int
+    parts: tuple[object, ...]
+    form: tuple[int, ...]
+    key: int
+    book: Book
+    moves: list[tuple[Move, Operation | None]]
+    own: int
+    scripts: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
+
+    def number_of(self, move: Move) -> int:
+        """Return which of the moves one is, which may be another page's."""
+        for number, (known, _) in enumerate(self.moves):
+            if known == move:
+                return number
+        self.moves.append((move, operation_of(move, self.book)))
+        return len(self.moves) - 1
+
+
+@dataclass(slots=True, eq=False)
+class Written:
+    """A script, the page that it ends on, and the names of deliveries there, as in `Judged`."""
+
+    script: Script
+    after: Page | None
+    renamed: tuple[tuple[str, str], ...] | None
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """What an oracle knows; `key` is the number of its own key, equal for those that judge alike.
+
+    The oracle itself is never changed: it is copied.
+    """
+
+    oracle: Oracle
+    page: Page
+    key: int
+    judged: dict[tuple[int, Hashable], Judged] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Judged:
+    """What an operation and its answer make of a standing; `after` is None where the run ends.
+
+    `renamed` are the names of deliveries after it, each with its name before; None where no name
+    has changed. What was counted is without what `script` has counted. `times` counts how often it
+    was met since it was last added up.
+    """
+
+    script: Script | None
+    exercised: Counter[str]
+    outcomes: Counter[tuple[str, bool]]
+    actions: Counter[tuple[str, Fate]]
+    after: Standing | None = None
+    breaches: tuple[Breach, ...] = ()
+    goes_on: bool = True
+    unfollowable: str | None = None
+    renamed: tuple[tuple[str, str], ...] | None = None
+    forgets: bool = False
+    times: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where one run stands: what the oracle knows, and the names that the candidate has used.
+
+    `told` are the names of all deliveries since the reset.
+    """
+
+    standing: Standing
+    names: Names
+    told: frozenset[str]
+    watch: Watch | None
+
+
+class Standings:
+    """The standings that a search of one scope has met."""
+
+    def __init__(self, found: Search) -> None:
+        self._found, self._scope = found, found.scope
+        self._numbers = Numbers()
+        self._pages: dict[Hashable, Page] = {}
+        self._known: dict[Hashable, Standing] = {}
+        self._keys: dict[Hashable, int] = {}
+        self._met: list[Judged] = []
+
+    def start(self, oracle: Oracle) -> Place:
+        """Return where a run begins, right after a reset."""
+        own, self._claims = oracle.fork(), oracle.book.claims
+        watch, own.watch = own.watch, None
+        page = self._page(own.book, own.unplaced, None, None)
+        return Place(self._standing(own, page), {}, frozenset(), watch)
+
+    def step(
+        self,
+        candidate: Candidate,
+        place: Place,
+        number: int,
+        before: Callable[[], Sequence[Told]],
+        cut: Cut | None = None,
+    ) -> tuple[Told | None, Sequence[Breach], Place | None]:
+        """Make a move of a standing's own and judge it, as `findings.step` does.
+
+        Returns where the run stands after it, None where it ends there. `before` are the steps so
+        far. With a `cut`, it is that move during which the power goes. Raises `Unfollowable`.
+        """
+        move, operation = place.standing.page.moves[number]
+        move = cut or move
+        if operation is None:
+            return None, (), place
+        if type(operation) in _SETTLING:
+            assert isinstance(operation, Acknowledge | Release | Reject)
+            name = place.names.get(operation.delivery, operation.delivery)
+            operation = type(operation)(delivery=name)
+        watchdog.note_trace(before, move)
+        answer = ask_with_power(candidate, move, operation)
+        if isinstance(answer, Misbehaviour):
+            told, breach = instead_of(answer, move, operation)
+            return told, (breach,), None
+        told = Told(move, operation, answer)
+        judged, names = self._judged(place, number, told, before)
+        if judged.unfollowable is not None:
+            raise Unfollowable(judged.unfollowable)
+        if not judged.times:
+            self._met.append(judged)
+        judged.times += 1
+        if judged.after is None:
+            return told, judged.breaches, None
+        return self._after(candidate, place, told, judged, names)
+
+    def _after(
+        self, candidate: Candidate, place: Place, told: Told, judged: Judged, names: tuple[str, ...]
+    ) -> tuple[Told, Sequence[Breach], Place]:
+        assert judged.after is not None
+        known, ids = place.names, place.told
+        if names:
+            known = known | {_new(number): name for number, name in enumerate(names)}
+            ids = ids.union(names)
+        if judged.forgets:
+            ids = frozenset(names)
+        if judged.renamed is not None:
+            known = {after: known.get(before, before) for after, before in judged.renamed}
+        after = Place(judged.after, known, ids, place.watch)
+        if place.watch is None:
+            return told, judged.breaches, after
+        after.watch = watch = place.watch.fork()
+        seen, exercised = looked_inside(candidate, watch, told, judged.after.page.book)
+        self._found.count_look(watch, exercised)
+        return told, (*judged.breaches, *seen), after
+
+    def add_up(self) -> None:
+        """Add what was exercised by all steps since the last time to what the search found."""
+        found = self._found
+        exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
+        for judged in self._met:
+            for counted in (judged, judged.script) if judged.script is not None else (judged,):
+                for requirement, times in counted.exercised.items():
+                    exercised[requirement] += times * judged.times
+                for outcome, times in counted.outcomes.items():
+                    outcomes[outcome] += times * judged.times
+            for action, times in judged.actions.items():
+                actions[action] += times * judged.times
+            judged.times = 0
+        self._met.clear()
+
+    # Judging what was not judged before.
+
+    def _judged(
+        self, place: Place, number: int, told: Told, before: Callable[[], Sequence[Told]]
+    ) -> tuple[Judged, tuple[str, ...]]:
+        """Return what becomes of a standing, and the names of deliveries that were told."""
+        answer = told.answer
+        if not answer.events:
+            names: tuple[str, ...] = ()
+            heard: Hashable = None
+        else:
+            names = tuple([e.delivery for e in answer.events if isinstance(e, Delivered)])
+            if names and not _are_new(names, place.told):
+                judged = self._with_names_as_told(told, before)
+                if judged is not None:
+                    return judged, names
+            heard = tuple(map(_without_names, answer.events))
+        if answer.error is not None or answer.parked:
+            heard = heard, answer.error, answer.parked
+        known = place.standing.judged.get((number, heard))
+        if known is None:
+            written = self._written(place.standing, number, heard, answer)
+            known = self._ask(place.standing, written)
+            known.forgets = answer.ok and isinstance(told.operation, Reset)
+            place.standing.judged[number, heard] = known
+        return known, names
+
+    def _written(self, standing: Standing, number: int, heard: Hashable, answer: Answer) -> Written:
+        """Return what an operation and its answer are to every oracle on a page."""
+        page = standing.page
+        known = page.scripts.get((number, heard))
+        if known is None:
+            operation = page.moves[number][1]
+            assert operation is not None
+            named = Answer(_named(answer.events), answer.error, parked=answer.parked)
+            script = Scribe(standing.oracle).script(operation, named)
+            names = _names(script.book)
+            after = None
+            if script.broken is None and script.unfollowable is None:
+                after = self._page(script.book, script.unplaced, names, page)
+            known = page.scripts[number, heard] = Written(script, after, names)
+        return known
+
+    def _ask(self, standing: Standing, written: Written) -> Judged:
+        """Let an oracle do what is written, with deliveries named as on the page."""
+        oracle, script = standing.oracle.fork(), written.script
+        judged = _judging(oracle, lambda: perform(script, oracle), script)
+        if judged.unfollowable is None and judged.goes_on:
+            assert written.after is not None
+            judged.after, judged.renamed = self._standing(oracle, written.after), written.renamed
+        return judged
+
+    def _with_names_as_told(
+        self, told: Told, before: Callable[[], Sequence[Told]]
+    ) -> Judged | None:
+        """Ask an oracle that has followed the same run under the candidate's own names.
+
+        Returns None where these names are nothing that ends the run.
+        """
+        oracle = Oracle(self._claims)
+        for each in before():
+            oracle.observe(each.operation, each.answer)
+        oracle.exercised.clear()
+        oracle.outcomes.clear()
+        oracle.actions.clear()
+        judged = _judging(oracle, lambda: oracle.observe(told.operation, told.answer))
+        return None if judged.goes_on and judged.unfollowable is None else judged
+
+    def _page(
+        self,
+        book: Book,
+        unplaced: tuple[str, ...],
+        names: tuple[tuple[str, str], ...] | None,
+        before: Page | None,
+    ) -> Page:
+        """Return the page of a book whose deliveries get the names that they have on it.
+
+        `before` is the page that the book was made from, most of which it shares.
+        """
+        if names is not None or book.deliveries or book.doubtful:
+            renamed = {old: new for new, old in names or ()}
+            book = book.changed(
+                held={renamed.get(name, name): held for name, held in book.held.items()},
+                settled={message: _settled(message) for message in book.settled},
+                deliveries=frozenset(),
+                doubtful=frozenset(),
+            )
+        parts = *vars(book).values(), unplaced
+        form = self._numbers.of_all(parts, before)
+        known = self._pages.get(form)
+        if known is None:
+            moves = [(move, operation_of(move, book)) for move in self._scope.moves(book)]
+            key = self._numbers.of(book.key())
+            number, own = len(self._pages), len(moves)
+            known = self._pages[form] = Page(number, parts, form, key, book, moves, own)
+        return known
+
+    def _standing(self, oracle: Oracle, page: Page) -> Standing:
+        """Return the standing of an oracle that is on a page."""
+        number = self._numbers.of
+        window, streams = number(oracle.window), number(oracle.streams)
+        departed = tuple([(label, number(moment)) for label, moment in oracle.departed])
+        form = page.number, window, streams, departed
+        known = self._known.get(form)
+        if known is None:
+            oracle.book = page.book
+            # One book's part of the key is the same for all on the page.
+            parts = page.key, *map(number, oracle.key_beside_the_book())
+            key = self._keys.setdefault(parts, len(self._keys))
+            known = self._known[form] = Standing(oracle, page, key)
+        return known
+
+
+def _names(book: Book) -> tuple[tuple[str, str], ...] | None:
+    """Return the names of deliveries in a standing, each with its name until now.
+
+    Returns None where they are the same.
+    """
+    held = [(f"held {place}", name) for place, name in enumerate(book.held)]
+    settled = [(_settled(message), name) for message, name in book.settled.items()]
+    names = (*held, *settled)
+    return None if all(after == before for after, before in names) else names
+
+
+def _settled(message: str) -> str:
+    return f"settled {message}"
+
+
+def _judging(
+    oracle: Oracle, judge: Callable[[], list[Breach]], script: Script | None = None
+) -> Judged:
+    counted = script, oracle.exercised, oracle.outcomes, oracle.actions
+    try:
+        breaches = judge()
+    except Unfollowable as error:
+        return Judged(*counted, unfollowable=str(error))
+    ends = all(map(goes_on, breaches))
+    return Judged(*counted, breaches=tuple(breaches), goes_on=ends)
+
+
+def _are_new(names: tuple[str, ...], told: frozenset[str]) -> bool:
+    """Whether names of deliveries are used for the first time."""
+    if len(names) > 1 and len({*names}) < len(names):
+        return False
+    return told.isdisjoint(names)
+
+
+def _without_names(event: Event) -> Hashable:
+    if isinstance(event, Delivered):
+        return event.consumer, event.queue, event.message, event.redelivered
+    return event
+
+
+def _new(number: int) -> str:
+    return f"new {number}"
+
+
+def _named(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Return events whose deliveries are named by their place in the answer."""
+    named: list[Event] = []
+    number = 0
+    for event in events:
+        if isinstance(event, Delivered):
+            named.append(
+                Delivered(
+                    delivery=_new(number),
+                    consumer=event.consumer,
+                    queue=event.queue,
+                    message=event.message,
+                    redelivered=event.redelivered,
+                )
+            )
+            number += 1
+        else:
+            named.append(event)
+    return tuple(named)
+
+
+@dataclass
+class Numbers:
+    """Numbers for values: the same for equal ones.
+
+    Parts of a book are handed on unchanged from one to the next, so a value is looked up by its
+    identity first, and kept, so that its identity stays its own.
+    """
+
+    by_identity: dict[int, tuple[object, int]] = field(default_factory=dict)
+    by_value: dict[Hashable, int] = field(default_factory=dict)
+
+    def of(self, value: object) -> int:
+        """Return the number of a value."""
+        known = self.by_identity.get(id(value))
+        if known is None:
+            number = self.by_value.setdefault(self.form_of(value), len(self.by_value))
+            known = self.by_identity[id(value)] = value, number
+        return known[1]
+
+    def of_all(self, values: tuple[object, ...], near: Page | None) -> tuple[int, ...]:
+        """Return the numbers of several values, of which most are the very parts of a page."""
+        number = self.of
+        if near is None:
+            return tuple(map(number, values))
+        return tuple(
+            [
+                known if value is part else number(value)
+                for value, part, known in zip(values, near.parts, near.form, strict=True)
+            ]
+        )
+
+    def form_of(self, value: object) -> Hashable:
+        """Return what is equal for equal values; a moment is equal to itself alone."""
+        if isinstance(value, dict):
+            return dict, tuple([(key, self.of(each)) for key, each in value.items()])
+        if isinstance(value, Moment):
+            return Moment, id(value)
+        try:
+            hash(value)
+        except TypeError:
+            # What holds a dictionary: its text tells all of it.
+            return type(value), repr(value)
+        return type(value), value

@@ -1,0 +1,203 @@
+"""Told events whose order between consumers is unknown: every interleaving that is lawful.
+
+A broker whose consumers sit on separate connections tells each consumer's events in order and
+nothing about the order between consumers (driver protocol 1, rule 21). So what was told since the
+broker last rested is kept, one stream a consumer, and judged when it rests again: is there an order
+of all events and operations that the contract allows, in which each stream keeps its order, each
+operation its place, and no event comes after an operation that was asked for once it had been told?
+
+The search takes what is first in the queue's order where it can: for consumers that acquire, an
+event that is possible now is never in the way of another, so it hardly ever has to go back. It is
+complete nevertheless, since it does go back; `ORDERS_MAX` bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from brokerproof.checks.oracle.attribution import TOLD_TOO_LATE, least
+from brokerproof.checks.oracle.possibilities import Cases, Failure, Rules, Step
+from brokerproof.models.language.read.pointwise import Blame, Frame, TooManyCases
+
+ENDINGS = ("consumer_closed", "queue_deleted")
+"""Events that are about no message."""
+
+ORDERS_MAX = 20_000
+"""More partial orders than this are not tried: the run is not judged."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """An event of a consumer, told with the answer to operation `told_with`, not before `floor`."""
+
+    consumer: int
+    step: Step
+    told_with: int
+    floor: int = 0
+
+
+Position: TypeAlias = tuple[int, tuple[int, ...], frozenset[int]]
+"""How many operations were taken, how many events of each stream, and which floating operations."""
+
+Taken: TypeAlias = tuple[Step, Position]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """What happened since the broker last rested: operations in order, events by consumer.
+
+    An operation that may have happened is floating: from its place on, at any time, or never.
+    """
+
+    operations: tuple[Step | None, ...] = ()
+    events: tuple[Told, ...] = ()
+    floating: tuple[tuple[Step, int], ...] = ()
+    floors: tuple[tuple[int, int], ...] = ()
+
+    def with_operation(self, step: Step | None) -> Streams:
+        """Return the streams after one more answered operation; None has no action of its own."""
+        return replace(self, operations=(*self.operations, step))
+
+    def with_event(self, consumer: int, step: Step) -> Streams:
+        """Return the streams after one more event was told with the latest operation."""
+        # Only deliveries are told by the end of their channel at the latest (rule 2).
+        floor = 0 if step[0] in ENDINGS else dict(self.floors).get(consumer, 0)
+        told = Told(consumer, step, len(self.operations), floor)
+        return replace(self, events=(*self.events, told))
+
+    def with_maybe(self, step: Step) -> Streams:
+        """Return the streams after an operation whose outcome is unknown."""
+        asked = (*self.operations, None)
+        return replace(self, operations=asked, floating=(*self.floating, (step, len(asked))))
+
+    def with_nothing_older_of(self, consumers: list[int]) -> Streams:
+        """Return the streams in which these consumers' later events lie after this operation."""
+        floors = dict(self.floors) | dict.fromkeys(consumers, len(self.operations))
+        return replace(self, floors=tuple(sorted(floors.items())))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An order that is lawful with the cases it ends in, or the least that is in the way of all."""
+
+    cases: Cases
+    order: tuple[tuple[Step, Cases], ...]
+    failure: Failure | None = None
+    stuck_in: Cases = frozenset()
+
+
+@dataclass(frozen=True)
+class _Stuck:
+    """A step that was due and impossible, how far the order had come, and where it failed."""
+
+    progress: int
+    step: Step
+    blame: Blame
+    here: Cases
+
+
+class _Search:
+    def __init__(self, streams: Streams, rules: Rules, frame: Frame, orders_all: bool) -> None:
+        self.streams, self.rules, self.frame = streams, rules, frame
+        self.every = orders_all
+        consumers = sorted({told.consumer for told in streams.events})
+        self.by_consumer = [
+            [told for told in streams.events if told.consumer == consumer] for consumer in consumers
+        ]
+        self.seen: set[tuple[Position, Cases]] = set()
+        self.final: Cases = frozenset()
+        self.order: tuple[tuple[Step, Cases], ...] = ()
+        self.blames: list[_Stuck] = []
+
+    def run(self, cases: Cases) -> Judged:
+        start: Position = (0, (0,) * len(self.by_consumer), frozenset())
+        stack: list[tuple[Position, Cases, tuple[tuple[Step, Cases], ...]]] = [(start, cases, ())]
+        while stack:
+            position, here, order = stack.pop()
+            if (position, here) in self.seen:
+                continue
+            self.seen.add((position, here))
+            if len(self.seen) > ORDERS_MAX:
+                raise TooManyCases(f"more than {ORDERS_MAX} orders of events and operations")
+            if self._is_end(position):
+                self.final |= here
+                self.order = self.order or order
+                if not self.every:
+                    break
+            stack.extend(reversed(list(self._next(position, here, order))))
+        if self.final:
+            return Judged(self.final, self.order)
+        ordered = sorted(self.blames, key=lambda stuck: stuck.progress)
+        best = least(stuck.blame for stuck in ordered)
+        if not best:
+            return Judged(
+                frozenset(), (), Failure(self.streams.events[-1].step, TOLD_TOO_LATE), cases
+            )
+        stuck = next(each for each in reversed(ordered) if each.blame == best)
+        return Judged(frozenset(), (), Failure(stuck.step, best), stuck.here)
+
+    def _is_end(self, position: Position) -> bool:
+        operations, counts, _ = position
+        done = all(c == len(s) for c, s in zip(counts, self.by_consumer, strict=True))
+        return done and operations == len(self.streams.operations)
+
+    def _next(
+        self, position: Position, here: Cases, order: tuple[tuple[Step, Cases], ...]
+    ) -> Iterator[tuple[Position, Cases, tuple[tuple[Step, Cases], ...]]]:
+        for step, after, due in self._choices(position):
+            if step is None:
+                yield after, here, order
+                continue
+            cases, blames = self.rules.apply(self.frame, here, step)
+            if cases:
+                yield after, cases, (*order, (step, here))
+            elif due:
+                progress = position[0] + sum(position[1])
+                self.blames.extend(_Stuck(progress, step, blame, here) for blame in blames)
+
+    def _choices(self, position: Position) -> Iterator[tuple[Step | None, Position, bool]]:
+        """Yield what may come next: events in queue order, then the operation, then maybes.
+
+        Each with whether it is due: what was told only later is not to blame for being impossible.
+        """
+        taken, counts, floated = position
+        ready = [
+            (stream, events[counts[stream]])
+            for stream, events in enumerate(self.by_consumer)
+            if counts[stream] < len(events) and events[counts[stream]].floor <= taken
+        ]
+        for stream, told in sorted(ready, key=lambda each: self._place(each[1].step)):
+            further = tuple(c + (s == stream) for s, c in enumerate(counts))
+            yield told.step, (taken, further, floated), told.told_with <= taken + 1
+        if taken < len(self.streams.operations) and not self._owes(taken, counts):
+            yield self.streams.operations[taken], (taken + 1, counts, floated), True
+        for index, (step, since) in enumerate(self.streams.floating):
+            if index not in floated and since <= taken:
+                yield step, (taken, counts, floated | {index}), False
+
+    def _owes(self, taken: int, counts: tuple[int, ...]) -> bool:
+        """Whether something was told before the next operation and is not placed yet."""
+        return any(
+            count < len(events) and events[count].told_with <= taken
+            for count, events in zip(counts, self.by_consumer, strict=True)
+        )
+
+    def _place(self, step: Step) -> int:
+        """Return where in the queue's order a step's message is; what ends comes last."""
+        if step[0] in ENDINGS:
+            return sum(self.frame.sizes)
+        order = next(i for i, symbol in enumerate(self.rules.contract.rigid) if symbol.is_order)
+        return self.frame.rows[order][step[1][1]].bit_count()
+
+
+def judged(
+    streams: Streams, cases: Cases, rules: Rules, frame: Frame, *, every_order: bool
+) -> Judged:
+    """Look for a lawful order; with `every_order`, gather the cases of all of them.
+
+    Without browsers and maybes every lawful order ends in the same case, since each message's own
+    history is told in order; then the first is enough. Raises `TooManyCases`.
+    """
+    return _Search(streams, rules, frame, every_order or bool(streams.floating)).run(cases)

@@ -1,0 +1,179 @@
+"""What a queue holds after each step of a counterexample, as far as the oracle can know it.
+
+The contract's own states are read here, entry by entry, and put into words; nothing is judged and
+nothing is guessed. What the observations leave open is shown as open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.counterexamples import Counterexample
+from brokerproof.checks.search.recorded import Followed, NotRecorded, follow, known_cases
+from brokerproof.models.contract.core import Origin, Status
+from brokerproof.models.contract.whole_state import End
+from brokerproof.models.language.read.pointwise_code import Local
+
+State: TypeAlias = Literal["available", "held", "gone", "open"]
+
+_STATES: dict[int, State] = {
+    Status.values.index("AVAILABLE"): "available",
+    Status.values.index("ACQUIRED"): "held",
+    Status.values.index("DEQUEUED"): "gone",
+}
+_PUBLISHED = Origin.values.index("PUBLISHED")
+
+
+@dataclass(frozen=True)
+class EntryShown:
+    """A message in its queue: its state (`open` where several are possible), who holds it.
+
+    `may_be` lists what an open one may be, in words; `returned` says that it came back, and `end`
+    how one that is gone has ended.
+    """
+
+    message: str
+    state: State
+    holder: str = ""
+    returned: bool = False
+    may_be: tuple[str, ...] = ()
+    end: str = ""
+
+
+@dataclass(frozen=True)
+class QueueShown:
+    """A queue with its entries in their order; what is gone is left out after one step."""
+
+    queue: str
+    entries: tuple[EntryShown, ...]
+
+
+@dataclass(frozen=True)
+class StepShown:
+    """One step, what the queues hold after it, and which consumers are subscribed then."""
+
+    followed: Followed
+    queues: tuple[QueueShown, ...]
+    consumers: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The steps that could be followed, and why the rest could not be, if so."""
+
+    steps: tuple[StepShown, ...]
+    reason: str = ""
+
+
+def content_of(found: Counterexample) -> Shown:
+    """Return what the queues held after each step of a counterexample."""
+    steps: list[StepShown] = []
+    try:
+        steps.extend(_steps(found))
+    except (NotRecorded, Unfollowable) as error:
+        return Shown(tuple(steps), str(error))
+    except AssertionError as error:
+        # An error of ours; the rest of the report is worth having all the same.
+        return Shown(tuple(steps), f"our own oracle failed: {error}")
+    missing = len(found.steps) - len(steps)
+    return Shown(tuple(steps), "it broke a promise before its end" if missing else "")
+
+
+def _steps(found: Counterexample) -> Iterator[StepShown]:
+    gone: frozenset[str] = frozenset()
+    for followed in follow(found):
+        entries = list(_entries(followed.oracle))
+        here: dict[str, list[EntryShown]] = {queue: [] for queue in followed.oracle.book.queues}
+        for queue, shown in entries:
+            if shown.message not in gone:
+                here.setdefault(queue, []).append(shown)
+        queues = tuple(QueueShown(queue, tuple(shown)) for queue, shown in here.items())
+        yield StepShown(followed, queues, followed.oracle.book.active)
+        # A message that has gone is shown once more, as gone, and then left out.
+        gone = frozenset(shown.message for _, shown in entries if shown.state == "gone")
+
+
+def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
+    """Yield each entry with its queue, in the queue's order."""
+    reader = _Reader(oracle.book)
+    worlds = [world for world, _, _ in known_cases(oracle)]
+    found: list[tuple[tuple[int, ...], str, EntryShown]] = []
+    for message, entry in oracle.book.messages.items():
+        possible: set[Local] = set()
+        for _, entries in worlds:
+            here = entries[entry]
+            possible |= here if isinstance(here, frozenset) else {here}
+        shown = reader.entry(message, possible)
+        if shown is not None:
+            turn = reader.turn(entry, min(possible))
+            found.append((turn, oracle.book.queue_of_message(message), shown))
+    for _, queue, shown in sorted(found, key=lambda each: each[0]):
+        yield queue, shown
+
+
+class _Reader:
+    """Reads the local states of one contract, whose symbols it finds by their names."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        contract = book.contract
+        self.place = {symbol.name: place for place, symbol in enumerate(contract.local)}
+        self.before = book.frame.rows[contract.row_of("before")]
+        self.level = book.frame.rows[contract.row_of("level")]
+
+    def turn(self, entry: int, local: Local) -> tuple[int, ...]:
+        """Return what the entries of a queue are sorted by, wherever returned messages go."""
+        position = self.book.claims.release_position
+        if position not in {"head", "tail"} or "stamp" not in self.place:
+            return (self.before[entry].bit_count(), entry)
+        waits = int(position == "head" and not self._returned(local))
+        return (-self.level[entry], waits, local[self.place["stamp"]], entry)
+
+    def entry(self, message: str, possible: set[Local]) -> EntryShown | None:
+        """Return what is known of a message, nothing where the broker has not taken it."""
+        words = {self._words(local) for local in possible}
+        if not words or words == {("absent", "")}:
+            return None
+        returned = all(map(self._returned, possible))
+        if len(words) > 1:
+            may_be = sorted(f"{what} by {who}" if what == "held" else what for what, who in words)
+            return EntryShown(message, "open", returned=returned, may_be=tuple(may_be))
+        [(_, about)] = words
+        state = _STATES[min(possible)[self.place["status"]]]
+        return EntryShown(
+            message,
+            state,
+            holder=about if state == "held" else "",
+            returned=returned and state == "available",
+            end=about if state == "gone" else "",
+        )
+
+    def _returned(self, local: Local) -> bool:
+        return local[self.place["origin"]] != _PUBLISHED
+
+    def _words(self, local: Local) -> tuple[str, str]:
+        """Return a state, and who holds the message or how it ended."""
+        state = _STATES.get(local[self.place["status"]], "absent")
+        if state == "held":
+            return state, self._taker(local[self.place["holder"]])
+        return state, self._end(local) if state == "gone" else ""
+
+    def _end(self, local: Local) -> str:
+        """Return how a message that is gone has ended; the core contract knows one way only."""
+        if "end" not in self.place:
+            return "settled"
+        name = End.values[local[self.place["end"]]]
+        return "settled" if name in {"NONE", "FINAL"} else name.lower().replace("_", " ")
+
+    def _taker(self, element: int) -> str:
+        """Return who an element of the contract's consumers is."""
+        for name, taker in self.book.consumers.items():
+            if taker.element == element:
+                return name
+        gets = [taker for taker in self.book.getters.values() if taker.element == element]
+        return f"a get on {gets[0].channel}" if gets else "somebody"

@@ -1,0 +1,114 @@
+"""The report for a person at a terminal: the verdicts, the worst first, and every counterexample.
+
+Owns what fits a screen. Stages, ids that are not claimed, and each kept id of a queue's inside are
+for a second look (`verbose`); the files of the report have them always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from brokerproof.checks.inside.state_invariants import KINDS
+from brokerproof.checks.report.verdict_file import (
+    CandidateRecord,
+    VerdictRecord,
+    counted,
+    worst_first,
+)
+from brokerproof.checks.search.counterexamples import text_of_counterexample
+from brokerproof.checks.search.moves import visible
+from brokerproof.checks.verdicts import Outcome
+
+_STYLES = {
+    Outcome.KEPT: "green",
+    Outcome.BROKEN: "bold red",
+    Outcome.INCONCLUSIVE: "yellow",
+    Outcome.NOT_CLAIMED: "dim",
+}
+
+
+Row: TypeAlias = tuple[str, str, Text, str, Text]
+
+
+def show(record: CandidateRecord, console: Console, *, verbose: bool = False) -> None:
+    """Print what the gate says of one candidate."""
+    title = visible(f"{record.candidate}  ({record.name} {record.version})")
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    if verbose:
+        for stage in record.stages:
+            console.print(f"  {stage.stage:<9} {visible(stage.did)}", highlight=False, markup=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("requirement", "level", "verdict"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("exercised", justify="right", no_wrap=True)
+    table.add_column("reason", overflow="ellipsis")
+    for row in _rows(worst_first(record.verdicts), verbose=verbose):
+        table.add_row(*row)
+    if table.rows:
+        console.print(table)
+    unclaimed = [v.requirement for v in record.verdicts if v.verdict is Outcome.NOT_CLAIMED]
+    if unclaimed and verbose:
+        names = ", ".join(gathered(unclaimed))
+        console.print(Text(f"not claimed: {names}", _STYLES[Outcome.NOT_CLAIMED]))
+    which = "; --verbose names what is not claimed" if unclaimed and not verbose else ""
+    totals = visible(counted(record)) + which
+    console.print(totals, highlight=False, markup=False, soft_wrap=True)
+    for found in record.found:
+        console.print()
+        text = text_of_counterexample(found)
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _rows(verdicts: Iterable[VerdictRecord], *, verbose: bool) -> Iterator[Row]:
+    """Yield the rows of the table; kept ids inside a queue share one for each kind of queue.
+
+    Where a counterexample follows, the reason is only as long as its line.
+    """
+    times: Counter[str] = Counter()
+    many: Counter[str] = Counter()
+    for verdict in verdicts:
+        if verdict.verdict is Outcome.NOT_CLAIMED:
+            continue
+        kinds = [kind for kind, asked in KINDS.items() if verdict.requirement in asked]
+        if kinds and verdict.verdict is Outcome.KEPT and not verbose:
+            times[kinds[0]] += verdict.exercised
+            many[kinds[0]] += 1
+            continue
+        style = _STYLES[verdict.verdict]
+        if verdict.verdict is Outcome.BROKEN and verdict.counts_as != "failure":
+            style = "yellow"
+        yield (
+            verdict.requirement,
+            verdict.level.value,
+            Text(verdict.verdict.value, style),
+            str(verdict.exercised or ""),
+            Text(visible(reason_of(verdict)), no_wrap=verdict.counterexample is not None),
+        )
+    for kind, exercised in times.items():
+        what = f"{many[kind]} ids inside {kind}"
+        kept = Text(Outcome.KEPT.value, _STYLES[Outcome.KEPT])
+        yield what, "MUST", kept, str(exercised), Text()
+
+
+def gathered(requirements: Iterable[str]) -> list[str]:
+    """Return ids, with one phrase instead where all is there that a view of some kind is asked."""
+    found = list(requirements)
+    phrases = []
+    for kind, asked in KINDS.items():
+        if asked.issubset(found):
+            found = [each for each in found if each not in asked]
+            phrases.append(f"what {kind} keeps inside ({len(asked)} ids)")
+    return [*found, *phrases]
+
+
+def reason_of(verdict: VerdictRecord) -> str:
+    """Return the reason of a verdict, with the one for which it is accepted."""
+    if verdict.known is None:
+        return verdict.reason
+    return f"{verdict.reason} (known until {verdict.known.expires}: {verdict.known.reason})"

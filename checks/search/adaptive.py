@@ -1,0 +1,158 @@
+"""The adaptive grade of the exhaustive stage: every move in every state that the candidate offers.
+
+For candidates that do not answer the same to the same: whoever cannot repeat a run cannot visit all
+of them. What can be visited is every pair of a contract state (what the oracle knows) and a move.
+The walk goes to the nearest pair that has not been tried, over steps that led that way before;
+where the candidate goes elsewhere, the walk goes on from there. Moves in states that the candidate
+does not come to again are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.step_cache import Place, Standing, Standings
+from brokerproof.checks.search.findings import Told
+from brokerproof.checks.search.root_cause import Fresh
+from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.spec.protocol.candidate import Candidate
+
+RUN_MAX = 60
+"""A run that is longer begins anew: a trace that nobody can read shows nothing."""
+
+APPROACH_MAX = 100
+"""So many steps are made towards one pair before it is given up as never offered."""
+
+
+@dataclass
+class _State:
+    """A contract state that was met: its moves, those tried, and where they led.
+
+    The moves are those of the standing that was met first: others with its key have the same ones,
+    or are asked to make them. `approached` counts the steps that were made elsewhere in order to
+    try a move here.
+    """
+
+    standing: Standing
+    tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
+    approached: Counter[int] = field(default_factory=Counter)
+
+    def untried(self) -> list[int]:
+        """Return the numbers of the moves that are still to be tried."""
+        return [
+            number
+            for number in range(self.standing.page.own)
+            if number not in self.tried and self.approached[number] < APPROACH_MAX
+        ]
+
+
+@dataclass
+class _Walk:
+    """Where the walk is: the candidate of this run, what is known of it, and its steps."""
+
+    candidate: Candidate
+    place: Place
+    steps: list[Told] = field(default_factory=list)
+
+
+@collecting_rarely()
+def search_adaptively(
+    found: Search,
+    fresh: Fresh,
+    operations_max: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Search], None] = lambda _: None,
+) -> None:
+    """Walk until no pair is left that could be tried, or the budget ends."""
+    standings = Standings(found)
+    try:
+        _walk(found, standings, fresh, operations_max, interrupted, progress)
+    finally:
+        standings.add_up()
+
+
+def _walk(
+    found: Search,
+    standings: Standings,
+    fresh: Fresh,
+    operations_max: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Search], None],
+) -> None:
+    """Walk as `search_adaptively` says, over the standings that are met."""
+
+    def begin() -> _Walk:
+        candidate, oracle = fresh()
+        return _Walk(candidate, standings.start(oracle))
+
+    states: dict[Hashable, _State] = {}
+    walk = begin()
+    start = walk.place.standing.key
+    while True:
+        key = walk.place.standing.key
+        if key not in states:
+            states[key] = _State(walk.place.standing)
+        route = _route(states, key)
+        if route is None and key == start and not walk.steps:
+            break
+        if route is None or len(walk.steps) >= RUN_MAX:
+            walk = begin()
+            continue
+        if not _make(walk, states[key], route, found, standings):
+            walk = begin()
+        found.pairs = sum(len(state.tried) for state in states.values())
+        found.depth = max(found.depth, len(walk.steps))
+        if found.is_to_stop(interrupted, operations_max):
+            break
+        progress(found)
+    found.never_offered = sum(
+        state.standing.page.own - len(state.tried) for state in states.values()
+    )
+    found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
+
+
+def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
+    """Return the move that leads to the nearest pair that has not been tried; None without one."""
+    first: dict[Hashable, int | None] = {key: None}
+    ahead = deque([key])
+    while ahead:
+        at = ahead.popleft()
+        untried = states[at].untried() if at in states else []
+        if untried:
+            begins = first[at]
+            if begins is None:
+                return untried[0]
+            states[at].approached[untried[0]] += 1
+            return begins
+        for number, led in states[at].tried.items() if at in states else ():
+            for following in led:
+                if following not in first:
+                    first[following] = number if first[at] is None else first[at]
+                    ahead.append(following)
+    return None
+
+
+def _make(walk: _Walk, state: _State, number: int, found: Search, standings: Standings) -> bool:
+    """Make a move of a state; return whether the run goes on."""
+    led = state.tried.setdefault(number, {})
+    found.operations += 1
+    if walk.place.standing.page is not state.standing.page:
+        number = walk.place.standing.page.number_of(state.standing.page.moves[number][0])
+    try:
+        told, breaches, after = standings.step(
+            walk.candidate, walk.place, number, lambda: walk.steps
+        )
+    except Unfollowable:
+        found.unfollowed += 1
+        return False
+    if told is None:
+        return True
+    walk.steps.append(told)
+    if not may_go_on(walk.steps, breaches, walk.candidate, found) or after is None:
+        return False
+    walk.place = after
+    led[after.standing.key] = None
+    return True

@@ -1,0 +1,247 @@
+"""What is drawn in a stateful example: moves of a kind that are possible now, from plain numbers.
+
+Draws never depend on what the broker did: a kind and two numbers are drawn, and numbers are taken
+modulo what there is, so an example can be shrunk and replayed on a broker that answers differently
+the second time. Which kinds an example draws from at all is drawn too (swarm testing, Groce and
+others 2012): a run in which nothing is ever purged, or nobody ever cancels, comes to states that a
+mixture of everything hardly does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.search.moves import Cut, Move, Settle, SettlementName
+from brokerproof.checks.search.scopes.invalid_operations import nonsense
+from brokerproof.checks.search.scopes.scope import Kind, Payload
+from brokerproof.spec.protocol.candidate import Unsynced
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Fifo, LastValue, Order, Priority, Sorted
+from brokerproof.spec.protocol.operations import (
+    Advance,
+    Cancel,
+    CloseChannel,
+    Crash,
+    Delete,
+    Drain,
+    Flush,
+    Get,
+    Purge,
+    Restart,
+    SetCredit,
+)
+
+MESSAGES_MAX = 40
+MANY = 12
+"""More messages at once than a delivery slice of the documents holds (ten)."""
+CONSUMERS_MAX = 6
+CHANGES_MAX = 6
+"""At one of so many changes to the disk the power goes during a drawn move."""
+CHANNELS = ("ch0", "ch1", "ch2")
+
+Mandatory: TypeAlias = Literal["publish", "consume", "get", "settle", "drain"]
+Swarmed: TypeAlias = Literal[
+    "publish many",
+    "settle again",
+    "cancel",
+    "close_channel",
+    "purge",
+    "delete",
+    "credit",
+    "pool",
+    "flush",
+    "advance",
+    "crash",
+    "nonsense",
+]
+KindOfMove: TypeAlias = Mandatory | Swarmed
+OPTIONAL: tuple[Swarmed, ...] = get_args(Swarmed)
+
+# How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
+_WEIGHTS: dict[KindOfMove, int] = {
+    "publish": 6,
+    "settle": 5,
+    "drain": 3,
+    "get": 2,
+    "consume": 2,
+    **dict.fromkeys(OPTIONAL, 1),
+}
+_SETTLEMENTS: tuple[SettlementName, ...] = ("release", "acknowledge", "release", "reject")
+_SIZES = (1, 2, 5)
+_WINDOWS = (0, 1, 2, 4, None)
+_VALUES = (1, 2, 3)
+
+
+def kinds_drawn(swarm: int, claims: Capabilities) -> tuple[KindOfMove, ...]:
+    """Return the kinds that an example draws from, each as often as it weighs."""
+    claimed: dict[Swarmed, bool] = {
+        "purge": claims.purge,
+        "delete": claims.delete,
+        "credit": "change" in claims.credit,
+        "pool": "channel" in claims.credit,
+        "flush": claims.flush,
+        "advance": claims.clock,
+        "crash": claims.durable,
+    }
+    chosen: list[KindOfMove] = [*get_args(Mandatory)]
+    chosen += [
+        kind
+        for number, kind in enumerate(OPTIONAL)
+        if swarm >> number & 1 and claimed.get(kind, True)
+    ]
+    return tuple(kind for kind in chosen for _ in range(_WEIGHTS[kind]))
+
+
+def orders_drawn(claims: Capabilities) -> list[Order]:
+    """Return the orders that queues are declared with."""
+    orders: list[Order] = [Fifo()] if "fifo" in claims.orders else []
+    if "priority" in claims.orders:
+        orders += [Priority(n) for n in range(1, claims.priority_levels + 1)]
+    if "sorted" in claims.orders:
+        orders.append(Sorted("k"))
+    if "last_value" in claims.orders:
+        orders.append(LastValue("k"))
+    return orders
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Turns two drawn numbers into a move of a kind that is possible now, or none.
+
+    `plain` says that messages and consumers ask for nothing beyond the core.
+    """
+
+    claims: Capabilities
+    kinds: tuple[Kind, ...]
+    plain: bool
+
+    def moves(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+        """Yield the moves; `which` chooses among what there is, `how` among the ways."""
+        if book.down:
+            yield Restart()
+            return
+        if kind.startswith("publish"):
+            known = book.names_used()
+            for number in range(known, min(known + (MANY if "many" in kind else 1), MESSAGES_MAX)):
+                if book.queues:
+                    yield self._payload(how).publish(_pick(book.queues, which), f"m{number}")
+            return
+        move = self._move(kind, which, how, book)
+        if move is not None:
+            yield move
+
+    def cut_off(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+        """Yield the first of these moves, with the power lost at one of its first changes."""
+        for move in self.moves(kind, which, how, book):
+            assert not isinstance(move, Cut)
+            if isinstance(move, Crash):
+                yield move
+            else:
+                change, unsynced = how // 3 % CHANGES_MAX, get_args(Unsynced)[how % 3]
+                yield Cut(move=move, change=change, unsynced=unsynced)
+            return
+
+    def _payload(self, how: int) -> Payload:
+        properties: tuple[tuple[str, int | str], ...] = ()
+        if {"sorted", "last_value"} & {*self.claims.orders}:
+            properties = (("k", _VALUES[how % len(_VALUES)]),)
+        if self.claims.selectors and how % 3:
+            properties = (*properties, ("colour", ("red", "blue")[how % 2]))
+        if self.plain:
+            return Payload(how % 10, properties=properties)
+        timed = self.claims.clock and how % 7 == 0
+        return Payload(
+            priority=how % 10,
+            size=_SIZES[how % len(_SIZES)] if "bytes" in self.claims.credit else 1,
+            persistent=self.claims.durable and how % 4 != 0,
+            properties=properties,
+            not_before_s=1 if timed and how % 2 else None,
+            expires_s=2 if timed and not how % 2 else None,
+        )
+
+    def _move(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
+        """Return a single move of a kind, if it means anything now."""
+        match kind:
+            case "settle" if book.held:
+                held = sorted(each.entry for each in book.held.values())
+                message = book.name_of_entry(held[which % len(held)])
+                return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message)
+            case "settle again" if book.settled:
+                chosen = _SETTLEMENTS[how % len(_SETTLEMENTS)]
+                return Settle(how=chosen, message=_pick(book.settled, which), again=True)
+            case "drain":
+                return Drain()
+            case "advance":
+                return Advance(seconds=1)
+            case "crash":
+                return Crash()
+            case "close_channel" if book.channels:
+                return CloseChannel(channel=_pick(book.channels, which))
+            case "pool" if book.channels:
+                return SetCredit(channel=_pick(book.channels, which), messages=self._window(how))
+        if kind in ("cancel", "credit", "flush"):
+            return self._of_a_consumer(kind, which, how, book) if book.active else None
+        return self._of_a_queue(kind, which, how, book) if book.queues else None
+
+    def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move:
+        consumer = _pick(book.active, which)
+        if kind == "cancel":
+            return Cancel(consumer=consumer)
+        if kind == "flush":
+            return Flush(consumer=consumer)
+        if "bytes" in self.claims.credit and how % 2:
+            return SetCredit(consumer=consumer, bytes=_WINDOWS[how % len(_WINDOWS)])
+        return SetCredit(consumer=consumer, messages=self._window(how))
+
+    def _window(self, how: int) -> int | None:
+        """Return a window of messages, where that is claimed."""
+        return _WINDOWS[how % len(_WINDOWS)] if "messages" in self.claims.credit else None
+
+    def _of_a_queue(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
+        queue = _pick(book.queues, which)
+        channel = CHANNELS[how % len(CHANNELS)]
+        match kind:
+            case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
+                chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
+                several = chosen.every_queue and len(book.queues) > 1
+                queues = tuple(book.queues) if several else ()
+                first = queues[0] if several else queue
+                return chosen.consume(channel, first, f"c{len(book.consumers)}", queues)
+            case "get" if self.claims.get:
+                modes = self.claims.get_modes
+                mode = modes[-1] if how // len(CHANNELS) % 4 == 0 else modes[0]
+                return Get(channel=channel, queue=queue, mode=mode)
+            case "purge":
+                return Purge(queue=queue)
+            case "delete" if len(book.queues) > 1:
+                return Delete(queue=queue)
+            case "nonsense":
+                wrong = list(nonsense(book))
+                return wrong[how % len(wrong)]
+            case _:
+                return None
+
+
+def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
+    """Yield the kinds of consumers that ask for more than the core knows."""
+    for mode in claims.modes:
+        if claims.selectors:
+            yield Kind(mode, selector=(("colour", "red"),))
+        if claims.consumer_priority and mode != "browse":
+            yield Kind(mode, priority=1)
+        if claims.auto_close:
+            yield Kind(mode, auto_close=True)
+        if claims.multi_queue:
+            yield Kind(mode, every_queue=True)
+        if claims.exclusive:
+            yield Kind(mode, exclusive=True)
+        if "bytes" in claims.credit:
+            yield Kind(mode, bytes=4)
+
+
+def _pick(names: Iterable[str], number: int) -> str:
+    ordered = sorted(names)
+    return ordered[number % len(ordered)]

@@ -1,0 +1,188 @@
+"""The exhaustive stage: each scope searched in the grade that the candidate allows.
+
+One that can be copied is searched by pairs of states (`product`), one that answers the same to the
+same by sequences, and any other by walking (`adaptive`). Owns that choice, and what becomes of the
+traces found: which are charged, and how sure it is that there is none shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
+from brokerproof.checks.gate_run import GateRun, Stage
+from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.adaptive import search_adaptively
+from brokerproof.checks.search.counterexamples import Certificate
+from brokerproof.checks.search.findings import Run
+from brokerproof.checks.search.product import search
+from brokerproof.checks.search.root_cause import NOT_REPRODUCED, RARE_TRIES, TRIES, Charge, charge
+from brokerproof.checks.search.scopes.catalogue import scopes_for
+from brokerproof.checks.search.scopes.scope import Scope
+from brokerproof.checks.search.searches import HANGS, Search
+from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
+from brokerproof.checks.workers.stage_workers import in_workers, keep_lost
+from brokerproof.checks.workers.watchdog import CapReached
+from brokerproof.checks.workers.worker_pool import Lost
+from brokerproof.spec.protocol.candidate import OnDisk
+
+OUTSIDE_PART = 10
+"""A candidate behind a connection is given this part of the operations: each takes that longer."""
+
+
+def run_exhaustive(run: GateRun) -> None:
+    """Search every scope; the report does not depend on how many are searched at once.
+
+    What comes after a scope that ends the stage, or changes the grade, is searched anew.
+    """
+    candidate, _ = run.subject.fresh()
+    copier = copier_of(candidate) if run.subject.in_process else "it is not ours"
+    claims, ours = run.subject.hello.capabilities, run.subject.in_process
+    scopes = [
+        scope
+        for scope in scopes_for(claims, in_process=ours, on_disk=isinstance(candidate, OnDisk))
+        # Each crash takes seconds there, and has a stage of its own.
+        if not (scope.crashes and run.subject.crashable is not None)
+    ]
+    jobs = 1 if run.subject.holds_something else run.jobs
+    while scopes and not run.clock.reason():
+        done, copier = _search_scopes(run, scopes, copier, jobs)
+        scopes = scopes[done:]
+
+
+def _search_scopes(
+    run: GateRun, scopes: Sequence[Scope], copier: Copier | str, jobs: int
+) -> tuple[int, Copier | str]:
+    """Search scopes in order, as long as they are searched in one grade.
+
+    Returns how many need no further search, and how the candidate is copied from now on.
+    """
+
+    def work(run: GateRun, number: int) -> str:
+        return _search_in_its_grade(run, scopes[number], copier)
+
+    grade = run.grade
+    for done, unlike in enumerate(in_workers(run, work, len(scopes), jobs)):
+        if isinstance(unlike, Lost):
+            keep_lost(run, unlike, f"{scopes[unlike.task].name}: ")
+        elif unlike:
+            return done, unlike
+        if run.clock.reason():
+            return len(scopes), copier
+        if run.grade != grade:
+            return done + 1, copier
+    return len(scopes), copier
+
+
+def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> str:
+    """Search a scope in the grade that the candidate allows, as far as is known by now.
+
+    Returns why it cannot be copied after all, or nothing. What was found until then is kept, and
+    the scope is to be searched once more, without copies.
+    """
+    found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
+    unlike = ""
+    try:
+        _search(run, found, copier)
+    except CannotCopy as error:
+        found.stopped_by = unlike = str(error)
+    except CannotStart as error:
+        found.stopped_by = "a reset that failed"
+        failed = Charge(Run((), Breach("protocol", str(error))))
+        run.keep_charge(failed, Certificate(grade="not certified", reason="it is about a reset"))
+    except (CapReached, KeyboardInterrupt) as error:
+        if isinstance(error, CapReached):
+            run.evidence.under_way = error.under_way
+        run.clock.interrupted = run.clock.interrupted or isinstance(error, KeyboardInterrupt)
+        found.stopped_by = run.clock.reason()
+    except Nondeterministic as error:
+        found.stopped_by = str(error)
+        _take_over(run, found)
+        run.grade = "adaptive"
+        found = Search(scope, run.grade)
+        _search(run, found, copier)
+    finally:
+        # Also what was interrupted has seen something.
+        differs = _take_over(run, found)
+    return unlike or differs
+
+
+def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
+    def progress(each: Search) -> None:
+        run.progress(f"{each.grade}: {each.scope.name}", each.operations)
+
+    operations = run.budget.operations
+    if isinstance(copier, Copier):
+        search(found, run.subject.fresh(), copier, operations, run.clock.reason, progress)
+        return
+    if not run.subject.in_process:
+        operations //= OUTSIDE_PART
+    grade = search_sequences if found.grade == "sequences" else search_adaptively
+    grade(found, run.subject.fresh, operations, run.clock.reason, progress)
+
+
+def _take_over(run: GateRun, found: Search) -> str:
+    """Add what a search has seen to what the gate knows; return why its copies are not trusted."""
+    run.clock.hangs += found.stopped_by == HANGS
+    run.evidence.add(found)
+    run.report.stages.append(_stage(found))
+    unlike = ""
+    for requirement, traces in found.broken.items():
+        came = charge(
+            traces,
+            run.subject.fresh,
+            tries=RARE_TRIES if found.grade == "product" else TRIES,
+            shortens=found.grade != "adaptive",
+        )
+        if came.run is None:
+            run.evidence.masked.setdefault(requirement, came.behind)
+            continue
+        repeated = came.repeated
+        never = repeated is not None and repeated.tries and not repeated.times
+        if never and found.grade == "product":
+            # Only what a candidate did from a reset on is charged to it.
+            unlike = NOT_REPRODUCED
+            run.evidence.masked.setdefault(requirement, unlike)
+            continue
+        run.keep_charge(came, _certificate(found, came))
+    return unlike
+
+
+def _certificate(found: Search, came: Charge) -> Certificate:
+    assert came.run is not None
+    if came.repeated is not None or found.grade == "adaptive":
+        reason = "the candidate answers differently to the same operations"
+        if came.repeated is not None and not came.repeated.tries:
+            reason = "the cap in seconds left no time to try it again"
+        return Certificate(grade="not certified", reason=reason)
+    return Certificate(grade=found.grade, scope=found.scope.name, operations=len(came.run.steps))
+
+
+_COUNTED = {
+    "product": "pairs of states",
+    "sequences": "sequences",
+    "adaptive": "moves in different states",
+}
+
+
+def _stage(found: Search) -> Stage:
+    how = "every behaviour"
+    if found.stopped_by:
+        how = f"stopped by {found.stopped_by}"
+    elif not (found.complete or found.unfollowed or found.never_offered):
+        how = "ended early"
+    elif found.grade == "adaptive":
+        how = "every move in every state that was met"
+    if found.cuts:
+        how += f", the power lost at {found.cuts:,} points"
+    if found.cuts_unjudged:
+        how += f" ({found.cuts_unjudged} of them not judged: outcomes unobserved)"
+    if found.never_offered:
+        how += f", {found.never_offered} moves never tried (their states were not offered again)"
+    if found.unfollowed:
+        how += f", {found.unfollowed} operations not judged (outcomes unobserved)"
+    did = (
+        f"{found.scope.name}: {found.pairs} {_COUNTED[found.grade]}, {found.operations} "
+        f"operations, depth {found.depth}, {how}"
+    )
+    return Stage(found.grade, did, found.complete, found.operations)

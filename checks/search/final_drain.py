@@ -1,0 +1,122 @@
+"""The census: what is left in a candidate's queues when a message was not given in time.
+
+A new consumer without limits and gets take everything that is left, once more when all channels are
+closed. What comes at once was late; what comes only then was held by somebody who may not hold it;
+what does not come is gone. Under which promise that falls, the contract's own action of that name
+says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.oracle.attribution import LATE_OR_GONE
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.oracle.possibilities import ordered
+from brokerproof.models.contract.core import Consumer
+from brokerproof.spec.protocol.answers import Answer, Delivered
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get, Operation
+
+CENSUS_GETS_MAX = 10_000
+"""A candidate that still answers a census with messages after so many gets invents them."""
+
+
+def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Breach:
+    """Return the breach under the name of the promise that it really breaks.
+
+    Whoever asks for everything gets what is merely late. What comes only when all channels are
+    closed was held by somebody who may not hold it; what does not come then either is gone.
+    `answer` is the one that showed the breach. The candidate is used up: its queues are emptied.
+    """
+    if breach.requirement not in LATE_OR_GONE or breach.moment is None:
+        return breach
+    book = breach.moment.book
+    late = _messages(answer)
+    if not _everything_left(candidate, book, "census", late):
+        return breach
+    held = set(late)
+    # The census stays: with its last consumer a queue may go, and all that came back to it.
+    closing = [CloseChannel(channel=channel) for channel in book.channels]
+    if not _hear(candidate, [*closing, Drain()], held):
+        return breach
+    if not _everything_left(candidate, book, "last census", held):
+        return breach
+    # A guard that relates several entries names none; then every message may be the missing one.
+    for message in breach.overdue or tuple(book.messages):
+        if message not in late and book.queue_of_message(message) in book.queues:
+            named = _named(breach, message, "held" if message in held else "gone")
+            if named is not None:
+                return named
+    return breach
+
+
+def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Breach | None:
+    """Return the breach under the contract's name for a message that is held or gone, if any."""
+    label = _promise_of_a_missing(breach, message)
+    if label is None or (found == "held" and label != "browser-takes-nothing"):
+        return None
+    how = {
+        "held": f"{message} came only after the gate had closed all channels: it was held",
+        "gone": f"{message} is gone: after the trace the gate closed all channels and emptied the "
+        f"queue, and {message} did not come",
+    }[found]
+    also = (breach.requirement,)
+    return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)
+
+
+def _everything_left(candidate: Candidate, book: Book, who: str, seen: set[str]) -> bool:
+    """Ask for everything that is available, every way that is claimed; False where one fails."""
+    if "acknowledge" in book.claims.modes:
+        takers = [
+            Consume(channel="census", queue=queue, consumer=f"{who} of {queue}")
+            for queue in book.queues
+        ]
+        if not _hear(candidate, [*takers, Drain()], seen):
+            return False
+    if not book.claims.get:
+        return True
+    for queue in book.queues:
+        for _ in range(CENSUS_GETS_MAX):
+            found: set[str] = set()
+            if not _hear(candidate, [Get(channel="census", queue=queue)], found):
+                return False
+            if found <= seen:
+                break
+            seen |= found
+    return True
+
+
+def _messages(answer: Answer) -> set[str]:
+    return {event.message for event in answer.events if isinstance(event, Delivered)}
+
+
+def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str]) -> bool:
+    """Carry out operations and note the messages that they deliver; False where one fails."""
+    for operation in operations:
+        answer = ask(candidate, operation)
+        if isinstance(answer, Misbehaviour) or not answer.ok:
+            return False
+        seen |= _messages(answer)
+    return True
+
+
+def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
+    """Return the label under which the contract's census puts a message that is gone."""
+    if breach.moment is None:
+        return None
+    known = breach.moment.book
+    entry = known.messages[message]
+    get = Get(channel="census", queue=known.queue_of_message(message))
+    book, who = known.with_getter(get)
+    for row in reversed(breach.moment.window.rows):
+        for world, _, _ in ordered(row.cases):
+            one_more = known.contract.grown(world, Consumer)
+            _, blames = known.contract.take(book.frame, one_more, "census", (who,))
+            for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
+                if entry in missing:
+                    return label
+    return None

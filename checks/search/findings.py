@@ -1,0 +1,166 @@
+"""Findings: playing moves on a candidate, judging each, up to the first breach that ends a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from brokerproof.checks.conversation import Misbehaviour, ask
+from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, glance
+from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.breaches import Breach, Unfollowable
+from brokerproof.checks.oracle.contracts import TOLERATED
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.moves import Cut, Move, Settle, operation_of
+from brokerproof.checks.workers import watchdog
+from brokerproof.spec.protocol.answers import Answer, Error
+from brokerproof.spec.protocol.candidate import Candidate, OnDisk
+from brokerproof.spec.protocol.operations import Drain, Operation, name_of
+
+
+@dataclass(frozen=True)
+class Told:
+    """One step of a run: the move, the operation that it was, and what was answered."""
+
+    move: Move
+    operation: Operation
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of playing moves: the steps taken, and the breach that ended it, if one did."""
+
+    steps: tuple[Told, ...]
+    broken: Breach | None = None
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves that were made."""
+        return tuple(told.move for told in self.steps)
+
+
+def step(
+    candidate: Candidate, oracle: Oracle, move: Move, before: Sequence[Told] = ()
+) -> tuple[Told | None, list[Breach]]:
+    """Make one move and judge it; the oracle is changed. `before` are the steps until now.
+
+    Returns no step where the move means nothing now (settling what nobody holds). Raises
+    `Unfollowable`.
+    """
+    operation = operation_of(move, oracle.book)
+    if operation is None:
+        return None, []
+    watchdog.note_trace(lambda: before, move)
+    answer = ask_with_power(candidate, move, operation)
+    told, breaches = judged(oracle, move, operation, answer)
+    if isinstance(answer, Misbehaviour):
+        return told, breaches
+    if oracle.watch is not None and all(map(goes_on, breaches)):
+        seen, exercised = looked_inside(candidate, oracle.watch, told, oracle.book)
+        oracle.exercised.update(exercised)
+        breaches += seen
+    return told, breaches
+
+
+def judged(
+    oracle: Oracle, move: Move, operation: Operation, answer: Answer | Misbehaviour
+) -> tuple[Told, list[Breach]]:
+    """Return the step that an answer makes, and what it breaks; raises `Unfollowable`."""
+    if isinstance(answer, Misbehaviour):
+        told, breach = instead_of(answer, move, operation)
+        return told, [breach]
+    return Told(move, operation, answer), oracle.observe(operation, answer)
+
+
+def ask_with_power(candidate: Candidate, move: Move, operation: Operation) -> Answer | Misbehaviour:
+    """Hand over what a move is; where it is to be cut off, the power goes meanwhile.
+
+    Whoever goes on without power has none that goes, and nothing could be said of its crashes.
+    """
+    if not isinstance(move, Cut):
+        return ask(candidate, operation)
+    if not isinstance(candidate, OnDisk):
+        raise Unfollowable("it has no disk whose power could go")
+    # A candidate's own methods may raise anything: all of it is a finding.
+    try:
+        before = candidate.changes()
+        candidate.power_lasts(move.change, move.unsynced)
+        answer = ask(candidate, operation)
+        candidate.power_lasts(None)
+        made = candidate.changes() - before
+    except Exception as raised:  # noqa: BLE001
+        text = f"{type(raised).__name__}: {str(raised)[:200]}"
+        return Misbehaviour(f"changes or power_lasts raised {text}")
+    if isinstance(answer, Misbehaviour) or made <= move.change or _has_crashed(answer):
+        return answer
+    return Misbehaviour(
+        f"{name_of(operation)} was not answered `crashed`, and the disk was asked for {made} "
+        f"changes though the power had gone at change {move.change}"
+    )
+
+
+def _has_crashed(answer: Answer) -> bool:
+    return answer.error is not None and answer.error.code == "crashed"
+
+
+def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Told, Breach]:
+    """Return the step that was answered with what no answer may be, and the breach that it is."""
+    instead = Answer(error=Error("internal", answer.what))
+    return Told(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
+
+
+def looked_inside(
+    candidate: Candidate, watch: Watch, told: Told, book: Book
+) -> tuple[list[Breach], list[str]]:
+    """Look at the candidate's queues; return the breaches, and what was exercised by it."""
+    move = told.move.move if isinstance(told.move, Cut) else told.move
+    settled = move.message if isinstance(move, Settle) and not move.again else ""
+    try:
+        moved = watch.look(candidate, told.operation, told.answer, settled, book)
+    except Departure as departure:
+        seen, hangs = str(departure), departure.hangs
+        own = [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)]
+        return own + ([] if hangs else _at_one_glance(watch, told, [])), []
+    exercised = [REQUIREMENT] if moved else []
+    return _at_one_glance(watch, told, exercised), exercised
+
+
+def _at_one_glance(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
+    """Return what the views of the last look break, each by itself; adds to what is exercised."""
+    breaches = []
+    rests = isinstance(told.operation, Drain) and told.answer.ok
+    for queue, view in watch.views.items():
+        if view is not None:
+            found = glance(view, watch.accounts.get(queue), rests=rests)
+            exercised += found.exercised
+            for requirement, complaint in found.broken:
+                seen = f"{queue} after {name_of(told.operation)}: {complaint}"
+                breaches.append(Breach(requirement, seen, expected=expected_of(requirement)))
+    return breaches
+
+
+def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
+    """Play moves on a candidate that was just reset, up to the first breach that ends the run.
+
+    One that can be followed beyond (`goes_on`) ends it only if it is of the requirement `stop_at`.
+    Raises `Unfollowable`.
+    """
+    steps: list[Told] = []
+    for move in moves:
+        told, breaches = step(candidate, oracle, move, steps)
+        if told is None:
+            continue
+        steps.append(told)
+        for breach in breaches:
+            if breach.requirement == stop_at or not goes_on(breach):
+                return Run(tuple(steps), named_by_census(candidate, told.answer, breach))
+    return Run(tuple(steps))
+
+
+def goes_on(breach: Breach) -> bool:
+    """Whether the oracle can follow the broker beyond the breach."""
+    tolerated = breach.requirement in TOLERATED or breach.requirement in INSIDE
+    return tolerated and not breach.hangs

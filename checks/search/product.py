@@ -1,0 +1,172 @@
+"""The product grade of the exhaustive stage: every behaviour of a scope.
+
+For candidates that can be copied: a breadth-first search over pairs of broker state and oracle
+state. Equal pairs are merged, so the search ends although the sequences of moves do not; levels are
+numbers of operations, so the first violation found is a shortest one of its scope. Nothing is
+sampled: what ends early says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import get_args
+
+from brokerproof.checks.conversation import Copier
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.oracle.step_cache import Place, Standings
+from brokerproof.checks.search.findings import Told
+from brokerproof.checks.search.moves import Cut
+from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.spec.protocol.candidate import Candidate, OnDisk, Unsynced
+
+
+@dataclass
+class Node:
+    """A pair reached: how, and from where; the pair itself is dropped once it is expanded."""
+
+    parent: Node | None
+    told: Told | None
+    depth: int
+    pair: tuple[Candidate, Place] | None
+
+    def steps(self) -> tuple[Told, ...]:
+        """Return the steps from the reset to here."""
+        steps: list[Told] = []
+        node: Node | None = self
+        while node is not None:
+            if node.told is not None:
+                steps.append(node.told)
+            node = node.parent
+        return tuple(reversed(steps))
+
+
+@dataclass
+class _Reached:
+    """What has been reached, and how it is told from what is new."""
+
+    found: Search
+    copier: Copier
+    standings: Standings
+    seen: set[Hashable] = field(default_factory=set)
+
+    def is_new(self, candidate: Candidate, place: Place) -> bool:
+        """Whether a pair is met for the first time; it is not, from now on."""
+        pair = self.copier.fingerprint(candidate), place.standing.key
+        before = len(self.seen)
+        self.seen.add(pair)
+        return len(self.seen) > before
+
+
+@collecting_rarely()
+def search(
+    found: Search,
+    start: tuple[Candidate, Oracle],
+    copier: Copier,
+    operations_max: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Search], None] = lambda _: None,
+) -> None:
+    """Search a scope from a candidate just reset; stops at `operations_max` or when interrupted.
+
+    `interrupted` returns a reason to stop, or nothing. Raises `CannotCopy`: what was found until
+    then is kept.
+    """
+    standings = Standings(found)
+    reached = _Reached(found, copier, standings)
+    candidate, place = start[0], standings.start(start[1])
+    reached.is_new(candidate, place)
+    level = [Node(None, None, 0, (candidate, place))]
+    try:
+        while level:
+            following: list[Node] = []
+            for node in level:
+                _expand(node, reached, following)
+                node.pair = None
+                if found.is_to_stop(interrupted, operations_max):
+                    return
+            found.depth += 1
+            found.pairs = len(reached.seen)
+            progress(found)
+            level = following
+        found.complete = not found.unfollowed
+    finally:
+        found.pairs = len(reached.seen)
+        standings.add_up()
+
+
+def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
+    """Make every move from a pair; keep what is new, file what is broken."""
+    assert node.pair is not None
+    found = reached.found
+    candidate, place = node.pair
+    for number in range(place.standing.page.own):
+        their = reached.copier.fork(candidate)
+        told = _make(node, number, None, their, reached, following)
+        if told is not None and found.scope.cuts and not found.stopped_by:
+            _cut_off(node, number, told, their, reached, following)
+        if found.stopped_by:
+            return
+
+
+def _make(
+    node: Node,
+    number: int,
+    cut: Cut | None,
+    their: Candidate,
+    reached: _Reached,
+    following: list[Node],
+) -> Told | None:
+    """Make a move on a copy; keep what is new, file what is broken."""
+    assert node.pair is not None
+    found, place = reached.found, node.pair[1]
+    found.operations += 1
+    try:
+        told, breaches, after = reached.standings.step(their, place, number, node.steps, cut)
+    except Unfollowable:
+        if cut is None:
+            found.unfollowed += 1
+        else:
+            found.cuts_unjudged += 1
+        return None
+    if told is None:
+        return None
+    goes_on = not breaches or may_go_on((*node.steps(), told), breaches, their, found)
+    if goes_on and after is not None and reached.is_new(their, after):
+        following.append(Node(node, told, node.depth + 1, (their, after)))
+    return told
+
+
+def _cut_off(
+    node: Node,
+    number: int,
+    told: Told,
+    done: Candidate,
+    reached: _Reached,
+    following: list[Node],
+) -> None:
+    """Make a move once more for each change that it has made to the disk, and cut it off there.
+
+    What was written and not synced is lost, torn, or kept; where two of these leave the same, one
+    will do.
+    """
+    assert node.pair is not None
+    candidate, found = node.pair[0], reached.found
+    assert isinstance(candidate, OnDisk), "scopes with cuts are for these alone"
+    assert isinstance(done, OnDisk)
+    assert not isinstance(told.move, Cut)
+    try:
+        changes = done.changes() - candidate.changes()
+    except Exception:  # noqa: BLE001 - whatever it is, cutting off once tells it as a finding
+        changes = 1
+    for change in range(changes):
+        left: set[Hashable] = set()
+        for unsynced in get_args(Unsynced):
+            their = reached.copier.fork(candidate)
+            cut = Cut(move=told.move, change=change, unsynced=unsynced)
+            _make(node, number, cut, their, reached, following)
+            left.add(reached.copier.fingerprint(their))
+            if found.stopped_by:
+                return
+        found.cuts += len(left)

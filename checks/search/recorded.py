@@ -1,0 +1,93 @@
+"""Recorded runs: a counterexample's operations and answers followed again, without a candidate.
+
+Owns the walk through what was recorded, and nothing of what is made of it: `replay` judges it by
+the present oracle, and the report page looks at what the oracle knows after each step. What a
+census found and what was seen inside is not recorded, so neither can be asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from brokerproof.checks.oracle.bindings import MODES
+from brokerproof.checks.oracle.breaches import Breach, Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.oracle.possibilities import Cases
+from brokerproof.checks.oracle.streams import judged
+from brokerproof.checks.search.counterexamples import Counterexample, Line
+from brokerproof.checks.search.findings import goes_on
+from brokerproof.checks.search.moves import operation_of
+from brokerproof.models.language.read.pointwise import TooManyCases
+from brokerproof.spec.protocol.operations import Operation
+
+__all__ = ["Followed", "NotRecorded", "follow", "known_cases"]
+
+
+class NotRecorded(Exception):
+    """A counterexample holds no answers to judge; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One recorded step, what the oracle said of it, and the oracle after it."""
+
+    line: Line
+    operation: Operation
+    breaches: tuple[Breach, ...]
+    oracle: Oracle
+
+
+def follow(found: Counterexample) -> Iterator[Followed]:
+    """Yield each recorded step as the present oracle sees it; the oracle is the same one each time.
+
+    Nothing comes after a breach, unless it can be followed beyond. Raises `NotRecorded`, and
+    `Unfollowable` where the oracle cannot go on.
+    """
+    if found.claims is None:
+        raise NotRecorded("it is from before answers were recorded; run `brokerproof check` again")
+    oracle = Oracle(found.claims)
+    last = len(found.steps)
+    for number, line in enumerate(found.steps, start=1):
+        operation = operation_of(line.move, oracle.book)
+        if operation is None:
+            raise Unfollowable(f"step {number} settles what nobody holds")
+        if number == last and _misbehaved(found, line):
+            breaches = [Breach("protocol", found.seen)]
+        else:
+            breaches = oracle.observe(operation, line.answer)
+        yield Followed(line, operation, tuple(breaches), oracle)
+        if not all(map(goes_on, breaches)):
+            return
+
+
+def _misbehaved(found: Counterexample, line: Line) -> bool:
+    """Whether there was no answer in form at all; what there was instead is recorded in its place.
+
+    Judging cannot change that, so it stands as it was recorded.
+    """
+    return (
+        found.requirement == "protocol"
+        and line.error is not None
+        and line.error.code == "internal"
+        and line.error.message == found.seen
+    )
+
+
+def known_cases(oracle: Oracle) -> Cases:
+    """Return the cases that the observations so far leave open, the latest that there are.
+
+    Where the order of what was told is unknown, one lawful order stands for all.
+    """
+    cases: Cases = next(
+        (row.cases for row in reversed(oracle.window.rows) if row.cases), frozenset()
+    )
+    if oracle.streams is None or not cases:
+        return cases
+    book = oracle.book
+    browsing = MODES["browse"] in book.frame.rows[book.contract.row_of("mode")]
+    try:
+        found = judged(oracle.streams, cases, oracle.rules, book.frame, every_order=browsing)
+    except TooManyCases:
+        return cases
+    return found.cases if found.failure is None else found.stuck_in or cases

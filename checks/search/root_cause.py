@@ -1,0 +1,183 @@
+"""Charges: which of the traces that were found speaks for a fault of its own.
+
+Breadth-first search finds a shortest trace for every guard that was ever false, and one mistake
+makes several guards false that say nearly the same: a message that is stuck is late for every
+consumer that waits for it, whatever the promise to each is called. Among promises of such a kind a
+requirement is charged only with a trace from which no step can be left out without all of its kind
+being well; a trace whose shorter form already breaks another of its kind is that one's. Promises of
+different kinds never stand in for each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from brokerproof.checks.oracle.attribution import KINDS
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.findings import Run, play
+from brokerproof.checks.search.moves import Move
+from brokerproof.checks.workers.watchdog import CapReached
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.operations import Drain
+
+Fresh = Callable[[], tuple[Candidate, Oracle]]
+"""Returns a candidate just reset and an oracle for it."""
+
+TRIES = 10
+"""How often what was found is tried again."""
+
+SURE_TRIES = 3
+"""A trace that broke the same in the first so many tries is taken to do so always."""
+
+RARE_TRIES = 300
+REPEATING_S = 5.0
+"""What did not come again is tried so often where that is done within so many seconds."""
+
+NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
+
+
+@dataclass
+class Repeated:
+    """How often a trace was tried again, and how often it broke the same promise."""
+
+    times: int = 0
+    tries: int = 0
+
+    @property
+    def always(self) -> bool:
+        """Whether each try broke it."""
+        return 0 < self.times == self.tries
+
+    def try_again(self, run: Run, fresh: Fresh, tries: int) -> None:
+        """Try so often; raises `CapReached`, and counts what was tried before."""
+        requirement, end = requirement_of(run), time.monotonic() + REPEATING_S
+        while self.tries < tries and (self.tries < TRIES or time.monotonic() < end):
+            if self.always and self.tries >= SURE_TRIES:
+                return
+            again = fails(run.moves, fresh, requirement)
+            self.tries += 1
+            self.times += again is not None and requirement_of(again) == requirement
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The run that a requirement is charged with, and how often it was seen again.
+
+    Without a run, `behind` is what its traces are put down to.
+    """
+
+    run: Run | None
+    repeated: Repeated | None = None
+    behind: str = ""
+
+
+def charge(
+    traces: Sequence[Run], fresh: Fresh, *, tries: int = TRIES, shortens: bool = True
+) -> Charge:
+    """Return what the traces of one requirement come to; a trace that fails is always kept.
+
+    One that comes again is shortened, if `shortens`. One that does not is tried up to `tries`
+    times, and kept as it was seen; so is the shortest one where the cap in seconds has passed.
+    """
+    first = min(traces, key=lambda run: len(run.steps))
+    repeated = Repeated()
+    if first.broken is not None and first.broken.hangs:
+        return Charge(first)
+    own = None
+    try:
+        repeated.try_again(first, fresh, 1)
+        if repeated.always and shortens:
+            own, behind = charged(traces, fresh)
+            if own is None and behind != NOT_REPRODUCED:
+                return Charge(None, behind=behind)
+        first = first if own is None else own
+        repeated.try_again(first, fresh, tries if own is None else TRIES)
+    except CapReached:
+        return Charge(first, repeated)
+    return Charge(first, None if repeated.always and own is not None else repeated)
+
+
+def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
+    """Return the first trace of a requirement that is its own, or what is behind them all."""
+    behind = ""
+    for run in traces:
+        requirement = requirement_of(run)
+        if run.broken is not None and run.broken.hangs:
+            return run, ""
+        again = fails(run.moves, fresh, requirement)
+        if again is None or requirement_of(again) != requirement:
+            behind = behind or NOT_REPRODUCED
+            continue
+        other = _breaks_another_of_its_kind(again, fresh)
+        if other is None:
+            return shortest_form(again, fresh), ""
+        behind = other
+    return None, behind
+
+
+def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> str | None:
+    requirement = requirement_of(run)
+    kin = frozenset().union(*(kind for kind in KINDS if requirement in kind))
+    for part in _parts(run.moves):
+        shorter = fails(part, fresh, requirement)
+        if shorter is not None and requirement_of(shorter) in kin - {requirement}:
+            return requirement_of(shorter)
+    return None
+
+
+def _parts(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
+    for left_out in range(len(moves)):
+        yield [*moves[:left_out], *moves[left_out + 1 :]]
+
+
+def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
+    """Return the run of moves and a closing drain, if it breaks that promise or ends earlier."""
+    candidate, oracle = fresh()
+    try:
+        run = play(candidate, oracle, [*moves, Drain()], stop_at=requirement)
+    except Unfollowable:
+        return None
+    return run if run.broken is not None else None
+
+
+Fails = Callable[[Sequence[Move], Fresh, str], Run | None]
+"""Returns the run of moves, if it breaks that requirement or ends earlier; as `fails` does."""
+
+
+def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
+    """Leave out steps as long as the same promise stays broken: a local minimum.
+
+    Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002),
+    single steps until none can go. Where the cap in seconds passes, that is as short as it gets.
+    """
+    size = max(1, len(run.moves) // 2)
+    try:
+        while True:
+            shorter = _without_some(run, size, fresh, again)
+            if shorter is not None:
+                run = shorter
+            elif size == 1:
+                return run
+            size = min(size, max(1, len(run.moves) // 2)) if shorter else size // 2
+    except CapReached:
+        return run
+
+
+def _without_some(run: Run, size: int, fresh: Fresh, again: Fails) -> Run | None:
+    """Return a run without some `size` steps in a row that breaks the same promise."""
+    requirement = requirement_of(run)
+    for first in range(0, len(run.moves), size):
+        part = [*run.moves[:first], *run.moves[first + size :]]
+        found = again(part, fresh, requirement)
+        same = found is not None and requirement_of(found) == requirement
+        if found is not None and same and len(found.steps) < len(run.steps):
+            return found
+    return None
+
+
+def requirement_of(run: Run) -> str:
+    """Return the id of the requirement that a failing run breaks."""
+    return "" if run.broken is None else run.broken.requirement

@@ -1,0 +1,4 @@
+"""The small worlds that the exhaustive stage searches.
+
+Which moves each has, and for which claims.
+"""

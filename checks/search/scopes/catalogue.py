@@ -1,0 +1,436 @@
+"""The scopes of the exhaustive stage: which small worlds are searched for which claims.
+
+Owns the choice; what can happen in a scope is in `scopes`. Each scope is about one thing, since
+what is possible grows with everything that may happen beside it. Those about consumers and their
+windows are in `consumer_scopes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.search.moves import SettlementName
+from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
+from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
+from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import (
+    Credit,
+    Fifo,
+    LastValue,
+    Order,
+    Priority,
+    Sorted,
+)
+from brokerproof.spec.protocol.operations import GetMode
+
+LONG = 12
+"""More messages than the documents' slice of deliveries holds (Qpid, Message Delivery: ten)."""
+
+
+def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
+    """Return the kinds of consumers that a candidate claims, with the windows that are tried."""
+    windows: tuple[int | None, ...] = (1, 2, None) if "messages" in claims.credit else (None,)
+    return tuple(
+        Kind(mode, window)
+        for mode in claims.modes
+        for window in (windows if mode == "acknowledge" else (None,))
+    )
+
+
+def scopes_for(
+    claims: Capabilities, *, in_process: bool = False, on_disk: bool = False
+) -> tuple[Scope, ...]:
+    """Return the scopes in which what a candidate claims is searched whole, smallest first.
+
+    Who is not `in_process` is not asked what the form of a driver's requests leaves out. The power
+    goes only where somebody is `on_disk`.
+    """
+    kinds = kinds_for(claims)
+    acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
+    narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
+    takers = tuple(kind for kind in kinds if kind.mode != "browse")
+    gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
+    # Three levels show all that more could: above, below and beside the default priority.
+    levels = min(3, claims.priority_levels)
+    priority = (Priority(levels),) if "priority" in claims.orders else ()
+    orders: tuple[Order, ...] = (Fifo(),) if "fifo" in claims.orders else priority
+    orders = orders or tuple(_other_orders(claims))
+    scopes = []
+    if gets or takers:
+        scopes.append(
+            Scope(
+                "one channel",
+                orders,
+                messages=2,
+                consumers=1,
+                kinds=tuple(kind for kind in takers if kind.credit is None),
+                gets=claims.get_modes,
+                settlements=("acknowledge", "release", "reject"),
+                cancels=True,
+                closes=True,
+                settles_again=True,
+            )
+        )
+    if gets:
+        scopes.append(
+            Scope("gets of two queues", orders, messages=2, queues=2, gets=gets, closes=True)
+        )
+    if acknowledging:
+        scopes.extend(_consumer_scopes(orders, acknowledging, narrow))
+        scopes.append(_scope_of_a_long_queue(claims, orders))
+    if claims.browse:
+        scopes.extend(_browser_scopes(orders, acknowledging, gets))
+    if priority:
+        scopes.extend(_priority_scopes(claims, priority, narrow, gets))
+    scopes.extend(scopes_of_windows(claims, orders, gets))
+    scopes.extend(scopes_of_consumers(claims, orders, gets))
+    scopes.extend(_scopes_of_queues(claims, orders, gets))
+    scopes.extend(scopes_of_what_persists(claims, orders, gets))
+    scopes.extend(scopes_of_crashes(claims, orders, gets, on_disk=on_disk))
+    if gets or takers:
+        scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))
+    scopes.extend(_scopes_of_messages(claims, orders, gets))
+    if gets and claims.durable:
+        scopes.append(_scope_of_returns(orders, gets))
+    return tuple(scopes)
+
+
+def _other_orders(claims: Capabilities) -> Iterator[Order]:
+    if "sorted" in claims.orders:
+        yield Sorted("k")
+    if "last_value" in claims.orders:
+        yield LastValue("k")
+
+
+def _consumer_scopes(
+    orders: tuple[Order, ...], kinds: tuple[Kind, ...], narrow: tuple[Kind, ...]
+) -> Iterator[Scope]:
+    yield Scope("one consumer", orders, messages=3, consumers=1, kinds=kinds, closes=True)
+    yield Scope("two consumers", orders, messages=3, channels=2, consumers=2, kinds=narrow)
+    yield Scope(
+        "two queues",
+        orders,
+        messages=2,
+        queues=2,
+        consumers=2,
+        kinds=kinds[-1:],
+        settlements=("release",),
+        cancels=True,
+    )
+
+
+def _scope_of_a_long_queue(claims: Capabilities, orders: tuple[Order, ...]) -> Scope:
+    """Return the scope in which more is given at once than the documents' slice of deliveries."""
+    changes = {"messages", "change"} <= {*claims.credit}
+    return Scope(
+        "a long queue",
+        orders,
+        messages=LONG,
+        channels=2,
+        consumers=2,
+        kinds=(*((Kind("acknowledge", 0),) if changes else ()), Kind("acknowledge")),
+        windows=(Credit(None),) if changes else (),
+        settlements=(),
+        closes=True,
+        filled=True,
+    )
+
+
+def _scope_of_returns(orders: tuple[Order, ...], gets: tuple[GetMode, ...]) -> Scope:
+    """Return the scope in which some of what was taken returns, in any order.
+
+    Who has a disk keeps a queue in several places (RabbitMQ: five). With four messages one can
+    return between two that have gone on to another place, and one that somebody holds be there too.
+    """
+    return Scope(
+        "gets that return in any order",
+        orders,
+        messages=4,
+        gets=gets,
+        settlements=("release",),
+        filled=True,
+    )
+
+
+def _browser_scopes(
+    orders: tuple[Order, ...], acknowledging: tuple[Kind, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    browser = Kind("browse")
+    yield Scope(
+        "a browser beside a consumer",
+        orders,
+        messages=2,
+        channels=2,
+        consumers=2,
+        kinds=(browser, *acknowledging[:1]),
+        closes=True,
+    )
+    if gets:
+        yield Scope(
+            "a browser beside gets",
+            orders,
+            messages=3,
+            consumers=1,
+            kinds=(browser,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+        )
+
+
+def _priority_scopes(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    kinds: tuple[Kind, ...],
+    gets: tuple[GetMode, ...],
+) -> Iterator[Scope]:
+    every_level = tuple(Priority(n) for n in range(1, claims.priority_levels + 1))
+    yield Scope(
+        "every priority on every number of levels",
+        every_level,
+        messages=2,
+        payloads=tuple(Payload(priority) for priority in range(10)),
+        consumers=0 if gets else 1,
+        kinds=() if gets else kinds[-1:],
+        gets=gets,
+        settlements=(),
+    )
+    yield Scope(
+        "priorities with returns",
+        orders[-1:],
+        messages=3,
+        payloads=(Payload(0), Payload(4), Payload(9)),
+        consumers=1,
+        kinds=kinds,
+        gets=gets,
+        settlements=("release",),
+        closes=False,
+    )
+    if claims.browse:
+        yield Scope(
+            "a browser among priorities",
+            orders[-1:],
+            messages=3,
+            payloads=(Payload(0), Payload(9)),
+            consumers=1,
+            kinds=(Kind("browse"),),
+            gets=gets,
+            settlements=("release",),
+        )
+
+
+def _scopes_of_queues(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.purge:
+        yield Scope(
+            "queues that are purged",
+            orders,
+            messages=2,
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("release",),
+            purges=True,
+        )
+    if claims.delete:
+        yield Scope(
+            "queues that are deleted",
+            orders,
+            messages=1,
+            consumers=1,
+            kinds=(*takers, *browsers),
+            gets=gets,
+            settlements=("release",),
+            settles_again=True,
+            deletes=True,
+        )
+    yield from _scopes_of_queues_that_go(claims, orders, gets)
+
+
+def _scopes_of_queues_that_go(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.auto_delete and (takers or browsers):
+        closing = tuple(Kind(kind.mode, auto_close=True) for kind in takers if claims.auto_close)
+        yield Scope(
+            "queues that delete themselves",
+            orders,
+            messages=1,
+            consumers=2,
+            kinds=(*takers, *browsers, *closing),
+            gets=gets,
+            cancels=True,
+            closes=True,
+            auto_delete=True,
+        )
+    if claims.multi_queue and takers:
+        yield Scope(
+            "consumers of several queues",
+            orders,
+            messages=2,
+            queues=2,
+            consumers=2,
+            kinds=(Kind(takers[0].mode, every_queue=True), takers[0]),
+            settlements=("release",),
+        )
+
+
+def _scopes_of_refusals(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    gets: tuple[GetMode, ...],
+    *,
+    in_process: bool,
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    # A window below 0 can be asked for by `credit` only, over the driver protocol (rule 22).
+    asks = in_process and "messages" in claims.credit
+    wrong = tuple(Kind(each.mode, -1) for each in takers if asks)
+    yield Scope(
+        "what must be refused",
+        orders,
+        messages=1,
+        consumers=1,
+        kinds=(*takers, *wrong),
+        gets=gets,
+        cancels=True,
+        nonsense=True,
+    )
+    if claims.delete:
+        yield Scope(
+            "what must be refused of a queue that has gone",
+            orders,
+            messages=1,
+            consumers=1,
+            kinds=takers,
+            gets=() if takers else gets,
+            settlements=(),
+            deletes=True,
+            nonsense=True,
+        )
+    if claims.durable:
+        yield Scope(
+            "what must be refused while the broker is down",
+            orders,
+            messages=1,
+            durable=(True,),
+            consumers=1,
+            kinds=takers,
+            gets=() if takers else gets,
+            settlements=(),
+            crashes=True,
+            nonsense=True,
+            resets=True,
+        )
+
+
+def _scopes_of_messages(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    browsers = (Kind("browse"),) if claims.browse else ()
+    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    # As text the second would be the first.
+    keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
+    if claims.clock:
+        yield from _scopes_of_the_clock(claims, orders, gets)
+    for order in _other_orders(claims):
+        yield Scope(
+            f"a queue of order {order.__struct_config__.tag}",
+            (order,),
+            messages=3,
+            payloads=keys,
+            consumers=1,
+            kinds=(*browsers, *takers),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+        )
+    if claims.parks:
+        yield Scope(
+            "publishes that are parked",
+            orders,
+            messages=4,
+            consumers=0 if gets else 1,
+            kinds=takers or browsers,
+            gets=gets,
+            settlements=("acknowledge",),
+        )
+        yield from _scopes_where_room_comes_by_itself(claims, orders, gets)
+
+
+def _scopes_where_room_comes_by_itself(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    settlements: tuple[SettlementName, ...] = ("release",) if gets else ()
+    if claims.purge:
+        yield Scope(
+            "a purge while publishes are parked",
+            orders,
+            messages=4,
+            gets=gets,
+            settlements=settlements,
+            purges=True,
+        )
+    if claims.delete:
+        # The room may be that of all queues.
+        yield Scope(
+            "a deletion while publishes are parked",
+            orders,
+            queues=2,
+            messages=4,
+            gets=gets,
+            settlements=settlements,
+            deletes=True,
+        )
+    if claims.clock:
+        yield Scope(
+            "a clock while publishes are parked",
+            orders,
+            messages=4,
+            payloads=(Payload(), Payload(expires_s=1)),
+            gets=gets,
+            settlements=settlements,
+            seconds=1,
+        )
+
+
+def _scopes_of_the_clock(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    yield Scope(
+        "a clock",
+        orders,
+        messages=2,
+        payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
+        consumers=0 if gets else 1,
+        kinds=takers,
+        gets=gets,
+        settlements=("release",),
+        seconds=2,
+    )
+    if "acknowledge" in claims.modes:
+        yield Scope(
+            "a consumer and a clock",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(not_before_s=1)),
+            consumers=1,
+            kinds=(Kind("acknowledge"),),
+            settlements=(),
+            seconds=1,
+        )
+    if claims.browse:
+        yield Scope(
+            "a browser and a clock",
+            orders,
+            messages=2,
+            payloads=(Payload(not_before_s=1), Payload(expires_s=1)),
+            consumers=1,
+            kinds=(Kind("browse"),),
+            seconds=2,
+        )

@@ -1,0 +1,183 @@
+"""The scopes about consumers and their windows: what few brokers claim of them.
+
+A part of the catalogue of scopes (`scope_catalogue`), which says when they are searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Credit, Order, PropertyValue
+from brokerproof.spec.protocol.operations import GetMode
+
+
+def scopes_of_windows(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes about windows: of messages and bytes, that change, that channels share."""
+    takes = "acknowledge" in claims.modes
+    if {"messages", "change"} <= {*claims.credit} and takes:
+        yield Scope(
+            "windows that change",
+            orders,
+            messages=3,
+            consumers=1,
+            kinds=(Kind("acknowledge", 0), Kind("acknowledge", 1)),
+            windows=(Credit(0), Credit(1), Credit(2), Credit(None)),
+            settlements=("acknowledge",),
+        )
+    if "bytes" in claims.credit and takes:
+        sizes = (Payload(size=1), Payload(size=3))
+        both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
+        yield Scope(
+            "windows of bytes",
+            orders,
+            messages=3,
+            payloads=sizes,
+            consumers=1,
+            kinds=(Kind("acknowledge", bytes=2), *both),
+        )
+        if claims.browse:
+            yield Scope(
+                "browsers with windows of bytes",
+                orders,
+                messages=2,
+                payloads=sizes,
+                consumers=1,
+                kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
+                gets=gets,
+            )
+        if "change" in claims.credit:
+            yield Scope(
+                "windows of bytes that change",
+                orders,
+                messages=2,
+                payloads=(Payload(size=1), Payload(size=2)),
+                consumers=2,
+                kinds=(Kind("acknowledge", bytes=1),),
+                windows=(Credit(None, 0), Credit(None, 2)),
+                settlements=("release",),
+            )
+    yield from _scopes_of_pools(claims, orders)
+
+
+def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterator[Scope]:
+    takes = "acknowledge" in claims.modes
+    if {"channel", "messages"} <= {*claims.credit} and takes:
+        yield Scope(
+            "a window that a channel shares",
+            orders,
+            messages=2,
+            consumers=2,
+            kinds=(Kind("acknowledge"),),
+            pools=(Credit(1),),
+            settlements=("acknowledge",),
+            cancels=True,
+        )
+    if {"channel", "bytes"} <= {*claims.credit} and takes:
+        yield Scope(
+            "a window of bytes that a channel shares",
+            orders,
+            messages=2,
+            payloads=(Payload(size=1), Payload(size=2)),
+            consumers=2,
+            kinds=(Kind("acknowledge"),),
+            pools=(Credit(None, 2),),
+            settlements=("release",),
+        )
+
+
+def scopes_of_consumers(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes about selectors, ranks, and consumers that close, exclude or are flushed."""
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    window = 1 if "messages" in claims.credit else None
+    if claims.selectors and claims.modes:
+        red, blue = ((("colour", colour),) for colour in ("red", "blue"))
+        yield Scope(
+            "selectors",
+            orders,
+            messages=2,
+            payloads=(
+                Payload(),
+                Payload(properties=red),
+                Payload(properties=blue),
+            ),
+            consumers=2,
+            kinds=tuple(Kind(mode, selector=red) for mode in claims.modes if mode != "automatic")
+            + takers,
+        )
+        yield _scope_of_values(orders, takers or (Kind("browse"),))
+    if claims.consumer_priority and takers:
+        kind = takers[0].mode
+        yield Scope(
+            "consumers with priorities",
+            orders,
+            messages=2,
+            channels=1,
+            consumers=3,
+            kinds=(Kind(kind, window, priority=-1), Kind(kind, window, priority=1)),
+        )
+    if claims.auto_close:
+        narrow = window is not None and "acknowledge" in claims.modes
+        windowed = (Kind("acknowledge", window, auto_close=True),) if narrow else ()
+        yield Scope(
+            "consumers that close themselves",
+            orders,
+            messages=2,
+            consumers=1,
+            kinds=tuple(Kind(mode, auto_close=True) for mode in claims.modes) + windowed,
+            gets=gets,
+            closes=True,
+        )
+    yield from _scopes_of_special_consumers(claims, orders, gets)
+
+
+def _scopes_of_special_consumers(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    window = 1 if "messages" in claims.credit else None
+    if claims.exclusive and takers:
+        yield Scope(
+            "exclusive consumers",
+            orders,
+            messages=1,
+            channels=2,
+            consumers=2,
+            kinds=(Kind(takers[0].mode, exclusive=True), takers[0]),
+            gets=gets,
+            cancels=True,
+        )
+    if claims.flush and takers:
+        yield Scope(
+            "flushed consumers",
+            orders,
+            messages=2 if gets else 3,
+            consumers=1,
+            kinds=tuple(dict.fromkeys((Kind(takers[0].mode, window), takers[0]))),
+            gets=gets,
+            flushes=True,
+        )
+
+
+def _scope_of_values(orders: tuple[Order, ...], kinds: tuple[Kind, ...]) -> Scope:
+    """Return the scope of values that are nearly equal, and of selectors that ask for two."""
+    one = (("n", 1),)
+    both = (("m", 1), ("n", 1))
+    values: tuple[PropertyValue, ...] = (1, True, "1")
+    return Scope(
+        "selectors by value",
+        orders,
+        messages=1,
+        payloads=(
+            Payload(),
+            *(Payload(properties=(("n", value),)) for value in values),
+            Payload(properties=both),
+        ),
+        consumers=1,
+        kinds=tuple(Kind(kinds[0].mode, selector=selector) for selector in (one, both)),
+    )

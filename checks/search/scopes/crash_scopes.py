@@ -1,0 +1,197 @@
+"""The scopes about what persists, crashes and resets: between operations, and at every change.
+
+A crash between two operations is a move like any other. Where a candidate has a disk of its own,
+its power is lost in the midst of operations too, at each change that they make to it, those of a
+restart included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import Order, Priority
+from brokerproof.spec.protocol.operations import GetMode
+
+PERSISTENT = Payload(persistent=True)
+
+
+def scopes_of_what_persists(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes in which messages have a place on disk, and nothing stops.
+
+    Who has a disk keeps what is to outlive a crash elsewhere than the rest, so that all that is
+    promised of messages is asked of these too. With four of them one can have left memory while
+    another is in it, and a third is with a consumer that goes.
+    """
+    if not claims.durable:
+        return
+    windows = (1, None) if "messages" in claims.credit else (None,)
+    kinds = tuple(Kind("acknowledge", window) for window in windows)
+    acknowledging = "acknowledge" in claims.modes
+    if gets or acknowledging:
+        yield Scope(
+            "what persists",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            consumers=1 if acknowledging else 0,
+            kinds=kinds if acknowledging else (),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+            closes=True,
+        )
+    if acknowledging:
+        yield Scope(
+            "consumers of what persists",
+            orders,
+            messages=4,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            channels=2,
+            consumers=2,
+            kinds=kinds,
+            settlements=("acknowledge",),
+            closes=True,
+        )
+        yield Scope(
+            "what persists beside what does not",
+            orders,
+            messages=4,
+            payloads=(PERSISTENT, Payload()),
+            durable=(True,),
+            consumers=1,
+            kinds=kinds[-1:],
+            settlements=("acknowledge",),
+            cancels=True,
+        )
+
+
+def scopes_of_crashes(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...], *, on_disk: bool
+) -> Iterator[Scope]:
+    """Yield the scopes in which the broker stops, between operations and in their midst."""
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    browsers = (Kind("browse"),) if claims.browse else ()
+    if claims.durable:
+        yield Scope(
+            "crashes",
+            orders,
+            messages=2,
+            payloads=(Payload(), Payload(persistent=True)),
+            durable=(True,),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=claims.get_modes,
+            settlements=("acknowledge",),
+            crashes=True,
+        )
+        yield Scope(
+            "crashes of what is not durable",
+            orders,
+            messages=1,
+            payloads=(Payload(persistent=True),),
+            consumers=0 if gets else 1,
+            kinds=() if gets else takers,
+            gets=gets,
+            settlements=("release",),
+            crashes=True,
+        )
+        yield from _scopes_of_ends(claims, orders, gets)
+    if claims.durable and on_disk:
+        yield from _scopes_of_cuts(claims, orders, gets)
+    if gets or takers:
+        yield Scope(
+            "resets",
+            orders,
+            messages=1,
+            durable=(claims.durable,),
+            consumers=1,
+            kinds=(*takers, *browsers),
+            gets=gets,
+            settlements=(),
+            resets=True,
+        )
+
+
+def _scopes_of_ends(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes in which what persists is dropped, and must not come back."""
+    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    for name, purges, deletes in (
+        ("a purge and a crash", True, False),
+        ("a deletion and a crash", False, True),
+    ):
+        if (purges and claims.purge) or (deletes and claims.delete):
+            yield Scope(
+                name,
+                orders,
+                messages=1,
+                payloads=(PERSISTENT,),
+                durable=(True,),
+                consumers=0 if gets else 1,
+                kinds=() if gets else takers,
+                gets=gets,
+                settlements=("release",),
+                purges=purges,
+                deletes=deletes,
+                crashes=True,
+            )
+
+
+def _scopes_of_cuts(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    acknowledging = "acknowledge" in claims.modes
+    if gets:
+        yield Scope(
+            "the power goes beside gets",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT, Payload()),
+            durable=(True,),
+            gets=gets,
+            settlements=("acknowledge", "release"),
+            cuts=True,
+        )
+    if acknowledging:
+        yield Scope(
+            "the power goes beside a consumer",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            consumers=1,
+            kinds=(Kind("acknowledge", 1), Kind("acknowledge")),
+            settlements=("acknowledge",),
+            closes=True,
+            cuts=True,
+        )
+    if acknowledging and claims.purge:
+        yield Scope(
+            "the power goes beside a purge",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            gets=gets,
+            settlements=("reject",),
+            purges=True,
+            cuts=True,
+        )
+    if gets and "priority" in claims.orders:
+        yield Scope(
+            "the power goes beside priorities",
+            (Priority(min(2, claims.priority_levels)),),
+            messages=3,
+            payloads=(Payload(0, persistent=True), Payload(9, persistent=True)),
+            durable=(True,),
+            gets=gets,
+            settlements=("acknowledge",),
+            closes=True,
+            cuts=True,
+        )

@@ -1,0 +1,107 @@
+"""What must be refused, and what must be taken although it changes nothing.
+
+Owns the choice of such moves: each is either refused by the protocol (driver protocol 1, rules 15,
+22, 26, 28, 32, 35) or without effect whatever is answered (rules 13, 25, 26). What the form of a
+request leaves out is not asked, since the gate keeps to the form itself (rule 54, and
+`spec/protocol/driver.py`): sizes below 0, windows of bytes below 0, and all numbers above the
+largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.search.moves import NOBODYS, Move, Settle
+from brokerproof.spec.protocol.messages import NUMBER_MAX, Fifo, Message, Priority
+from brokerproof.spec.protocol.operations import (
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Flush,
+    Get,
+    Publish,
+    Purge,
+    Restart,
+    SetCredit,
+)
+
+NOWHERE = "nowhere"
+"""A queue that is never declared."""
+NOBODY = "nobody"
+"""A consumer that never subscribes."""
+
+
+def nonsense(book: Book, absent: str = NOWHERE) -> Iterator[Move]:
+    """Yield them, of what a candidate with these claims knows; the queue `absent` is not there."""
+    if book.down:
+        yield from _while_down(book)
+        return
+    yield from _of_a_queue_that_is_not_there(book, absent)
+    yield from _of_consumers(book)
+    yield Settle(how="acknowledge", message=NOBODYS)
+    yield Settle(how="release", message=NOBODYS)
+    yield CloseChannel(channel=NOBODY)
+    if book.claims.durable:
+        yield Restart()
+    for declared in list(book.declared.values())[:1]:
+        if "priority" in book.claims.orders:
+            yield Publish(queue=declared.queue, message=Message(id=NOBODYS, priority=10))
+        yield declared
+        yield from _declared_otherwise(declared, book)
+
+
+def _of_a_queue_that_is_not_there(book: Book, absent: str) -> Iterator[Move]:
+    claims = book.claims
+    yield Publish(queue=absent, message=Message(id=NOBODYS))
+    if claims.get:
+        yield Get(channel=NOBODY, queue=absent)
+    for mode in claims.modes[:1]:
+        yield Consume(channel=NOBODY, queue=absent, consumer=NOBODY, mode=mode)
+    if claims.purge:
+        yield Purge(queue=absent)
+    if claims.delete:
+        yield Delete(queue=absent)
+
+
+def _of_consumers(book: Book) -> Iterator[Move]:
+    """Yield what is asked of a consumer that never was, or has left, and wrong windows."""
+    # That a name in use is refused cannot be asked: none is used twice (rule 25).
+    claims = book.claims
+    yield Cancel(consumer=NOBODY)
+    if claims.flush:
+        yield Flush(consumer=NOBODY)
+    if "change" in claims.credit:
+        yield SetCredit(consumer=NOBODY)
+    for name in sorted(book.consumers.keys() - book.active)[:1]:
+        yield Cancel(consumer=name)
+    if {"change", "messages"} <= {*claims.credit}:
+        for name in sorted(book.active)[:1]:
+            yield SetCredit(consumer=name, messages=-1)
+            yield SetCredit(consumer=name, messages=NUMBER_MAX)
+
+
+def _declared_otherwise(declared: Declare, book: Book) -> Iterator[Move]:
+    other = Priority(2) if isinstance(declared.order, Fifo) else Fifo()
+    yield replace(declared, order=other)
+    if book.claims.durable:
+        yield replace(declared, durable=not declared.durable)
+    if book.claims.auto_delete:
+        yield replace(declared, auto_delete=not declared.auto_delete)
+
+
+def _while_down(book: Book) -> Iterator[Move]:
+    yield Drain()
+    yield Crash()
+    yield CloseChannel(channel=NOBODY)
+    for declared in list(book.declared.values())[:1]:
+        yield declared
+        yield Publish(queue=declared.queue, message=Message(id=NOBODYS))
+        if book.claims.get:
+            yield Get(channel=NOBODY, queue=declared.queue)

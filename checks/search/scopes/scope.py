@@ -1,0 +1,233 @@
+"""Scopes: the small worlds that the exhaustive stage searches whole.
+
+A scope says how many messages, channels and consumers there are and of which kinds; `moves` lists
+every move that is possible now, in canonical names (the next message is the next number, a new
+channel is the next), so that runs which differ only in names are one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.search.moves import Move, Settle, SettlementName
+from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, nonsense
+from brokerproof.models.contract.core import Queue
+from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
+from brokerproof.spec.protocol.operations import (
+    Advance,
+    Cancel,
+    CloseChannel,
+    Consume,
+    ConsumeMode,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Flush,
+    Get,
+    GetMode,
+    Publish,
+    Purge,
+    Reset,
+    Restart,
+    SetCredit,
+)
+
+Properties = tuple[tuple[str, PropertyValue], ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of consumer that may subscribe: its mode, its windows, and what else it asks for."""
+
+    mode: ConsumeMode
+    credit: int | None = None
+    bytes: int | None = None
+    selector: Properties | None = None
+    priority: int = 0
+    auto_close: bool = False
+    exclusive: bool = False
+    every_queue: bool = False
+
+    def consume(
+        self, channel: str, queue: str, consumer: str, queues: tuple[str, ...] = ()
+    ) -> Consume:
+        """Return the operation that subscribes one, to several `queues` if they are given."""
+        return Consume(
+            channel=channel,
+            queue=queue,
+            consumer=consumer,
+            mode=self.mode,
+            credit=Credit(self.credit, self.bytes),
+            selector=None if self.selector is None else dict(self.selector),
+            priority=self.priority,
+            auto_close=self.auto_close,
+            queues=queues,
+            exclusive=self.exclusive,
+        )
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A kind of message that may be published."""
+
+    priority: int = 4
+    size: int = 1
+    persistent: bool = False
+    properties: Properties = ()
+    not_before_s: int | None = None
+    expires_s: int | None = None
+
+    def publish(self, queue: str, name: str) -> Publish:
+        """Return the operation that publishes one."""
+        message = Message(
+            id=name,
+            priority=self.priority,
+            size=self.size,
+            persistent=self.persistent,
+            properties=dict(self.properties),
+        )
+        return Publish(
+            queue=queue,
+            message=message,
+            not_before_s=self.not_before_s,
+            expires_s=self.expires_s,
+        )
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
+
+    `windows` and `pools` are those that a consumer's or channel's is replaced by, `seconds` how far
+    the clock may be moved. With `nonsense` there are operations that must be refused, and some that
+    change nothing (`checks/search/scopes/invalid_operations.py`); with `filled` all messages are
+    there before anything else happens, as many as there are, and with `resets` the broker may be
+    reset. With `cuts` each move is also made with the power lost at each of its changes to the
+    disk.
+    """
+
+    name: str
+    orders: tuple[Order, ...]
+    messages: int
+    payloads: tuple[Payload, ...] = (Payload(),)
+    channels: int = 1
+    consumers: int = 0
+    kinds: tuple[Kind, ...] = ()
+    gets: tuple[GetMode, ...] = ()
+    settlements: tuple[SettlementName, ...] = ("acknowledge", "release")
+    cancels: bool = False
+    closes: bool = False
+    settles_again: bool = False
+    queues: int = 1
+    durable: tuple[bool, ...] = (False,)
+    auto_delete: bool = False
+    windows: tuple[Credit, ...] = ()
+    pools: tuple[Credit, ...] = ()
+    purges: bool = False
+    deletes: bool = False
+    flushes: bool = False
+    seconds: int = 0
+    crashes: bool = False
+    nonsense: bool = False
+    filled: bool = False
+    resets: bool = False
+    cuts: bool = False
+
+    def moves(self, book: Book) -> Iterator[Move]:
+        """Yield every move that is possible now, always in the same order."""
+        if self.resets and (book.declared or book.down):
+            yield Reset()
+        if book.down:
+            yield Restart()
+            if self.nonsense:
+                yield from nonsense(book)
+            return
+        queues = list(book.queues)
+        if len(queues) < self.queues and self._may_declare(book):
+            yield from self._declarations(book)
+            if not self.deletes and not self.auto_delete:
+                return
+        fills = self.filled and book.names_used() < self.messages
+        if not fills:
+            yield Drain()
+        if book.names_used() < self.messages:
+            name = f"m{book.names_used()}"
+            for queue in queues:
+                for payload in self.payloads:
+                    yield payload.publish(queue, name)
+        if fills:
+            return
+        yield from self._of_takers(book)
+        yield from self._settlements(book)
+        yield from self._endings(book)
+        yield from self._of_few(book)
+        if self.nonsense:
+            gone = (f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
+            yield from nonsense(book, next(gone, NOWHERE))
+
+    def _may_declare(self, book: Book) -> bool:
+        """A queue that has gone may be declared again, once: there are so many and no more."""
+        ever = book.frame.sizes[book.contract.families.index(Queue)]
+        return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
+
+    def _declarations(self, book: Book) -> Iterator[Declare]:
+        name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
+        first = next(iter(book.declared.values()), None)
+        for order in self.orders if first is None else (first.order,):
+            for durable in self.durable:
+                yield Declare(
+                    queue=name, order=order, durable=durable, auto_delete=self.auto_delete
+                )
+
+    def _of_takers(self, book: Book) -> Iterator[Move]:
+        channels = [f"ch{i}" for i in range(min(len(book.channels) + 1, self.channels))]
+        queues, consumer = list(book.queues), f"c{len(book.consumers)}"
+        for channel in channels:
+            for queue in queues:
+                for mode in self.gets:
+                    yield Get(channel=channel, queue=queue, mode=mode)
+                if len(book.consumers) < self.consumers:
+                    for kind in self.kinds:
+                        if not kind.every_queue or queue == queues[0]:
+                            several = tuple(book.queues) if kind.every_queue else ()
+                            yield kind.consume(channel, queue, consumer, several)
+
+    def _settlements(self, book: Book) -> Iterator[Move]:
+        for entry in sorted(held.entry for held in book.held.values()):
+            for how in self.settlements:
+                yield Settle(how=how, message=book.name_of_entry(entry))
+        if self.settles_again:
+            for message in sorted(book.settled):
+                for how in self.settlements:
+                    yield Settle(how=how, message=message, again=True)
+
+    def _endings(self, book: Book) -> Iterator[Move]:
+        if self.cancels:
+            for consumer in sorted(book.active):
+                yield Cancel(consumer=consumer)
+        if self.closes:
+            for channel in book.channels:
+                yield CloseChannel(channel=channel)
+        for queue in book.queues:
+            if self.purges:
+                yield Purge(queue=queue)
+            if self.deletes:
+                yield Delete(queue=queue)
+
+    def _of_few(self, book: Book) -> Iterator[Move]:
+        """Yield what only few brokers claim."""
+        for consumer in sorted(book.active):
+            for window in self.windows:
+                yield SetCredit(consumer=consumer, messages=window.messages, bytes=window.bytes)
+            if self.flushes:
+                yield Flush(consumer=consumer)
+        for channel in book.channels:
+            for window in self.pools:
+                yield SetCredit(channel=channel, messages=window.messages, bytes=window.bytes)
+        if book.now < self.seconds:
+            yield Advance(seconds=1)
+        if self.crashes:
+            yield Crash()

@@ -1,0 +1,289 @@
+"""The stateful stage: large and mixed runs, drawn by Hypothesis, judged by the same oracle.
+
+What is drawn is in `draws`; here examples are run, judged, counted, and shrunk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import seed as hypothesis_seed
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from msgspec import structs
+
+from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.oracle.breaches import Breach, Unfollowable
+from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.search.draws import (
+    OPTIONAL,
+    Chooser,
+    kinds_beyond,
+    kinds_drawn,
+    orders_drawn,
+)
+from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.findings import Run, Told, goes_on, step
+from brokerproof.checks.search.moves import Move
+from brokerproof.checks.search.scopes.catalogue import kinds_for
+from brokerproof.checks.search.searches import HANGS
+from brokerproof.checks.subjects import Subject
+from brokerproof.spec.protocol.candidate import OnDisk
+from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
+
+STEPS = 40
+LAST = "last"
+"""The channel on which an example takes what is left at its end."""
+ROUNDS_MAX = 8
+"""How many different promises one run of the stage looks for before it stops."""
+
+Heard: TypeAlias = Callable[[tuple[Told, ...]], None]
+"""Told the steps of each example, but of none that is run to shrink another."""
+
+_NUMBER = st.integers(0, 59)
+_SWARM = (1 << len(OPTIONAL)) - 1
+
+
+@dataclass
+class Sampling:
+    """What the stateful stage did and found; what Hypothesis runs to shrink is not counted."""
+
+    shrinking: bool = False
+    examples: int = 0
+    operations: int = 0
+    unfollowed: int = 0
+    stopped_by: str = ""
+    exercised: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
+    largest: int = 0
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: int = 0
+    broken: dict[str, Run] = field(default_factory=dict)
+    heard: Heard = lambda _: None
+
+
+class _Found(AssertionError):
+    """A promise was broken; Hypothesis shrinks the example that raised this."""
+
+
+class _Interrupted(BaseException):
+    """The stage was asked to stop; nothing that Hypothesis would want to shrink."""
+
+
+def sample(
+    subject: Subject,
+    found: Sampling,
+    seed: int,
+    examples: int,
+    interrupted: Callable[[], str],
+    progress: Callable[[Sampling], None] = lambda _: None,
+) -> None:
+    """Draw examples until so many were judged; a promise found broken is left out from then on."""
+    while found.examples < examples and len(found.broken) < ROUNDS_MAX:
+        known = frozenset(found.broken)
+        machine = _machine(subject, found, known, interrupted, progress)
+        hypothesis_seed(seed + len(known))(machine)
+        found.shrinking = False
+        try:
+            # Hypothesis prints the failing example; ours is printed as a counterexample instead.
+            with contextlib.redirect_stdout(io.StringIO()):
+                left = examples - found.examples
+                run_state_machine_as_test(machine, settings=_settings(left, shrinks=not known))
+        except (_Interrupted, _Found, Flaky):
+            # Hypothesis calls an example flaky when the cap ends it while it is being shrunk.
+            if interrupted() or found.stopped_by:
+                break
+            if frozenset(found.broken) == known:
+                raise
+            continue
+        break
+    found.stopped_by = found.stopped_by or interrupted()
+
+
+def _settings(examples: int, *, shrinks: bool) -> settings:
+    # The first finding is shrunk by Hypothesis, which also makes values simple. What comes after it
+    # is often the same mistake seen from further away, and is only shortened (`charges.py`).
+    return settings(
+        max_examples=max(1, examples),
+        stateful_step_count=STEPS,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink) if shrinks else (Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+
+
+class _Example:
+    """One run of the candidate: moves are made and judged until a promise is broken."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        found: Sampling,
+        known: frozenset[str],
+        interrupted: Callable[[], str],
+    ) -> None:
+        self.found, self.known, self.interrupted = found, known, interrupted
+        self.steps: list[Told] = []
+        self.over = False
+        self.shrinks = found.shrinking
+        try:
+            self.candidate, self.oracle = subject.fresh()
+        except CannotStart as error:
+            if "protocol" not in known:
+                found.broken["protocol"] = Run((), Breach("protocol", str(error)))
+                found.shrinking = True
+                raise _Found(str(error)) from error
+            self.over = True
+
+    def make(self, move: Move) -> bool:
+        """Make a move and judge it; return whether the example goes on."""
+        if self.over:
+            return False
+        if self.interrupted():
+            raise _Interrupted
+        try:
+            told, breaches = step(self.candidate, self.oracle, move, self.steps)
+        except Unfollowable:
+            self.found.unfollowed += 1
+            self.over = True
+            return False
+        if told is None:
+            return True
+        self.steps.append(told)
+        if not self.found.shrinking:
+            self.found.operations += 1
+        for breach in breaches:
+            self._judge(breach, told)
+        return not self.over
+
+    def _judge(self, breach: Breach, told: Told) -> None:
+        """File a breach; end the example with an error if its promise is new."""
+        broken = self.found.broken
+        if goes_on(breach):
+            broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
+            return
+        self.over = True
+        if breach.hangs:
+            broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
+            self.found.stopped_by = HANGS
+            raise _Interrupted
+        named = named_by_census(self.candidate, told.answer, breach)
+        if named.requirement in self.known:
+            return
+        # What Hypothesis shrinks to another promise replaces what it began with.
+        for requirement in [k for k, run in broken.items() if k not in self.known]:
+            if not _was_followed(broken[requirement]):
+                del broken[requirement]
+        broken[named.requirement] = Run(tuple(self.steps), named)
+        self.found.shrinking = True
+        raise _Found(named.requirement)
+
+    def _take_what_is_left(self) -> None:
+        """Ask for all that is available: only then it shows that a message is gone."""
+        if self.over or self.oracle.book.down:
+            return
+        claims, queues = self.oracle.book.claims, tuple(self.oracle.book.queues)
+        for queue in queues:
+            if not claims.get:
+                if "acknowledge" in claims.modes:
+                    self.make(Consume(channel=LAST, queue=queue, consumer=f"{LAST} of {queue}"))
+                continue
+            for _ in range(len(self.oracle.book.messages) + 1):
+                goes_on = self.make(Get(channel=LAST, queue=queue))
+                if not (goes_on and self.steps[-1].answer.events):
+                    break
+        if queues and not claims.get:
+            self.make(Drain())
+
+    def end(self) -> None:
+        """Come to rest, take what is left, and count the example."""
+        self.make(Drain())
+        self._take_what_is_left()
+        if not self.shrinks and self.steps:
+            self.found.heard(tuple(self.steps))
+        if not self.found.shrinking:
+            self.found.examples += 1
+            if hasattr(self, "oracle"):
+                self.found.exercised.update(self.oracle.exercised)
+                self.found.outcomes.update(self.oracle.outcomes)
+                self.found.actions.update(self.oracle.actions)
+                if self.oracle.watch is not None:
+                    self.found.taken.update(self.oracle.watch.taken)
+                    self.found.given_up += self.oracle.watch.given_up
+                self.found.largest = max(self.found.largest, len(self.oracle.book.messages))
+
+
+def _machine(
+    subject: Subject,
+    found: Sampling,
+    known: frozenset[str],
+    interrupted: Callable[[], str],
+    progress: Callable[[Sampling], None],
+) -> type[RuleBasedStateMachine]:
+    claims = subject.hello.capabilities
+    # Where a crash takes seconds, crashes have a stage of their own.
+    passing = claims if subject.crashable is None else structs.replace(claims, durable=False)
+    orders = orders_drawn(claims)
+    core = kinds_for(claims)
+    beyond = (*core, *kinds_beyond(claims))
+
+    class Machine(RuleBasedStateMachine):
+        """One example, drawn move by move."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            if interrupted():
+                raise _Interrupted
+            self.example = _Example(subject, found, known, interrupted)
+
+        @initialize(
+            order=_NUMBER, two=st.booleans(), plain=st.booleans(), swarm=st.integers(0, _SWARM)
+        )
+        def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
+            """Choose what the example is made of; make one queue or two, of any order claimed."""
+            self.chooser = Chooser(claims, core if plain else beyond, plain)
+            self.kinds = kinds_drawn(swarm, passing)
+            for number in range(2 if two else 1):
+                chosen = orders[(order + number) % len(orders)]
+                self.example.make(
+                    Declare(
+                        queue=f"q{number}",
+                        order=chosen,
+                        durable=claims.durable and not plain and order % 3 != 0,
+                        auto_delete=claims.auto_delete and not plain and order % 5 == 0,
+                    )
+                )
+
+        @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
+        def move(self, kind: int, which: int, how: int) -> None:
+            """Make one move of a drawn kind, if it means anything now."""
+            if not self.example.over:
+                book = self.example.oracle.book
+                drawn_kind, choose = self.kinds[kind % len(self.kinds)], self.chooser.moves
+                if drawn_kind == "crash" and isinstance(self.example.candidate, OnDisk):
+                    drawn_kind, choose = self.kinds[which % len(self.kinds)], self.chooser.cut_off
+                for drawn in choose(drawn_kind, which, how, book):
+                    self.example.make(drawn)
+
+        def teardown(self) -> None:
+            """Come to rest."""
+            self.example.end()
+            progress(found)
+
+    return Machine
+
+
+def _was_followed(run: Run) -> bool:
+    return run.broken is not None and goes_on(run.broken)

@@ -1,0 +1,204 @@
+"""The host: the process in which a candidate is opened and run, apart from the command itself.
+
+The command never runs a candidate's code, so it always has a report to write. It asks the host to
+open the candidate and then to run the gate on it, reads what it prints, and ends it where the cap
+in seconds is long past. Refuses to know how a candidate is judged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from brokerproof.candidates.crash_commands import Power, PowerFailed
+from brokerproof.candidates.driver.self_check import BrokerproofErrs
+from brokerproof.checks.commands.errors import CannotRun, opened
+from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.gate import Report, run_gate
+from brokerproof.checks.gate_run import Budget, Clock, Progress
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Evidence, judge
+from brokerproof.checks.workers.interrupts import Interrupts
+from brokerproof.checks.workers.watchdog import CapReached, watching
+from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool
+from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.requirements import Requirement
+
+OPENING_S = 2.0
+"""So long a candidate may take to be opened, however small the cap in seconds is."""
+
+BEYOND_S = 1.2
+"""The host may end so much later than its workers."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One candidate and its requirements, budget and seed; `power` can crash a broker."""
+
+    address: str
+    shown: str
+    requirements: dict[str, Requirement]
+    budget: Budget
+    seed: int
+    jobs: int
+    power: Power | None = None
+
+
+@dataclass
+class Host:
+    """The process of one candidate; as a context manager, which closes it and ends the process."""
+
+    asked: Asked
+    clock: Clock
+    hello: Hello = field(init=False)
+    warnings: tuple[str, ...] = field(init=False, default=())
+    _progress: Progress = field(init=False, default=lambda _stage, _operations: None)
+
+    def __post_init__(self) -> None:
+        cap = self.clock.cap
+        self._inside = _Inside(self.asked, self.clock)
+        self._pool: WorkerPool[_Opened | Report] = WorkerPool(
+            self._inside.do,
+            tasks=2,
+            jobs=1,
+            cap=None if cap is None else cap + BEYOND_S,
+            at_end=self._inside.close,
+        )
+        self._results: Iterator[_Opened | Report | Lost] = (
+            self._pool.results(self._tell, lambda: True)
+            if POSSIBLE
+            else self._inside.in_this_process(self._tell)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Close the candidate and end its process."""
+        self._pool.__exit__(kind, raised, where)
+        if not POSSIBLE:
+            self._inside.close()
+
+    def _tell(self, stage: str, operations: int) -> None:
+        self._progress(stage, operations)
+
+    def open(self) -> None:
+        """Open the candidate, and hear its hello; raises `CannotRun`."""
+        came = next(self._results)
+        if isinstance(came, Lost):
+            how = self.clock.reason() if came.late else f"its process {came.how}"
+            raise CannotRun(f"{self.asked.shown}: {how} before it had answered hello and reset")
+        assert isinstance(came, _Opened)
+        self.hello, self.warnings = came.hello, came.warnings
+
+    def run(self, progress: Progress) -> Report:
+        """Hold the candidate against the requirements; Ctrl-C brings what was found so far."""
+        self._progress = progress
+        try:
+            came = next(self._results)
+        except KeyboardInterrupt:
+            self._progress = lambda _stage, _operations: None
+            self._pool.interrupt()
+            came = next(self._results_after_interrupt())
+        if isinstance(came, Lost):
+            return self._report_of_lost(came)
+        assert isinstance(came, Report)
+        came.printed = came.printed or self._pool.said()
+        return came
+
+    def _results_after_interrupt(self) -> Iterator[_Opened | Report | Lost]:
+        """Return the results anew: an exception has ended the first iteration."""
+        self.clock.press()
+        if self.clock.cap is not None:
+            self._pool.cap = self.clock.cap + BEYOND_S
+        return self._pool.results(lambda _stage, _operations: None, lambda: False)
+
+    def _report_of_lost(self, lost: Lost) -> Report:
+        """Return a report that says of all requirements why nothing is known."""
+        hello, asked = self.hello, self.asked
+        how = self.clock.reason() if lost.late else f"the process of the gate {lost.how}"
+        interrupted = self.clock.interrupted
+        report = Report(asked.address, hello.name, hello.version, asked.seed)
+        report.interrupted, report.printed = interrupted, self._pool.said()
+        evidence = Evidence(lost=how)
+        report.verdicts = judge(asked.requirements, hello.capabilities, evidence)
+        return report
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The hello of an opened candidate, and its warnings."""
+
+    hello: Hello
+    warnings: tuple[str, ...]
+
+
+class _Inside:
+    """The part of the host that runs in the process of the candidate."""
+
+    def __init__(self, asked: Asked, clock: Clock) -> None:
+        self._asked, self._clock = asked, clock
+        self._subject: Subject | None = None
+        self._interrupts = Interrupts()
+
+    def do(self, task: int, tell: Tell, is_pressed: Callable[[], bool]) -> _Opened | Report:
+        """Open the candidate, or run the gate on it; raises `CannotRun`."""
+        try:
+            return self._open() if task == 0 else self._run(tell, is_pressed)
+        except (BrokerproofErrs, PowerFailed) as error:
+            raise CannotRun(str(error)) from error
+
+    def in_this_process(self, tell: Tell) -> Iterator[_Opened | Report]:
+        """Do the same where processes cannot be copied."""
+        for task in range(2):
+            yield self.do(task, tell, lambda: False)
+
+    def _open(self) -> _Opened:
+        asked = self._asked
+        try:
+            with (
+                self._interrupts.listening(),
+                watching(self._clock.cap and max(self._clock.cap, time.monotonic() + OPENING_S)),
+            ):
+                self._subject = opened(asked.address, asked.power)
+        except CapReached:
+            reason = f"{self._clock.reason()} before it had answered hello and reset"
+            raise CannotRun(f"{asked.shown}: {reason}; give it more with --budget") from None
+        return _Opened(self._subject.hello, self._subject.warnings)
+
+    def _run(self, tell: Tell, is_pressed: Callable[[], bool]) -> Report:
+        asked, subject, interrupts = self._asked, self._subject, self._interrupts
+        assert subject is not None
+        self._clock.is_pressed = lambda: is_pressed() or interrupts.pressed
+
+        def progress(stage: str, operations: int) -> None:
+            interrupts.raise_if_pressed()
+            tell(stage, operations)
+
+        try:
+            with interrupts.listening():
+                return run_gate(
+                    subject,
+                    asked.requirements,
+                    asked.budget,
+                    asked.seed,
+                    progress,
+                    jobs=asked.jobs,
+                    apart=True,
+                    clock=self._clock,
+                )
+        except CannotStart as error:
+            raise CannotRun(f"{asked.shown}: {error}") from error
+
+    def close(self) -> None:
+        """Close the candidate, if it was opened."""
+        if self._subject is not None:
+            self._subject.close()

@@ -1,0 +1,207 @@
+"""Stages run in workers, and a lost worker turned into a finding.
+
+Owns what a worker brings back to the gate, and the trace of one that does not come back: it is run
+again in workers of its own until it is short, and its last operation is the finding. Refuses to
+know what the stages do. A candidate that is not in this process stays in the gate's own: its
+connection cannot be shared by copies of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from brokerproof.candidates.driver.process import memory_of
+from brokerproof.checks.gate_run import GateRun, Part, Stage
+from brokerproof.checks.oracle.breaches import Breach, Unfollowable
+from brokerproof.checks.search.counterexamples import Certificate
+from brokerproof.checks.search.findings import Run, Told, play
+from brokerproof.checks.search.moves import Move, operation_of
+from brokerproof.checks.search.root_cause import Charge, Fresh, Repeated, shortest_form
+from brokerproof.checks.workers import watchdog
+from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool
+from brokerproof.spec.protocol.answers import Answer, Error
+from brokerproof.spec.protocol.operations import Drain, Operation, name_of
+
+Result = TypeVar("Result")
+
+TELL_S = 0.1
+"""How often a worker tells how far it is."""
+
+SEARCH_BYTES_MAX = 1_200 * 2**20
+"""A search in a worker that holds more ends with what it has found."""
+
+MEMORY_BYTES_MAX = 1_600 * 2**20
+"""A worker that holds more is ended."""
+
+LOST_TRIES = 3
+SHORTENING_S = 10.0
+"""So long a trace that costs a worker is shortened."""
+
+
+def in_workers(
+    run: GateRun, work: Callable[[GateRun, int], Result], tasks: int, jobs: int = 1
+) -> Iterator[Result | Lost | None]:
+    """Yield what comes of tasks, in order, after the gate has taken over what each has seen.
+
+    Each works on a copy of the run. On Ctrl-C, and at the cap in seconds, those at work bring what
+    they have; it is None that comes of one that was left in the midst of it.
+    """
+    if not run.uses_workers:
+        for number in range(tasks):
+            if run.clock.reason():
+                return
+            yield work(run, number)
+        return
+
+    def task(
+        number: int, tell: Tell, is_interrupted: Callable[[], bool]
+    ) -> tuple[Result | None, Part]:
+        run.progress, run.clock.is_pressed = _seldom(tell), is_interrupted
+        run.clock.memory_max = memory_of("self") + SEARCH_BYTES_MAX
+        run.part()
+        result = None
+        try:
+            with watchdog.watching(run.clock.cap):
+                result = work(run, number)
+        except watchdog.CapReached as reached:
+            run.evidence.under_way = run.evidence.under_way or reached.under_way
+        except KeyboardInterrupt:
+            run.clock.interrupted = True
+        finally:
+            run.subject.rest()
+        return result, run.part()
+
+    run.subject.rest()
+    pool = WorkerPool(task, tasks, jobs, run.clock.cap, MEMORY_BYTES_MAX)
+    try:
+        with pool:
+            try:
+                for each in pool.results(run.progress, lambda: not run.clock.reason()):
+                    yield _taken_over(run, each)
+            except KeyboardInterrupt:
+                pool.interrupt()
+                run.clock.press()
+                for each in pool.results(lambda _stage, _operations: None, lambda: False):
+                    _taken_over(run, each)
+                raise
+    finally:
+        run.report.printed = pool.printed or run.report.printed
+    if run.clock.interrupted:
+        raise KeyboardInterrupt
+
+
+def _taken_over(run: GateRun, came: tuple[Result | None, Part] | Lost) -> Result | Lost | None:
+    if isinstance(came, Lost):
+        return came
+    result, part = came
+    run.take_over(part)
+    return result
+
+
+def _seldom(tell: Tell) -> Tell:
+    told = 0.0
+
+    def telling(what: str, operations: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= TELL_S:
+            told = time.monotonic()
+            tell(what, operations)
+
+    return telling
+
+
+def keep_lost(run: GateRun, lost: Lost, where: str) -> None:
+    """Report a worker that was lost: the trace that it was running is a finding.
+
+    It is none where the cap has ended the worker. Where the process was not seen to end by itself
+    within an operation, the trace has to end a worker again.
+    """
+    run.clock.hangs += lost.hangs
+    run.report.stages.append(Stage("lost", f"{where}its process {lost.how}", False, 0))
+    run.evidence.lost = run.evidence.lost or f"{where}its process {lost.how}"
+    known = run.evidence.broken.get("protocol")
+    if lost.late or not lost.moves or (known and len(known.steps) <= len(lost.moves)):
+        return
+    tries = _Tries(run)
+    first = _as_run(lost.moves, lost)
+    repeated = Repeated()
+    if not lost.hangs:
+        while repeated.tries < LOST_TRIES and not run.clock.reason():
+            repeated.tries += 1
+            repeated.times += tries.fails(lost.moves) is not None
+        if not repeated.times and not lost.by_itself:
+            return
+        if repeated.times:
+            first = shortest_form(first, run.subject.fresh, tries.again)
+    found = tries.with_answers(first)
+    if found is None:
+        return
+    reason = "its process was lost, so shorter traces were not searched"
+    came = Charge(found, None if repeated.always or lost.hangs else repeated)
+    run.keep_charge(came, Certificate(grade="not certified", reason=reason))
+
+
+class _Tries:
+    """Traces run again, each in a worker of its own."""
+
+    def __init__(self, run: GateRun) -> None:
+        self._run, self._end = run, time.monotonic() + SHORTENING_S
+
+    def fails(self, moves: Sequence[Move]) -> Lost | None:
+        """Return how a worker is lost that runs a trace, if it is."""
+
+        def task(_number: int, _tell: Tell, _is_interrupted: Callable[[], bool]) -> None:
+            with watchdog.watching(self._run.clock.cap):
+                candidate, oracle = self._run.subject.fresh()
+                try:
+                    play(candidate, oracle, moves)
+                except (Unfollowable, watchdog.CapReached):
+                    return
+
+        cap = self._run.clock.cap
+        with WorkerPool(task, 1, 1, cap, MEMORY_BYTES_MAX) as pool:
+            [came] = pool.results(lambda _stage, _operations: None, lambda: True)
+        return came if isinstance(came, Lost) and not came.late else None
+
+    def again(self, moves: Sequence[Move], _fresh: Fresh, _requirement: str) -> Run | None:
+        """Return a trace that loses a worker again, as a run; None where it does not."""
+        if time.monotonic() > self._end or not moves or self._run.clock.reason():
+            return None
+        lost = self.fails(moves)
+        return None if lost is None else _as_run(lost.moves, lost)
+
+    def with_answers(self, found: Run) -> Run | None:
+        """Return a run with the answers to all but its last operation, heard in one more worker."""
+        *before, last = found.moves
+        assert found.broken is not None
+
+        def task(
+            _number: int, _tell: Tell, _is_interrupted: Callable[[], bool]
+        ) -> tuple[tuple[Told, ...], Operation | None]:
+            self._run.subject.out_of_time = lambda: False
+            with watchdog.watching():
+                candidate, oracle = self._run.subject.fresh()
+                steps = play(candidate, oracle, before).steps
+                return steps, operation_of(last, oracle.book)
+
+        with WorkerPool(task, 1, 1) as pool:
+            [came] = pool.results(lambda _stage, _operations: None, lambda: True)
+        if isinstance(came, Lost) or came[1] is None:
+            return None
+        steps, operation = came
+        assert operation is not None
+        what = f"{name_of(operation)}: {found.broken.reason}"
+        told = Told(last, operation, Answer(error=Error("internal", what)))
+        breach = Breach(
+            "protocol", what, hangs=found.broken.hangs, expected="an answer from the same process"
+        )
+        return Run((*steps, told), breach)
+
+
+def _as_run(moves: Sequence[Move], lost: Lost) -> Run:
+    """Return moves as a run whose answers are not known."""
+    steps = tuple(Told(move, Drain(), Answer()) for move in moves)
+    breach = Breach("protocol", f"the process of the candidate {lost.how}", hangs=lost.hangs)
+    return Run(steps, breach)

@@ -1,0 +1,252 @@
+"""The queue with a cursor keeps the contract: a refinement, proved for any number of messages.
+
+One queue, first in, first out, whose returned messages go ahead of all that was never given; that
+is a claim that the whole contract knows, so it is the whole that is refined. There are no browsers,
+and of windows only that a consumer has none yet. What is stored and with nobody is available, what
+a consumer holds is acquired. A channel that closes returns what it has one by one, as the contract
+has it for brokers that move what is returned, and so stamps each. Reading, passing over, paging in
+and dropping the batch are no steps: what of the store is in memory, and when, nobody sees.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.activemq.cursor_queue import Channel, Consumer, CursorQueue, Message
+from brokerproof.models.contract import core as contract
+from brokerproof.models.contract.core import Mode, Origin, Status
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.contract.whole_state import End
+from brokerproof.models.language import (
+    FALSE,
+    TRUE,
+    Bool,
+    Int,
+    Map,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+)
+from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.prove.refinement import (
+    Assumption,
+    Refinement,
+    Witness,
+    does,
+    stutters,
+)
+
+
+class RememberingCursorQueue(CursorQueue):
+    """The queue with all that the contract remembers of it."""
+
+    queue: contract.Queue
+
+    holder: Map[Message, Consumer]
+    origin: Map[Message, Origin]
+    end: Map[Message, End]
+    spared: Map[Message, Bool]
+    served: Map[Consumer, Bool]
+    lowered: Map[Consumer, Bool]
+    changed: Map[Consumer, Bool]
+    unsettled: Map[Consumer, Int]
+    unsettled_bytes: Map[Consumer, Int]
+    in_pool: Map[Channel, Int]
+    bytes_in_pool: Map[Channel, Int]
+    stamp: Map[Message, Int]
+    stamps: Map[contract.Queue, Int]
+    subscribed_to: Map[contract.Queue, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has happened."""
+        super().empty()
+        self.holder = self.holder.map(lambda _, old: old)
+        self.origin.fill(Origin.PUBLISHED)
+        self.end.fill(End.NONE)
+        for truth in (*(self.spared, self.served), *(self.lowered, self.changed)):
+            truth.fill(False)
+        self.subscribed_to.fill(False)
+        for number in (
+            *(self.unsettled, self.unsettled_bytes, self.in_pool, self.bytes_in_pool),
+            *(self.stamp, self.stamps),
+        ):
+            number.fill(0)
+
+    @invariant("who-was-given-a-message-holds-it")
+    def holder_holds(self) -> Bool:
+        """The contract's holder is the consumer that has it."""
+        return forall(
+            Consumer, Message, lambda c, m: implies(self.holds[c, m], self.holder[m] == c)
+        )
+
+    @invariant("what-is-stored-has-not-ended")
+    def stored_has_not_ended(self) -> Bool:
+        """What is stored has come to no end, and what is not has, if it ever came."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.stored[m], self.end[m] == End.NONE)
+                & implies(self.end[m] != End.NONE, self.spent[m])
+                & (
+                    (self.end[m] == End.NONE)
+                    | (self.end[m] == End.SETTLED)
+                    | (self.end[m] == End.PURGED)
+                )
+            ),
+        )
+
+    @invariant("what-waits-came-back-if-it-was-given")
+    def came_back_if_given(self) -> Bool:
+        """What is returned came back, and what was never given did not."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.returned[m], self.origin[m] != Origin.PUBLISHED)
+                & implies(~self.given[m], self.origin[m] == Origin.PUBLISHED)
+            ),
+        )
+
+    @invariant("stamps-go-up")
+    def stamps_go_up(self) -> Bool:
+        """What comes is stamped as the last."""
+        return forall(
+            Message, lambda m: implies(self.stored[m], self.stamp[m] < self.stamps[self.queue])
+        )
+
+    @invariant("stamps-are-in-the-order-of-sending")
+    def stamps_are_in_order(self) -> Bool:
+        """What never came back is stamped as it was sent."""
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(
+                self.stored[m]
+                & self.stored[n]
+                & (self.origin[m] == Origin.PUBLISHED)
+                & (self.origin[n] == Origin.PUBLISHED)
+                & self.before(m, n),
+                self.stamp[m] < self.stamp[n],
+            ),
+        )
+
+    @invariant("what-was-returned-is-in-the-order-of-its-stamps")
+    def returned_in_order(self) -> Bool:
+        """What clients and closed channels returned waits in the order of the returns."""
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(
+                self.sooner[m, n] & self.returned[m], self.stamp[m] < self.stamp[n]
+            ),
+        )
+
+
+def status(queue: RememberingCursorQueue, m: Message) -> Status:
+    """What is stored is available or with a consumer; what is not has ended, or never came."""
+    ended = ite(queue.end[m] == End.NONE, Status.ABSENT, Status.DEQUEUED)
+    there = ite(queue.is_held(m), Status.ACQUIRED, Status.AVAILABLE)
+    return ite(queue.stored[m], there, ended)
+
+
+def mode(queue: RememberingCursorQueue, who: Consumer) -> Mode:
+    """Nobody browses."""
+    return ite(queue.acknowledges[who], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
+
+
+def delivers(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
+    """A delivery tells whether the message was given before."""
+    return does("deliver", who, m, queue.given[m])
+
+
+def gets(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
+    """So does the answer to a get."""
+    return does("get", who, m, queue.given[m])
+
+
+def publishes(_queue: RememberingCursorQueue, m: Message, *_: Message) -> Witness:
+    """A message is published, wherever it is kept."""
+    return does("publish", m)
+
+
+def reads(_queue: RememberingCursorQueue, *_: Message) -> Witness:
+    """Nobody sees what is in memory."""
+    return stutters()
+
+
+MEMORY = ("cache_again", "read", "pass_over", "clear", "page_in")
+"""The moves that nobody sees."""
+
+SENDS = ("send_cached", "send_uncached", "send_past_cache", "send_past_nothing")
+
+CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
+    name="cursor-queue refines whole-contract",
+    concrete=CursorQueue,
+    abstract=WholeContract,
+    remembering=RememberingCursorQueue,
+    families={contract.Entry: Message},
+    history=(
+        *("holder", "origin", "end", "spared", "served", "lowered", "changed", "unsettled"),
+        *("unsettled_bytes", "in_pool", "bytes_in_pool", "stamp", "stamps", "subscribed_to"),
+    ),
+    abstraction={
+        "status": status,
+        "consuming": lambda queue, who: queue.takes[who],
+        "limited": lambda queue, who: queue.paused[who],
+        "mode": mode,
+        "home": lambda queue, _entry: queue.queue,
+        "used": lambda queue, home: queue.subscribed_to[home],
+        "returns_to_place": lambda _queue: FALSE,
+        "to_head": lambda _queue: TRUE,
+        "to_tail": lambda _queue: FALSE,
+        "when_idle": lambda _queue: FALSE,
+        "horizon": lambda _queue: integer(0),
+        **dict.fromkeys(
+            ("level", "size", "not_before", "limit", "byte_limit"),
+            lambda _queue, _one: integer(0),
+        ),
+        **dict.fromkeys(("pool", "byte_pool", "now", "rank"), lambda _queue, _one: integer(0)),
+        "expires": lambda _queue, _entry: integer(1),
+        **dict.fromkeys(("fifo", "survives"), lambda _queue, _one: TRUE),
+        **dict.fromkeys(
+            (
+                *("meddled", "superseded", "restarted", "either_flag", "closes_itself"),
+                *("exclusive", "deletes_itself", "is_sorted_by_key", "byte_limited", "pooled"),
+                *("byte_pooled", "gone", "untold"),
+            ),
+            lambda _queue, _one: FALSE,
+        ),
+        **dict.fromkeys(
+            ("wants", "concerned", "subscribed", "ties"), lambda _queue, _one, _other: TRUE
+        ),
+        **dict.fromkeys(
+            ("excused", "behind", "may_repeat", "shown", "came_back", "replaces"),
+            lambda _queue, _one, _other: FALSE,
+        ),
+    },
+    witnesses={
+        **dict.fromkeys(SENDS, publishes),
+        **dict.fromkeys(MEMORY, reads),
+        **dict.fromkeys(("give", "hand"), delivers),
+        **dict.fromkeys(("get", "get_for_good"), gets),
+        "attach": lambda _queue, who: does("consume", who),
+        "open_window": lambda _queue, who: does(
+            "set_credit", who, FALSE, integer(0), FALSE, integer(0)
+        ),
+        "cancel": lambda _queue, who: does("cancel", who),
+        "return_at_close": lambda _queue, _who, m: does("release_at_close", m),
+        "close": lambda _queue, which: does("close_channel", which),
+        "acknowledge": lambda _queue, _who, m: does("acknowledge", m),
+        "release": lambda _queue, _who, m: does("release", m),
+        "purge": lambda queue: does("purge", queue.queue),
+        "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "come_to_rest": lambda _queue: does("quiesce"),
+    },
+    assumptions={
+        "come_to_rest": Assumption(
+            "what a consumer has not settled is a count, so not below 0",
+            lambda queue: forall(Consumer, lambda c: queue.unsettled[c] >= 0),
+        )
+    },
+)
+"""The queue that reads its store with a cursor is a broker as the whole contract has it."""

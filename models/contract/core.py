@@ -1,0 +1,424 @@
+"""The contract: what any conforming broker may be seen to do.
+
+This is the top of everything: the oracle that follows a running broker is a reading of this text,
+and each documented algorithm is to refine it. The labels on the guards are the ids of requirements:
+where an observed event finds its guard false, the requirement that the guard is has been broken.
+
+Two rules keep it readable by the oracle. A guard that looks at other entries looks at each of them
+alone (nothing relates the statuses of two entries but the one that the action is about and one
+other), so that "possible statuses, entry by entry" is exact. And nothing counts entries: how many a
+consumer holds is a counter, changed by what each action moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.contract.core_invariants import ContractInvariants
+from brokerproof.models.contract.core_state import (
+    Channel,
+    Consumer,
+    Entry,
+    Mode,
+    Origin,
+    Queue,
+    Status,
+)
+from brokerproof.models.language import (
+    Bool,
+    action,
+    exercises,
+    exists,
+    forall,
+    ite,
+    require,
+)
+
+__all__ = ["Channel", "Consumer", "Contract", "Entry", "Mode", "Origin", "Queue", "Status"]
+
+
+class Contract(ContractInvariants):
+    """What any conforming broker may be seen to do."""
+
+    # What clients do.
+
+    @action
+    def publish(self, entry: Entry) -> None:
+        """The broker has taken responsibility for a message.
+
+        An arrival ahead of others takes a browser back to it, in the documents' own loop on
+        arrival, and the browser then walks over the arrival and all behind it once more. So nothing
+        from the arrival on is certainly behind the browser's place any more. That is why a browser
+        of a priority queue is only advised to show each entry once.
+        """
+        require(self.status[entry] == Status.ABSENT)
+        self.status[entry] = Status.AVAILABLE
+
+        def walked_once_more(c: Consumer, f: Entry) -> Bool:
+            here = self.home[f] == self.home[entry]
+            from_there_on = here & ((f == entry) | self.precedes(entry, f))
+            return from_there_on & ~self.fifo[self.home[f]] & self.consuming[c]
+
+        self.may_repeat = self.may_repeat.map(lambda c, f, old: old | walked_once_more(c, f))
+        self.behind = self.behind.map(lambda c, f, old: old & ~walked_once_more(c, f))
+
+    @action
+    def consume(self, who: Consumer) -> None:
+        """A client subscribes; a browser is owed nothing of what somebody has at that time."""
+        require(~self.consuming[who])
+        self.consuming[who] = True
+        self.excused = self.excused.map(
+            lambda c, f, old: old | ((c == who) & (self.mode[c] == Mode.BROWSE) & self.taken(f))
+        )
+
+    @action
+    def cancel(self, who: Consumer) -> None:
+        """A client cancels a consumer; what it holds stays acquired."""
+        require(self.can_be_cancelled(who))
+        self.consuming[who] = False
+
+    @action
+    def acknowledge(self, entry: Entry) -> None:
+        """A delivery is settled: the message is done with."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.DEQUEUED
+        self._gives_back_credit(entry)
+
+    @action
+    def reject(self, entry: Entry) -> None:
+        """A delivery is settled: the message is discarded."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.DEQUEUED
+        self._gives_back_credit(entry)
+
+    @action
+    def release(self, entry: Entry) -> None:
+        """A delivery is settled: the message returns to the queue."""
+        require(self.status[entry] == Status.ACQUIRED)
+        self.status[entry] = Status.AVAILABLE
+        self.origin[entry] = Origin.RELEASED
+        self.came_back = self.came_back.map(
+            lambda c, f, old: old | ((f == entry) & self.behind[c, f])
+        )
+        self._gives_back_credit(entry)
+
+    @action
+    def settle_again(self, entry: Entry) -> None:
+        """A delivery of the entry that is settled already is settled once more: nothing happens."""
+        require(self.status[entry] != Status.ABSENT)
+        exercises("settled-once")
+        self.meddled[entry] = True
+
+    @action
+    def close_channel(self, which: Channel) -> None:
+        """A channel's consumers leave and all that they hold is released, as one step."""
+
+        def goes_back(e: Entry) -> Bool:
+            held = self.status[e] == Status.ACQUIRED
+            return held & (self.channel[self.holder[e]] == which)
+
+        exercises("close-releases", exists(Entry, goes_back))
+        self.came_back = self.came_back.map(
+            lambda c, e, old: old | (goes_back(e) & self.behind[c, e])
+        )
+        self.origin = self.origin.map(lambda e, old: ite(goes_back(e), Origin.CLOSED, old))
+        self.unsettled = self.unsettled.map(lambda c, old: ite(self.channel[c] != which, old, 0))
+        self.consuming = self.consuming.map(lambda c, old: old & (self.channel[c] != which))
+        self.status = self.status.map(lambda e, old: ite(goes_back(e), Status.AVAILABLE, old))
+
+    def _gives_back_credit(self, entry: Entry) -> None:
+        who = self.holder[entry]
+        self.unsettled = self.unsettled.map(lambda c, old: ite(c == who, old - 1, old))
+
+    # What the broker does, and what it says.
+
+    @action
+    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker gives an entry to a consumer that takes it."""
+        require(self.mode[who] != Mode.BROWSE)
+        require(self.consuming[who], "only-to-subscribers")
+        self._requires_a_true_account(who, entry, redelivered)
+        self._requires_the_first(who, entry)
+        self._requires_room(who, entry)
+        exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
+        self._takes(who, entry)
+        self.served[who] = True
+
+    @action
+    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker answers a get with the first entry available."""
+        require((self.mode[who] != Mode.BROWSE) & ~self.limited[who])
+        self._requires_a_true_account(who, entry, redelivered)
+        self._requires_the_first(who, entry)
+        exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
+        exercises("get-finds")
+        self._takes(who, entry)
+
+    @action
+    def get_nothing(self, who: Consumer) -> None:
+        """The broker answers a get with nothing."""
+        require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
+        exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
+
+    @action
+    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker shows an entry to a browser.
+
+        Nobody sees where a browser's place is. It may have passed whatever was taken while the
+        browser was there, so that is `excused` from being shown; it has certainly passed what was
+        shown, and what is before that and excused: that is `behind`. On a priority queue an arrival
+        may take the place back.
+        """
+        require(self.mode[who] == Mode.BROWSE)
+        require(self.consuming[who], "only-to-subscribers")
+        require(self.concerns(who, entry), "right-queue")
+        require(self.status[entry] != Status.ABSENT, "nothing-invented")
+        require(~self.is_with_somebody(entry), "browser-sees-available")
+        in_order = self.fifo[self.home[entry]]
+        again = self.behind[who, entry] & ~self.may_repeat[who, entry]
+        came_back = self.came_back[who, entry]
+        require(~(again & came_back), "browser-never-rewound")
+        require(~(again & ~came_back & in_order), "browser-once")
+        require(
+            ~(self.shown[who, entry] & ~(again & came_back) & ~in_order),
+            "browser-once-by-priority",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(
+                        self.there_for(who, f)
+                        & self.precedes(f, entry)
+                        & ~self.excused[who, f]
+                        & in_order
+                    )
+                ),
+            ),
+            "browser-in-order",
+        )
+        self._requires_room(who, entry)
+        require(self.is_told_as(entry, redelivered), "redelivered-flag")
+        exercises("redelivered-flag", self.has_returned(entry))
+        exercises("browser-sees-all")
+        exercises(
+            "browser-in-order",
+            self.fifo[self.home[entry]] & exists(Entry, lambda f: self.later_for(who, entry, f)),
+        )
+        exercises(
+            "browser-sees-available", exists(Entry, lambda f: self.wants[who, f] & self.taken(f))
+        )
+
+        def left_behind(c: Consumer, f: Entry) -> Bool:
+            shown_for_good = (f == entry) & ~self.may_repeat[c, f]
+            return (c == who) & (shown_for_good | (self.precedes(f, entry) & self.excused[c, f]))
+
+        self.behind = self.behind.map(lambda c, f, old: old | left_behind(c, f))
+        self.excused[who, entry] = True
+        # An arrival may be shown while it is offered, and only then the place is taken back to it.
+        self.may_repeat[who, entry] = self.may_repeat[who, entry] & ~self.shown[who, entry]
+        self.shown[who, entry] = True
+        self.served[who] = True
+
+    @action
+    def quiesce(self) -> None:
+        """The broker says that nothing more will happen until a client does something."""
+        self._requires_rest(self.there_for)
+
+    def _requires_rest(self, is_next: Callable[[Consumer, Entry], Bool]) -> None:
+        """Name what is owed: `is_next` says what a consumer comes to without waiting."""
+
+        def owed(c: Consumer, f: Entry) -> Bool:
+            return self.takes(c) & self.must_take(c, f) & is_next(c, f)
+
+        require(
+            forall(Consumer, Entry, lambda c, f: ~(owed(c, f) & self.works_within_a_window(c))),
+            "credit-used",
+        )
+        require(
+            forall(Consumer, Entry, lambda c, f: ~(owed(c, f) & ~self.works_within_a_window(c))),
+            "quiescence",
+        )
+        require(
+            forall(
+                Consumer,
+                Entry,
+                lambda c, f: (
+                    ~(self.looks(c) & self.must_take(c, f) & is_next(c, f) & ~self.excused[c, f])
+                ),
+            ),
+            "browser-sees-all",
+        )
+        self._exercises_takers_at_rest()
+        self._exercises_browsers_at_rest()
+
+    def _exercises_takers_at_rest(self) -> None:
+        def was_given(c: Consumer, f: Entry) -> Bool:
+            return self.takes(c) & self.has_room(c, f) & self.wants[c, f] & self.taken(f)
+
+        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
+            exercises(label, exists(Consumer, Entry, situation))
+
+        at_rest("quiescence", lambda c, f: was_given(c, f) & ~self.works_within_a_window(c))
+        at_rest("credit-used", lambda c, f: was_given(c, f) & self.works_within_a_window(c))
+        at_rest("nothing-twice", was_given)
+        at_rest(
+            "credit-not-exceeded",
+            lambda c, f: self.consuming[c] & ~self.has_messages_left(c) & self.there_for(c, f),
+        )
+        at_rest(
+            "only-to-subscribers",
+            lambda c, f: ~self.consuming[c] & self.served[c] & self.there_for(c, f),
+        )
+        at_rest(
+            "right-queue",
+            lambda c, f: self.consuming[c] & self.elsewhere_for(c, f),
+        )
+
+    def _exercises_browsers_at_rest(self) -> None:
+        def would_see_again(c: Consumer, f: Entry) -> Bool:
+            seen = self.there_for(c, f) & self.shown[c, f]
+            return self.looks(c) & self.has_room(c, f) & seen
+
+        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
+            exercises(label, exists(Consumer, Entry, situation))
+
+        at_rest("browser-never-rewound", lambda c, f: would_see_again(c, f) & self.came_back[c, f])
+        at_rest("browser-once", lambda c, f: would_see_again(c, f) & self.fifo[self.home[f]])
+        at_rest(
+            "browser-once-by-priority",
+            lambda c, f: would_see_again(c, f) & ~self.fifo[self.home[f]],
+        )
+
+    @action
+    def rest(self) -> None:
+        """There is nothing left that the broker could do by itself without breaking a MUST."""
+        require(
+            forall(
+                Consumer,
+                Entry,
+                lambda c, f: (
+                    ~(
+                        self.consuming[c]
+                        & self.has_room(c, f)
+                        & self.there_for(c, f)
+                        & ((self.mode[c] != Mode.BROWSE) | self.may_be_shown(c, f))
+                    )
+                ),
+            )
+        )
+
+    @action
+    def census(self, who: Consumer) -> None:
+        """All channels were closed, and a new consumer without limits took all that it was given.
+
+        What is available now is not late: it is gone, and its history says under which promise.
+        """
+
+        def is_there(f: Entry) -> Bool:
+            return self.there_for(who, f)
+
+        remains: Callable[[Entry], Bool] = is_there
+        for label, has_happened in self.histories():
+            self._requires_none(label, remains, has_happened)
+            remains = self._without(remains, has_happened)
+        require(forall(Entry, lambda f: ~remains(f)), "nothing-lost")
+
+    def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
+        """Return the promises that name a message that is gone, by what has happened to it."""
+        return (
+            ("settled-once", lambda f: self.meddled[f]),
+            ("close-releases", lambda f: self.origin[f] == Origin.CLOSED),
+            ("browser-takes-nothing", lambda f: exists(Consumer, lambda c: self.shown[c, f])),
+        )
+
+    @staticmethod
+    def _requires_none(
+        label: str, remaining: Callable[[Entry], Bool], has_happened: Callable[[Entry], Bool]
+    ) -> None:
+        require(forall(Entry, lambda f: ~(remaining(f) & has_happened(f))), label)
+
+    @staticmethod
+    def _without(
+        remaining: Callable[[Entry], Bool], has_happened: Callable[[Entry], Bool]
+    ) -> Callable[[Entry], Bool]:
+        return lambda f: remaining(f) & ~has_happened(f)
+
+    # The guards that several actions share.
+
+    def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        require(self.concerns(who, entry), "right-queue")
+        require(self.status[entry] != Status.ABSENT, "nothing-invented")
+        require(~(self.is_with_somebody(entry) & ~self.meddled[entry]), "nothing-twice")
+        require(~(self.is_with_somebody(entry) & self.meddled[entry]), "settled-once")
+        require(self.is_told_as(entry, redelivered), "redelivered-flag")
+        exercises("nothing-invented")
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
+        exercises("redelivered-flag", self.has_returned(entry))
+        exercises("browser-takes-nothing", exists(Consumer, lambda c: self.shown[c, entry]))
+
+    def _requires_the_first(self, who: Consumer, entry: Entry) -> None:
+        """Name each way of overtaking: what came back, what is more urgent, what is just older."""
+
+        def overtaken(f: Entry) -> Bool:
+            return self.there_for(who, f) & self.precedes(f, entry)
+
+        def is_placed(f: Entry) -> Bool:
+            return self.knows_places() | ~(self.has_returned(f) | self.has_returned(entry))
+
+        def came_back_to_its_place(f: Entry) -> Bool:
+            return self.has_returned(f) & self.returns_to_place
+
+        def more_urgent(f: Entry) -> Bool:
+            return self.level[f] > self.level[entry]
+
+        require(
+            forall(Entry, lambda f: ~(overtaken(f) & came_back_to_its_place(f))),
+            "release-rewinds",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(overtaken(f) & ~came_back_to_its_place(f) & more_urgent(f) & is_placed(f))
+                ),
+            ),
+            "priority-order",
+        )
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(overtaken(f) & ~came_back_to_its_place(f) & ~more_urgent(f) & is_placed(f))
+                ),
+            ),
+            "fifo-order",
+        )
+
+        def later(f: Entry) -> Bool:
+            return self.later_for(who, entry, f)
+
+        exercises("release-rewinds", self.has_returned(entry) & exists(Entry, later))
+        exercises(
+            "priority-order",
+            exists(Entry, lambda f: later(f) & (self.level[f] < self.level[entry])),
+        )
+        exercises(
+            "fifo-order",
+            exists(Entry, lambda f: later(f) & (self.level[f] == self.level[entry])),
+        )
+
+    def _requires_room(self, who: Consumer, entry: Entry) -> None:  # noqa: ARG002 (more windows look)
+        require(self.has_messages_left(who), "credit-not-exceeded")
+
+    def _takes(self, who: Consumer, entry: Entry) -> None:
+        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+        self.status[entry] = ite(keeps, Status.ACQUIRED, Status.DEQUEUED)
+        self.holder[entry] = who
+        self.excused = self.excused.map(
+            lambda c, f, old: (
+                old | ((f == entry) & self.consuming[c] & (self.mode[c] == Mode.BROWSE))
+            )
+        )
+        self.unsettled = self.unsettled.map(lambda c, old: ite((c == who) & keeps, old + 1, old))

@@ -1,0 +1,152 @@
+"""The theorem about two deliveries of a message: no recording of a run shows both held at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.contract.core import Entry, Status
+from brokerproof.models.contract.history import HELD_BY_TWO, Passage, Span
+from brokerproof.models.contract.history_of_contract import HistoryOfContract
+from brokerproof.models.language import (
+    Bool,
+    Fixed,
+    Int,
+    Map,
+    axiom,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    require,
+)
+
+
+class HoldsOfContract(HistoryOfContract):
+    """The same, with any other delivery of each message, and when what was given came back."""
+
+    other: Fixed[Entry, Int]
+    back_start: Fixed[Entry, Int]
+    back_end: Fixed[Entry, Int]
+    other_given_start: Fixed[Entry, Int]
+    other_given_end: Fixed[Entry, Int]
+    other_back_start: Fixed[Entry, Int]
+    other_back_end: Fixed[Entry, Int]
+
+    back_at: Map[Entry, Int]
+    other_given_at: Map[Entry, Int]
+    other_back_at: Map[Entry, Int]
+
+    @axiom("the-other-delivery-is-a-later-one")
+    def other_is_later(self) -> Bool:
+        """Of the two deliveries the one that was made later is called the other one."""
+        return forall(
+            Entry,
+            lambda e: (
+                (self.other[e] > self.noticed[e]) & (self.other_given_end[e] < self.never[self.run])
+            ),
+        )
+
+    @initial
+    def nothing_yet(self) -> None:
+        """Nothing has been given."""
+        super().nothing_yet()
+        for moment in (self.back_at, self.other_given_at, self.other_back_at):
+            moment.fill(0)
+
+    def _requires_its_span(self, begins: Callable[[Entry], Bool]) -> None:
+        now = self.now[self.run]
+
+        def in_time(e: Entry) -> Bool:
+            first = (self.back_start[e] <= now) & (now <= self.back_end[e])
+            second = (self.other_back_start[e] <= now) & (now <= self.other_back_end[e])
+            return implies(begins(e) & (self.passages[e] == self.noticed[e]), first) & implies(
+                begins(e) & (self.passages[e] == self.other[e]), second
+            )
+
+        super()._requires_its_span(begins)
+        require(forall(Entry, in_time))
+
+    def _begin_passages(self) -> None:
+        now = self.now[self.run]
+
+        def ends(e: Entry, number: Int) -> Bool:
+            waits = self.status[e] == Status.AVAILABLE
+            return waits & (self.passages[e] == self.deliveries[e]) & (self.passages[e] == number)
+
+        self.back_at = self.back_at.map(lambda e, old: ite(ends(e, self.noticed[e]), now, old))
+        self.other_back_at = self.other_back_at.map(
+            lambda e, old: ite(ends(e, self.other[e]), now, old)
+        )
+        super()._begin_passages()
+
+    def _requires_its_moment(self, entry: Entry) -> None:
+        now = self.now[self.run]
+        is_other = self.deliveries[entry] + 1 == self.other[entry]
+        in_time = (self.other_given_start[entry] <= now) & (now <= self.other_given_end[entry])
+        super()._requires_its_moment(entry)
+        require(implies(is_other, in_time))
+
+    def _is_given(self, entry: Entry) -> None:
+        now = self.now[self.run]
+        is_other = self.deliveries[entry] + 1 == self.other[entry]
+        self.other_given_at[entry] = ite(is_other, now, self.other_given_at[entry])
+        super()._is_given(entry)
+
+    def is_noticed(self, e: Entry, number: Int) -> Bool:
+        """Whether it is one of the two deliveries."""
+        return super().is_noticed(e, number) | (number == self.other[e])
+
+    def was_given_again(self, e: Entry) -> Bool:
+        """Whether the other delivery was made."""
+        return self.deliveries[e] >= self.other[e]
+
+    def has_come_back(self, e: Entry, number: Int) -> Bool:
+        """Whether what a delivery gave came back."""
+        return self.passages[e] > number
+
+    @invariant("returns-are-between-deliveries")
+    def returns_between(self) -> Bool:
+        """What was given again had come back before, each when it was recorded."""
+
+        def within(start: Int, at: Int, end: Int) -> Bool:
+            return (start <= at) & (at <= end) & (at < self.now[self.run])
+
+        def in_turn(e: Entry) -> Bool:
+            back = within(self.back_start[e], self.back_at[e], self.back_end[e])
+            again = within(
+                self.other_given_start[e], self.other_given_at[e], self.other_given_end[e]
+            )
+            return implies(self.has_come_back(e, self.noticed[e]), back) & implies(
+                self.was_given_again(e), again & (self.back_at[e] < self.other_given_at[e])
+            )
+
+        return forall(Entry, in_turn)
+
+    @invariant("no-two-hold-a-message")
+    def no_two_hold(self) -> Bool:
+        """No recording of a run of the contract shows that two had a message at once."""
+
+        def kept(e: Entry) -> Bool:
+            nothing, never = Span(0, 0), self.never[self.run]
+            back = ite(self.has_come_back(e, self.noticed[e]), self.back_start[e], never)
+            other = ite(self.has_come_back(e, self.other[e]), self.other_back_start[e], never)
+            first = Passage(
+                nothing,
+                nothing,
+                nothing,
+                Span(self.given_start[e], self.given_end[e]),
+                place=nothing,
+                back=Span(back, self.back_end[e]),
+            )
+            second = Passage(
+                nothing,
+                nothing,
+                nothing,
+                Span(self.other_given_start[e], self.other_given_end[e]),
+                place=nothing,
+                back=Span(other, self.other_back_end[e]),
+            )
+            return implies(self.was_given_again(e), ~HELD_BY_TWO.shown_by(second, first))
+
+        return forall(Entry, kept)

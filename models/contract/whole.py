@@ -1,0 +1,435 @@
+"""The whole contract: what any conforming broker may be seen to do, all claims included.
+
+The core is `contract.py`; here each of its actions goes on to what the other claims of the protocol
+make of it, and the actions that only those claims know stand beside them. Every guard of the core
+is asked here too, in the words of the whole. Who claims nothing beyond the core is followed by the
+core alone, which is quicker; a test holds the two together where both can follow.
+
+Guards that relate several entries (who waits at a message that does not fit, who could have taken a
+message first) are asked of certain worlds only, so they have actions of their own, which are used
+where such claims are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.contract.core_state import (
+    Channel,
+    Consumer,
+    Entry,
+    Mode,
+    Origin,
+    Queue,
+    Status,
+)
+from brokerproof.models.contract.whole_guards import WholeContractGuards
+from brokerproof.models.contract.whole_state import End
+from brokerproof.models.language import (
+    TRUE,
+    Bool,
+    Int,
+    action,
+    exercises,
+    exists,
+    forall,
+    implies,
+    ite,
+    require,
+)
+
+
+class WholeContract(WholeContractGuards):
+    """What any conforming broker may be seen to do, all claims included."""
+
+    # What clients do.
+
+    @action
+    def publish(self, entry: Entry) -> None:
+        """The broker has taken responsibility for a message, which may replace older ones."""
+
+        def is_replaced(f: Entry) -> Bool:
+            return (f != entry) & self.replaces[entry, f]
+
+        require(~self.gone[self.home[entry]], "refuses-what-it-must")
+        super().publish(entry)
+        self._ends(lambda f: is_replaced(f) & (self.status[f] == Status.AVAILABLE), End.REPLACED)
+        self.superseded = self.superseded.map(
+            lambda f, old: old | (is_replaced(f) & (self.status[f] == Status.ACQUIRED))
+        )
+        self._stands_last(entry)
+        # The place of a browser may pass what is not due, as it passes what somebody has.
+        self.excused = self.excused.map(
+            lambda c, f, old: (
+                old
+                | (
+                    (f == entry)
+                    & ~self.is_due(f)
+                    & self.consuming[c]
+                    & (self.mode[c] == Mode.BROWSE)
+                )
+            )
+        )
+
+    @action
+    def consume(self, who: Consumer) -> None:
+        """A client subscribes; until its windows are set it is given nothing."""
+
+        def stands_in_the_way(c: Consumer) -> Bool:
+            together = exists(Queue, lambda q: self.subscribed[c, q] & self.subscribed[who, q])
+            alone = self.exclusive[c] | self.exclusive[who]
+            return self.consuming[c] & (c != who) & alone & together
+
+        require(
+            ~exists(Queue, lambda q: self.subscribed[who, q] & self.gone[q]), "refuses-what-it-must"
+        )
+        require(~exists(Consumer, stands_in_the_way), "exclusive-is-alone")
+        super().consume(who)
+        at = self.channel[who]
+        self.in_pool[at] = self.in_pool[at] + self.unsettled[who]
+        self.bytes_in_pool[at] = self.bytes_in_pool[at] + self.unsettled_bytes[who]
+        self.limited[who] = True
+        self.limit[who] = 0
+        self.lowered[who] = self.unsettled[who] > 0
+        self.used = self.used.map(lambda q, old: old | self.subscribed[who, q])
+        self.excused = self.excused.map(
+            lambda c, f, old: (
+                old
+                | (
+                    (c == who)
+                    & (self.mode[c] == Mode.BROWSE)
+                    & (self.status[f] == Status.AVAILABLE)
+                    & ~self.is_due(f)
+                )
+            )
+        )
+
+    @action
+    def set_credit(
+        self, who: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
+    ) -> None:
+        """A client replaces a consumer's windows; lowering takes nothing back."""
+        require((limit >= 0) & (byte_limit >= 0))
+        self.changed[who] = self.changed[who] | self.served[who]
+        self.limited[who] = limited
+        self.limit[who] = limit
+        self.byte_limited[who] = byte_limited
+        self.byte_limit[who] = byte_limit
+        self.lowered[who] = limited & (limit < self.unsettled[who])
+
+    @action
+    def set_pool(
+        self, which: Channel, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
+    ) -> None:
+        """A client replaces the windows that the consumers of a channel share."""
+        require((limit >= 0) & (byte_limit >= 0))
+        self.pooled[which] = limited
+        self.pool[which] = limit
+        self.byte_pooled[which] = byte_limited
+        self.byte_pool[which] = byte_limit
+
+    @action
+    def cancel(self, who: Consumer) -> None:
+        """A client cancels a consumer; what it holds is in nobody's window any more."""
+        there = self.consuming[who]
+        super().cancel(who)
+        self._leaves_its_pool(who, there)
+
+    @action
+    def acknowledge(self, entry: Entry) -> None:
+        """A delivery is settled: the message is done with, whatever happens later."""
+        super().acknowledge(entry)
+        self.end[entry] = End.SETTLED
+
+    @action
+    def reject(self, entry: Entry) -> None:
+        """A delivery is settled: the message is discarded, whatever happens later."""
+        super().reject(entry)
+        self.end[entry] = End.SETTLED
+
+    @action
+    def release(self, entry: Entry) -> None:
+        """A delivery is settled: the message returns, to where the broker says that it returns."""
+        super().release(entry)
+        self._stands_last(entry)
+        self._drops_what_was_superseded()
+
+    @action
+    def release_at_close(self, entry: Entry) -> None:
+        """A channel is about to close, and a message that it holds returns in its turn.
+
+        Where messages return to their places that is no step of its own.
+        """
+        exercises("close-releases")
+        super().release(entry)
+        self.origin[entry] = Origin.CLOSED
+        self._stands_last(entry)
+        self._drops_what_was_superseded()
+
+    @action
+    def close_channel(self, which: Channel) -> None:
+        """A channel's consumers leave and all that they hold is released; its windows are gone."""
+        super().close_channel(which)
+        self.unsettled_bytes = self.unsettled_bytes.map(
+            lambda c, old: ite(self.channel[c] != which, old, 0)
+        )
+        for truth in (self.pooled, self.byte_pooled):
+            truth[which] = False
+        for number in (self.in_pool, self.bytes_in_pool):
+            number[which] = 0
+        self._drops_what_was_superseded()
+        self.end = self.end.map(
+            lambda f, old: ite(
+                (old == End.TAKEN_AWAY) & (self.channel[self.holder[f]] == which), End.DELETED, old
+            )
+        )
+
+    @action
+    def purge(self, queue: Queue) -> None:
+        """A client drops what is available in a queue; what is acquired stays."""
+
+        def goes(f: Entry) -> Bool:
+            there = (self.status[f] == Status.AVAILABLE) & self.is_due(f)
+            return (self.home[f] == queue) & there
+
+        self.spared = self.spared.map(
+            lambda f, old: old | ((self.home[f] == queue) & (self.status[f] == Status.ACQUIRED))
+        )
+        self._ends(goes, End.PURGED)
+
+    @action
+    def drop_in_a_crash(self, queue: Queue, entry: Entry) -> None:
+        """The broker stopped without this one, which it need not keep.
+
+        A purge was under way, which drops not always all or none, or its publish had no answer.
+        """
+        require((self.home[entry] == queue) & (self.status[entry] == Status.AVAILABLE))
+        self._ends(lambda f: f == entry, End.PURGED)
+
+    @action
+    def leave(self, who: Consumer) -> None:
+        """A consumer's queue is about to go: the consumer leaves, and is to be told."""
+        require(self.consuming[who])
+        self.consuming[who] = False
+        self.untold[who] = True
+        self._leaves_its_pool(who, TRUE)
+
+    @action
+    def delete(self, queue: Queue) -> None:
+        """A client drops a queue and everything in it, acquired messages too."""
+        self._goes_with_everything(queue)
+
+    @action
+    def advance(self, seconds: Int) -> None:
+        """A client moves the broker's clock."""
+        require(seconds >= 0)
+        require(forall(Queue, lambda q: self.now[q] + seconds <= self.horizon))
+        self.now = self.now.map(lambda _, old: old + seconds)
+
+    @action
+    def crash(self) -> None:
+        """The broker stops, and comes back from what is durable."""
+        self._stops(lambda f: (self.status[f] == Status.ACQUIRED) | self.has_returned(f))
+
+    @action
+    def crash_at_work(self) -> None:
+        """The broker stops while it gives something out, or might have: nobody was told what."""
+        self._stops(self._is_in_it)
+
+    def _is_in_it(self, f: Entry) -> Bool:
+        return (self.status[f] == Status.AVAILABLE) | (self.status[f] == Status.ACQUIRED)
+
+    def _stops(self, was_acquired: Callable[[Entry], Bool]) -> None:
+        is_in_it = self._is_in_it
+        self.either_flag = self.either_flag.map(lambda f, old: old | was_acquired(f))
+        self.restarted = self.restarted.map(lambda f, old: old | (is_in_it(f) & self.survives[f]))
+        self.end = self.end.map(lambda _, old: ite(old == End.SETTLED, End.FINAL, old))
+        self.end = self.end.map(lambda _, old: ite(old == End.TAKEN_AWAY, End.DELETED, old))
+        self._ends(lambda f: is_in_it(f) & ~self.survives[f], End.LOST)
+        self.status = self.status.map(
+            lambda _, old: ite(old == Status.ACQUIRED, Status.AVAILABLE, old)
+        )
+        self._drops_what_was_superseded()
+        for truth in (self.consuming, self.pooled, self.byte_pooled, self.untold, self.used):
+            truth.fill(False)
+        for number in (self.unsettled, self.unsettled_bytes, self.in_pool, self.bytes_in_pool):
+            number.fill(0)
+
+    # What the broker does, and what it says.
+
+    @action
+    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker gives an entry to a consumer that takes it and whose selector it meets."""
+        self._requires_what_it_selects(who, entry)
+        self._requires_it_to_be_there(entry)
+        self._requires_its_turn(who, entry)
+        self._exercises_a_delivery(who, entry)
+        super().deliver(who, entry, redelivered)
+
+    @action
+    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """So it does where consumers have priorities: nobody before `who` could have taken it."""
+
+        def was_to_take_it(c: Consumer) -> Bool:
+            first = ~exists(Entry, lambda g: self.there_for(c, g) & self.precedes(g, entry))
+            able = self.takes(c) & self.wants[c, entry] & self.must_take(c, entry)
+            return (self.rank[c] > self.rank[who]) & able & first
+
+        require(~exists(Consumer, was_to_take_it), "consumer-priority")
+        exercises(
+            "consumer-priority",
+            exists(
+                Consumer,
+                lambda c: (
+                    (self.rank[c] < self.rank[who])
+                    & self.takes(c)
+                    & self.wants[c, entry]
+                    & self.must_take(c, entry)
+                ),
+            ),
+        )
+        self.deliver(who, entry, redelivered)
+
+    @action
+    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker answers a get with the first entry available."""
+        self._requires_it_to_be_there(entry)
+        self._requires_its_turn(who, entry)
+        self._exercises_a_delivery(who, entry)
+        super().get(who, entry, redelivered)
+
+    @action
+    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker shows an entry to a browser whose selector it meets."""
+        self._requires_what_it_selects(who, entry)
+        self._requires_it_to_be_there(entry)
+        super().browse(who, entry, redelivered)
+
+    @action
+    def flush(self, who: Consumer) -> None:
+        """The broker says that a consumer has been given all that it can be given."""
+        require(
+            forall(
+                Entry,
+                lambda f: (
+                    ~(
+                        self.takes(who)
+                        & self.must_take(who, f)
+                        & self.there_for(who, f)
+                        & ~self.waits_before(who, f)
+                    )
+                ),
+            ),
+            "flush-delivers",
+        )
+        exercises("flush-delivers", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
+
+    @action
+    def consumer_closed(self, who: Consumer) -> None:
+        """A consumer has closed without being asked: its queue went, or it was at its end."""
+        asked = self.consuming[who] & self.closes_itself[who]
+        require(self.untold[who] | asked, "closes-only-when-asked")
+        require(
+            forall(Entry, lambda f: self.untold[who] | ~self.is_left_for(who, f)),
+            "auto-close-at-the-end",
+        )
+        exercises("closes-only-when-asked")
+        exercises("auto-close-at-the-end", self.served[who])
+        exercises("deletion-is-told", self.untold[who])
+        there = self.consuming[who]
+        self.untold[who] = False
+        self.consuming[who] = False
+        self._leaves_its_pool(who, there)
+
+    @action
+    def queue_deleted(self, queue: Queue) -> None:
+        """A queue has deleted itself, since nobody uses it any more."""
+        require(self.is_unused(queue), "auto-delete-when-unused")
+        exercises("auto-delete-when-unused")
+        self._goes_with_everything(queue)
+
+    @action
+    def quiesce(self) -> None:
+        """The broker says that nothing more will happen until a client does something."""
+        self._exercises_the_whole_at_rest()
+        super().quiesce()
+
+    @action
+    def quiesce_by_size(self) -> None:
+        """So it does where windows count bytes: a consumer waits at what does not fit."""
+        exercises(
+            "byte-credit-not-exceeded",
+            exists(
+                Consumer,
+                Entry,
+                lambda c, f: (
+                    self.consuming[c]
+                    & self.counts_bytes(c)
+                    & self.there_for(c, f)
+                    & self.has_messages_left(c)
+                    & ~self.has_bytes_left(c, f)
+                ),
+            ),
+        )
+        exercises(
+            "channel-credit-not-exceeded",
+            exists(
+                Consumer,
+                Entry,
+                lambda c, f: self.consuming[c] & self.there_for(c, f) & ~self.has_pool_left(c, f),
+            ),
+        )
+        self._requires_rest(lambda c, f: self.there_for(c, f) & ~self.waits_before(c, f))
+
+    @action
+    def nothing_is_left_to_close(self) -> None:
+        """Nothing that ends by itself is still there, and every end has been told."""
+        require(
+            forall(
+                Consumer,
+                lambda c: implies(
+                    self.consuming[c] & self.closes_itself[c],
+                    exists(Entry, lambda f: self.is_left_for(c, f)),
+                ),
+            ),
+            "auto-close-happens",
+        )
+        require(forall(Queue, lambda q: ~self.is_unused(q)), "auto-delete-happens")
+        require(forall(Consumer, lambda c: ~self.untold[c]), "deletion-is-told")
+        exercises(
+            "auto-close-happens",
+            exists(Consumer, lambda c: self.closes_itself[c] & self.served[c] & ~self.consuming[c]),
+        )
+        exercises("auto-delete-happens", exists(Queue, lambda q: self.gone[q]))
+
+    @action
+    def parked_is_taken(self) -> None:
+        """A publish that was parked is taken after all; which one was parked is known outside."""
+        exercises("parked-publish-taken")
+
+    @action
+    def publish_still_waits(self) -> None:
+        """The broker rests, and a publish is parked, which is known outside: there is no room."""
+
+        def takes_room(f: Entry) -> Bool:
+            is_over = self.now[self.home[f]] >= self.expires[f]
+            is_available = (self.status[f] == Status.AVAILABLE) & ~is_over
+            return is_available | (self.status[f] == Status.ACQUIRED)
+
+        require(exists(Entry, takes_room), "parked-publish-taken")
+
+    @action
+    def rest(self) -> None:
+        """There is nothing left that the broker could do or tell by itself."""
+        require(forall(Consumer, lambda c: ~self.untold[c]))
+        require(forall(Consumer, lambda c: ~(self.consuming[c] & self.closes_itself[c])))
+        require(forall(Queue, lambda q: ~self.is_unused(q)))
+        super().rest()
+
+    def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
+        """Return the promises that name a message that is gone, by what has happened to it."""
+        return (
+            ("survives-restart", lambda f: self.restarted[f]),
+            ("purge-leaves-acquired", lambda f: self.spared[f]),
+            *super().histories(),
+        )

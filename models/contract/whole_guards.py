@@ -1,0 +1,144 @@
+"""The guards and moves that several actions of the whole contract share.
+
+Owns what a delivery of any kind requires and does beyond the core, and how entries leave for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.contract.core_state import Consumer, Entry, Mode, Queue, Status
+from brokerproof.models.contract.whole_invariants import WholeContractInvariants
+from brokerproof.models.contract.whole_state import End
+from brokerproof.models.language import Bool, exercises, exists, forall, ite, require
+
+
+class WholeContractGuards(WholeContractInvariants):
+    """What the actions of the whole contract have in common."""
+
+    def _requires_what_it_selects(self, who: Consumer, entry: Entry) -> None:
+        require(self.wants[who, entry] | ~self.concerned[who, entry], "selector-respected")
+
+    def _requires_it_to_be_there(self, entry: Entry) -> None:
+        """Name what a delivery of something that is gone, or not there yet, goes against."""
+        now = self.now[self.home[entry]]
+        require(now >= self.not_before[entry], "held-until-its-time")
+        require(now < self.expires[entry], "gone-when-expired")
+        require(self.end[entry] != End.PURGED, "purge-drops")
+        require(
+            (self.end[entry] != End.DELETED) & (self.end[entry] != End.TAKEN_AWAY), "delete-drops"
+        )
+        require(self.end[entry] != End.REPLACED, "last-value-only")
+        require(self.end[entry] != End.LOST, "transient-is-lost")
+        require(self.end[entry] != End.FINAL, "settlement-survives-crash")
+
+    def _requires_its_turn(self, who: Consumer, entry: Entry) -> None:
+        """Name the orders that the core does not know; its own are asked after these."""
+
+        def overtaken(f: Entry) -> Bool:
+            return self.there_for(who, f) & self.precedes(f, entry)
+
+        def is_moved(f: Entry) -> Bool:
+            return (self.to_tail | self.to_head) & (self.has_returned(f) | self.has_returned(entry))
+
+        def is_sorted(f: Entry) -> Bool:
+            return self.is_sorted_by_key[self.home[f]]
+
+        require(forall(Entry, lambda f: ~(overtaken(f) & is_moved(f))), "returns-where-claimed")
+        require(forall(Entry, lambda f: ~(overtaken(f) & is_sorted(f))), "sorted-order")
+        exercises(
+            "returns-where-claimed",
+            exists(Entry, lambda f: self.later_for(who, entry, f) & is_moved(f)),
+        )
+        exercises(
+            "sorted-order", exists(Entry, lambda f: self.later_for(who, entry, f) & is_sorted(f))
+        )
+
+    def _requires_room(self, who: Consumer, entry: Entry) -> None:
+        super()._requires_room(who, entry)
+        require(self.has_bytes_left(who, entry), "byte-credit-not-exceeded")
+        require(self.has_pool_left(who, entry), "channel-credit-not-exceeded")
+
+    def _exercises_a_delivery(self, who: Consumer, entry: Entry) -> None:
+        exercises("selector-respected", exists(Entry, lambda f: self.is_not_selected(who, f)))
+        exercises("held-until-its-time", self.not_before[entry] > 0)
+        exercises("survives-restart", self.restarted[entry])
+        exercises("purge-leaves-acquired", self.spared[entry])
+
+    def _exercises_the_whole_at_rest(self) -> None:
+        def some(end: End) -> Bool:
+            return exists(Entry, lambda f: self.end[f] == end)
+
+        exercises("purge-drops", some(End.PURGED))
+        exercises("delete-drops", some(End.DELETED) | some(End.TAKEN_AWAY))
+        exercises("last-value-only", some(End.REPLACED))
+        exercises("transient-is-lost", some(End.LOST))
+        exercises("settlement-survives-crash", some(End.FINAL))
+        exercises(
+            "gone-when-expired",
+            exists(
+                Entry,
+                lambda f: (
+                    (self.status[f] == Status.AVAILABLE)
+                    & (self.now[self.home[f]] >= self.expires[f])
+                ),
+            ),
+        )
+
+    def _takes(self, who: Consumer, entry: Entry) -> None:
+        super()._takes(who, entry)
+        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+        self.end[entry] = ite(keeps, self.end[entry], End.SETTLED)
+        self.unsettled_bytes[who] = ite(
+            keeps, self.unsettled_bytes[who] + self.size[entry], self.unsettled_bytes[who]
+        )
+        at, counts = self.channel[who], keeps & self.consuming[who]
+        self.in_pool[at] = ite(counts, self.in_pool[at] + 1, self.in_pool[at])
+        self.bytes_in_pool[at] = ite(
+            counts, self.bytes_in_pool[at] + self.size[entry], self.bytes_in_pool[at]
+        )
+
+    def _gives_back_credit(self, entry: Entry) -> None:
+        super()._gives_back_credit(entry)
+        who = self.holder[entry]
+        at, counts = self.channel[who], self.consuming[who]
+        self.unsettled_bytes[who] = self.unsettled_bytes[who] - self.size[entry]
+        self.in_pool[at] = ite(counts, self.in_pool[at] - 1, self.in_pool[at])
+        self.bytes_in_pool[at] = ite(
+            counts, self.bytes_in_pool[at] - self.size[entry], self.bytes_in_pool[at]
+        )
+
+    def _leaves_its_pool(self, who: Consumer, there: Bool) -> None:
+        """Count what a consumer holds for its channel no more, if it was `there` until now."""
+        at = self.channel[who]
+        self.in_pool[at] = ite(there, self.in_pool[at] - self.unsettled[who], self.in_pool[at])
+        self.bytes_in_pool[at] = ite(
+            there, self.bytes_in_pool[at] - self.unsettled_bytes[who], self.bytes_in_pool[at]
+        )
+
+    def _stands_last(self, entry: Entry) -> None:
+        """Stamp an entry as the last that came to its place, where places are not kept."""
+        at, moves = self.home[entry], self.to_tail | self.to_head
+        self.stamp[entry] = ite(moves, self.stamps[at], self.stamp[entry])
+        self.stamps[at] = ite(moves, self.stamps[at] + 1, self.stamps[at])
+
+    def _drops_what_was_superseded(self) -> None:
+        self._ends(
+            lambda f: self.superseded[f] & (self.status[f] == Status.AVAILABLE), End.REPLACED
+        )
+
+    def _goes_with_everything(self, queue: Queue) -> None:
+        self.gone[queue] = True
+        for status, end in (
+            (Status.AVAILABLE, End.DELETED),
+            (Status.ACQUIRED, End.TAKEN_AWAY),
+        ):
+            self._ends(self._those_in(queue, status), end)
+
+    def _those_in(self, queue: Queue, status: Status) -> Callable[[Entry], Bool]:
+        return lambda f: (self.home[f] == queue) & (self.status[f] == status)
+
+    def _ends(self, goes: Callable[[Entry], Bool], end: End) -> None:
+        """Let entries leave their queues for good."""
+        self.end = self.end.map(lambda f, old: ite(goes(f), end, old))
+        self.status = self.status.map(lambda f, old: ite(goes(f), Status.DEQUEUED, old))

@@ -1,0 +1,37 @@
+"""What follows from the whole contract for every broker that keeps it: invariants."""
+
+from __future__ import annotations
+
+from brokerproof.models.contract.core_state import Consumer, Entry, Mode, Status
+from brokerproof.models.contract.whole_state import End, WholeContractWords
+from brokerproof.models.language import Bool, forall, implies, invariant
+
+
+class WholeContractInvariants(WholeContractWords):
+    """Statements about every state that a conforming broker can be in, all claims included."""
+
+    @invariant("window-is-never-exceeded")
+    def window_is_never_exceeded(self) -> Bool:
+        """What a consumer has not settled fits its window, unless that was lowered since."""
+        return forall(
+            Consumer,
+            lambda c: implies(
+                self.limited[c]
+                & ~self.lowered[c]
+                & self.consuming[c]
+                & (self.mode[c] == Mode.ACKNOWLEDGE),
+                self.unsettled[c] <= self.limit[c],
+            ),
+        )
+
+    @invariant("what-is-gone-has-ended")
+    def gone_has_ended(self) -> Bool:
+        """An entry is done with exactly if it has come to an end."""
+        return forall(
+            Entry, lambda e: (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)
+        )
+
+    @invariant("what-survives-is-not-lost")
+    def survivors_are_not_lost(self) -> Bool:
+        """A crash takes only what was not promised to be there afterwards."""
+        return forall(Entry, lambda e: implies(self.survives[e], self.end[e] != End.LOST))

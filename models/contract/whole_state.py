@@ -1,0 +1,305 @@
+"""The words of the whole contract: what the protocol allows beyond the core, and its state.
+
+Owns what `whole_contract.py` moves besides the core's state: windows that change, of messages and
+of bytes, of consumers and of channels; queues that go; a clock; crashes; places after a return.
+What the core's guards ask (`has_room`, `precedes`, `there_for` and the others) is answered here for
+the whole. No action is here and no promise.
+
+Time is a number for each queue, all equal, and ends at a `horizon`, since a scope has to end.
+`stamp` says when an entry came to the place where it is, where returned messages do not go back to
+the place that they had.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.contract.core import Contract
+from brokerproof.models.contract.core_state import (
+    Channel,
+    Consumer,
+    Entry,
+    Mode,
+    Queue,
+    Status,
+)
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Fixed,
+    FixedRelation,
+    Int,
+    Map,
+    axiom,
+    counts,
+    exists,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+)
+
+
+class End(Enumeration):
+    """How an entry left its queue for good.
+
+    What somebody held when its queue was deleted was taken away, and what was settled before a
+    crash is final.
+    """
+
+    NONE: ClassVar[End]
+    SETTLED: ClassVar[End]
+    PURGED: ClassVar[End]
+    DELETED: ClassVar[End]
+    TAKEN_AWAY: ClassVar[End]
+    REPLACED: ClassVar[End]
+    LOST: ClassVar[End]
+    FINAL: ClassVar[End]
+
+
+class WholeContractWords(Contract):
+    """The state of the whole contract, and what the guards of the core mean in it."""
+
+    concerned: FixedRelation[Consumer, Entry]
+    size: Fixed[Entry, Int]
+    not_before: Fixed[Entry, Int]
+    expires: Fixed[Entry, Int]
+    replaces: FixedRelation[Entry, Entry]
+    ties: FixedRelation[Entry, Entry]
+    survives: Fixed[Entry, Bool]
+    rank: Fixed[Consumer, Int]
+    closes_itself: Fixed[Consumer, Bool]
+    exclusive: Fixed[Consumer, Bool]
+    subscribed: FixedRelation[Consumer, Queue]
+    deletes_itself: Fixed[Queue, Bool]
+    is_sorted_by_key: Fixed[Queue, Bool]
+    when_idle: Bool
+    to_tail: Bool
+    to_head: Bool
+    horizon: Int
+
+    limited: Map[Consumer, Bool]  # type: ignore[assignment]  # here a window can be replaced
+    limit: Map[Consumer, Int]  # type: ignore[assignment]
+    byte_limited: Map[Consumer, Bool]
+    byte_limit: Map[Consumer, Int]
+    unsettled_bytes: Map[Consumer, Int]
+    pooled: Map[Channel, Bool]
+    pool: Map[Channel, Int]
+    in_pool: Map[Channel, Int]
+    byte_pooled: Map[Channel, Bool]
+    byte_pool: Map[Channel, Int]
+    bytes_in_pool: Map[Channel, Int]
+    lowered: Map[Consumer, Bool]
+    changed: Map[Consumer, Bool]
+    end: Map[Entry, End]
+    spared: Map[Entry, Bool]
+    superseded: Map[Entry, Bool]
+    restarted: Map[Entry, Bool]
+    either_flag: Map[Entry, Bool]
+    stamp: Map[Entry, Int]
+    stamps: Map[Queue, Int]
+    now: Map[Queue, Int]
+    used: Map[Queue, Bool]
+    gone: Map[Queue, Bool]
+    untold: Map[Consumer, Bool]
+
+    @axiom("sizes-are-not-negative")
+    def sizes_are_not_negative(self) -> Bool:
+        """A message has no less than no bytes."""
+        return forall(Entry, lambda e: self.size[e] >= 0)
+
+    @invariant("windows-are-not-negative")
+    def windows_are_not_negative(self) -> Bool:
+        """A window of 0 is a pause; there is nothing below."""
+        return forall(Consumer, lambda c: self.limit[c] >= 0)
+
+    @axiom("wanted-is-concerned")
+    def wanted_is_concerned(self) -> Bool:
+        """A selector chooses among the messages of the queues subscribed to."""
+        return forall(
+            Consumer,
+            Entry,
+            lambda c, e: (
+                implies(self.wants[c, e], self.concerned[c, e])
+                & (self.concerned[c, e] == self.subscribed[c, self.home[e]])
+            ),
+        )
+
+    @axiom("one-way-to-return")
+    def one_way_to_return(self) -> Bool:
+        """A broker claims one position for what is returned, or none."""
+        return (
+            ~(self.returns_to_place & self.to_tail)
+            & ~(self.returns_to_place & self.to_head)
+            & ~(self.to_tail & self.to_head)
+        )
+
+    @initial
+    def nothing_yet(self) -> None:
+        """No message has been published, nobody consumes, no window is set."""
+        super().nothing_yet()
+        for truth in (
+            self.limited,
+            self.byte_limited,
+            self.pooled,
+            self.byte_pooled,
+            self.lowered,
+            self.changed,
+            self.spared,
+            self.superseded,
+            self.restarted,
+            self.either_flag,
+            self.used,
+            self.gone,
+            self.untold,
+        ):
+            truth.fill(False)
+        for number in (
+            self.limit,
+            self.byte_limit,
+            self.unsettled_bytes,
+            self.pool,
+            self.in_pool,
+            self.byte_pool,
+            self.bytes_in_pool,
+            self.stamp,
+            self.stamps,
+            self.now,
+        ):
+            number.fill(0)
+        self.end.fill(End.NONE)
+
+    @counts("unsettled")
+    def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
+        """What a consumer has not settled is what it holds, or was taken away with its queue."""
+        held = (self.status[e] == Status.ACQUIRED) | (self.end[e] == End.TAKEN_AWAY)
+        return held & (self.holder[e] == who)
+
+    # What the core asks.
+
+    def concerns(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is in a queue that the consumer subscribed to."""
+        return self.concerned[who, f]
+
+    def is_due(self, f: Entry) -> Bool:
+        """Whether the entry's time has come and is not over."""
+        now = self.now[self.home[f]]
+        return (now >= self.not_before[f]) & (now < self.expires[f])
+
+    def there_for(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is available, at this time, and concerns the consumer."""
+        return super().there_for(who, f) & self.is_due(f)
+
+    def knows_places(self) -> Bool:
+        """Whether it is promised where a returned message goes."""
+        return self.returns_to_place | self.to_tail | self.to_head
+
+    def precedes(self, e: Entry, f: Entry) -> Bool:
+        """Whether the turn of e is before that of f, wherever returned messages go."""
+        moves = self.to_tail | self.to_head
+        ahead = self.to_head & self.has_returned(e) & ~self.has_returned(f)
+        behind = self.to_head & self.has_returned(f) & ~self.has_returned(e)
+        # After a restart what had been acquired may be at either place.
+        known = ~self.either_flag[e] & ~self.either_flag[f]
+        came_first = known & (ahead | (~behind & (self.stamp[e] < self.stamp[f])))
+        return ite(moves & self.ties[e, f], came_first, self.before(e, f))
+
+    def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
+        """Whether the flag may be that: either, for what was acquired before a crash."""
+        return self.either_flag[f] | (redelivered == self.has_returned(f))
+
+    def can_be_cancelled(self, who: Consumer) -> Bool:
+        """Whether a client may not know better: one that closes itself need not be there."""
+        return self.consuming[who] | self.closes_itself[who] | self.untold[who]
+
+    def is_not_selected(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is available in the consumer's queue and its selector leaves it out."""
+        there = self.status[f] == Status.AVAILABLE
+        return there & self.concerned[who, f] & ~self.wants[who, f]
+
+    def is_with_somebody(self, f: Entry) -> Bool:
+        """Whether the entry is with a consumer, or one has settled it."""
+        return (self.status[f] == Status.ACQUIRED) | (self.end[f] == End.SETTLED)
+
+    def fits_message(self, limited: Bool, limit: Int, held: Int, who: Consumer) -> Bool:
+        """Whether a window lets one more message through."""
+        fills = self.mode[who] == Mode.ACKNOWLEDGE
+        return ~limited | ite(fills, held < limit, limit > 0)
+
+    def fits_bytes(self, limited: Bool, limit: Int, held: Int, who: Consumer, f: Entry) -> Bool:
+        """Whether a window of bytes lets the entry through."""
+        fills = self.mode[who] == Mode.ACKNOWLEDGE
+        return ~limited | (
+            (limit > 0) & ite(fills, held + self.size[f] <= limit, self.size[f] <= limit)
+        )
+
+    def is_idle_for(self, held: Int, limit: Int, f: Entry) -> Bool:
+        """Whether the entry is larger than a window of which nothing is used, and goes anyway."""
+        return self.when_idle & (held == 0) & (limit > 0) & (self.size[f] > limit)
+
+    def has_messages_left(self, who: Consumer) -> Bool:
+        """Whether the consumer's own window lets one more message through."""
+        return self.fits_message(self.limited[who], self.limit[who], self.unsettled[who], who)
+
+    def has_bytes_left(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the consumer's own window of bytes lets the entry through, or may do so."""
+        held, limit = self.unsettled_bytes[who], self.byte_limit[who]
+        return self.fits_bytes(self.byte_limited[who], limit, held, who, f) | self.is_idle_for(
+            self.unsettled[who], limit, f
+        )
+
+    def has_pool_left(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the windows of the consumer's channel let the entry through, or may do so."""
+        at = self.channel[who]
+        messages = self.fits_message(self.pooled[at], self.pool[at], self.in_pool[at], who)
+        limit = self.byte_pool[at]
+        in_bytes = self.fits_bytes(self.byte_pooled[at], limit, self.bytes_in_pool[at], who, f)
+        return messages & (in_bytes | self.is_idle_for(self.in_pool[at], limit, f))
+
+    def has_room(self, who: Consumer, f: Entry) -> Bool:
+        """Whether every window of the consumer lets the entry through, or may do so."""
+        return (
+            self.has_messages_left(who) & self.has_bytes_left(who, f) & self.has_pool_left(who, f)
+        )
+
+    def counts_bytes(self, who: Consumer) -> Bool:
+        """Whether some window of the consumer counts bytes."""
+        return self.byte_limited[who] | self.byte_pooled[self.channel[who]]
+
+    def must_take(self, who: Consumer, f: Entry) -> Bool:
+        """Whether no rule leaves it open that the entry goes through the consumer's windows.
+
+        Two rules disagree about a message larger than the window of one that never fills it.
+        """
+        open_ = (self.mode[who] != Mode.ACKNOWLEDGE) & self.when_idle & self.counts_bytes(who)
+        return self.has_room(who, f) & ~open_
+
+    def waits_before(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the consumer may be waiting at an earlier entry for which it has no room.
+
+        A browser may wait at whatever its place has not certainly passed.
+        """
+        return exists(
+            Entry,
+            lambda g: (
+                self.there_for(who, g)
+                & self.precedes(g, f)
+                & ~((self.mode[who] == Mode.BROWSE) & self.behind[who, g])
+                & ~self.must_take(who, g)
+            ),
+        )
+
+    def is_unused(self, queue: Queue) -> Bool:
+        """Whether the queue deletes itself, had consumers, and has none."""
+        return (
+            self.deletes_itself[queue]
+            & self.used[queue]
+            & ~self.gone[queue]
+            & ~exists(Consumer, lambda c: self.consuming[c] & self.subscribed[c, queue])
+        )
+
+    def is_left_for(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is ahead of a consumer's place, and it wants it."""
+        passed = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
+        return self.there_for(who, f) & ~passed

@@ -1,0 +1,157 @@
+"""The attack on what a model starts from: its initial values and its axioms.
+
+Owns the judgement of those mutants, in the order of `attack`. A wrong start is refuted by an
+invariant that is false there (a run of no steps), by the refinement, or by a promise among the
+guards that says something else, now or later, in a run that both systems take side by side. An
+axiom that is missing is refuted by an invariant that is lost without it, or by the refinement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+
+from brokerproof.models.language.attack.mutants import OtherStart, WithoutAxiom
+from brokerproof.models.language.attack.outcomes import SIZES, Judged, Refuter
+from brokerproof.models.language.attack.progress import Held, judged_in_the_end
+from brokerproof.models.language.core.model import Action, ModelError, System
+from brokerproof.models.language.core.scope import Scope, families
+from brokerproof.models.language.core.terms import Bool, disjunction, negation
+from brokerproof.models.language.explore.explorer import Violation
+from brokerproof.models.language.explore.reaching import reached
+from brokerproof.models.language.prove.counting import called, starts_wrongly
+from brokerproof.models.language.prove.witness import Question
+from brokerproof.models.language.prove.z3_queries import (
+    STEPS_FIRST,
+    after,
+    asked,
+    assumed,
+    made_different,
+    taken,
+)
+from brokerproof.models.language.read.plain import PlainReading, State
+
+PAIRS_MAX = 20_000
+"""How many pairs of states two runs side by side come to at most."""
+
+
+def judged_frame(
+    system: System,
+    mutant: OtherStart | WithoutAxiom,
+    refuter: Refuter | None,
+    where: tuple[Held, ...] = (),
+) -> Judged:
+    """Return what becomes of a start or of a missing axiom."""
+    changed = mutant.within(system)
+    lost = _broken_at_the_start(changed)
+    if lost:
+        return lost_to(mutant.name, lost)
+    if isinstance(mutant, WithoutAxiom):
+        for action in changed.actions:
+            if names := _broken_by(changed, action):
+                run = reached(changed)
+                return lost_to(mutant.name, run) if run else Judged(mutant.name, "induction", names)
+    if _is_the_same(system, mutant):
+        return Judged(mutant.name, "equivalent")
+    if refuter and (broken := refuter(changed)):
+        return Judged(mutant.name, "refinement", broken)
+    if isinstance(mutant, OtherStart) and (labels := side_by_side(system, changed)):
+        return Judged(mutant.name, "requirement", labels)
+    return judged_in_the_end(mutant.name, changed, where)
+
+
+def lost_to(name: str, violation: Violation) -> Judged:
+    """Return a mutant that a run refutes."""
+    return Judged(name, "reachable", (violation.invariant,), violation.trace)
+
+
+def _axioms(system: System) -> list[Bool]:
+    return [axiom.term for axiom in system.axioms]
+
+
+def _broken_at_the_start(changed: System) -> Violation | None:
+    broken = disjunction(negation(after(s.term, changed.initial)) for s in changed.invariants)
+    for size in SIZES:
+        question = Question(changed, dict.fromkeys(families(changed), size), None)
+        if question.asked([*_axioms(changed), broken], STEPS_FIRST)[0] == z3.sat:
+            names, steps = question.broken()
+            return Violation(names[0], steps)
+        for ghost in changed.ghosts:
+            question = Question(changed, dict.fromkeys(families(changed), size), None)
+            wrong = [*_axioms(changed), starts_wrongly(changed, ghost)]
+            if question.asked(wrong, STEPS_FIRST)[0] == z3.sat:
+                return Violation(called(ghost), question.shown())
+    return None
+
+
+def _broken_by(changed: System, action: Action) -> tuple[str, ...]:
+    """Return the invariants that an action does not keep, in the smallest scope or beyond."""
+    premises = [*assumed(changed), *taken(action)]
+    broken = {s.name: negation(after(s.term, action.updates)) for s in changed.invariants}
+    for size in SIZES:
+        question = Question(changed, dict.fromkeys(families(changed), size), action)
+        if question.asked([*premises, disjunction(broken.values())], STEPS_FIRST)[0] == z3.sat:
+            return question.broken()[0]
+    return tuple(
+        name
+        for name, formula in broken.items()
+        if asked(changed, [*premises, formula], STEPS_FIRST)[0] != z3.unsat
+    )
+
+
+def _is_the_same(system: System, mutant: OtherStart | WithoutAxiom) -> bool:
+    """Whether no initial state is another, or no state is excluded by the axiom alone."""
+    changed = mutant.within(system)
+    if isinstance(mutant, OtherStart):
+        apart = made_different(mutant.symbol, system.initial, changed.initial)
+    else:
+        apart = negation(mutant.axiom.term)
+    return bool(asked(changed, [*_axioms(changed), apart], STEPS_FIRST)[0] == z3.unsat)
+
+
+def side_by_side(system: System, changed: System) -> tuple[str, ...]:
+    """Return the promises of which the two systems say something else after the same steps.
+
+    Both start with the same rigid things and take the same steps, in scopes of one element of each
+    family and then of two, up to `PAIRS_MAX` pairs of states.
+    """
+    labels = {guard.label for action in system.actions for guard in action.guards if guard.label}
+    for size in (1, 2) if labels else ():
+        scope = Scope(dict.fromkeys(families(system), size), range(-1, size + 2))
+        one, other = PlainReading(system, scope), PlainReading(changed, scope)
+        for mine, theirs in _pairs(one, other):
+            for action in system.actions:
+                for arguments in one.arguments(action.name):
+                    failing = set(one.failing(action.name, mine, arguments))
+                    unlike = failing ^ set(other.failing(action.name, theirs, arguments))
+                    if unlike & labels:
+                        return tuple(sorted(unlike & labels))
+    return ()
+
+
+def _pairs(one: PlainReading, other: PlainReading) -> Iterator[tuple[State, State]]:
+    """Yield pairs of states that the same steps lead to, the nearest first."""
+    ahead: list[tuple[State, State]] = []
+    seen: set[tuple[State, State]] = set()
+
+    def found(pair: tuple[State, State]) -> None:
+        if pair not in seen and pair[0] != pair[1] and len(seen) < PAIRS_MAX:
+            seen.add(pair)
+            ahead.append(pair)
+
+    for state in other.initial_states():
+        found((one.initial_state(state), state))
+        if len(seen) >= PAIRS_MAX:
+            break
+    for mine, theirs in ahead:
+        yield mine, theirs
+        for action in one.system.actions:
+            for arguments in one.arguments(action.name):
+                possible = one.enabled(action.name, mine, arguments)
+                if possible and other.enabled(action.name, theirs, arguments):
+                    try:
+                        first = one.step(action.name, mine, arguments)
+                        found((first, other.step(action.name, theirs, arguments)))
+                    except ModelError:
+                        continue  # An integer has left the scope.

@@ -1,0 +1,227 @@
+"""Mutants: a system with one guard, update, initial value or axiom dropped, weakened or twisted.
+
+Owns which mutants there are and what they are called. Refuses to judge them: that is the attack's
+business. A guard is only ever weakened, since an action that is possible less often breaks no
+invariant; which way a change of a part goes follows from the negations above it. An update and an
+initial value are neither weak nor strong, so any part is changed; an axiom is dropped.
+
+Invariant: names are unique within a system and depend on the model's text alone, since the reasons
+for survivors are kept by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from brokerproof.models.language.core.model import Action, Guard, Statement, System
+from brokerproof.models.language.core.rewriting import Function, rebuild
+from brokerproof.models.language.core.terms import (
+    FALSE,
+    TRUE,
+    Bool,
+    Enumeration,
+    Int,
+    Symbol,
+    Term,
+    add,
+    conjunction,
+    constant,
+    disjunction,
+    equal,
+    integer,
+    is_constant,
+    less,
+    negation,
+    read,
+    show,
+)
+
+Direction: TypeAlias = Literal["weaker", "stronger", "any"]
+
+
+class Variant(NamedTuple):
+    """A term with one part changed, and the change in words."""
+
+    change: str
+    term: Term
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An action changed in one place; `guard` is the label of the changed guard, if it has one."""
+
+    name: str
+    original: Action
+    action: Action
+    guard: str = ""
+
+    def within(self, system: System) -> System:
+        """Return the system with this action instead of the original."""
+        actions = tuple(self.action if a is self.original else a for a in system.actions)
+        return dataclasses.replace(system, actions=actions)
+
+
+@dataclass(frozen=True)
+class OtherStart:
+    """A symbol that starts as something else, or as anything."""
+
+    name: str
+    symbol: Symbol
+    function: Function
+
+    def within(self, system: System) -> System:
+        """Return the system that starts so."""
+        return dataclasses.replace(system, initial=system.initial | {self.symbol: self.function})
+
+
+@dataclass(frozen=True)
+class WithoutAxiom:
+    """An axiom that is not assumed."""
+
+    name: str
+    axiom: Statement
+
+    def within(self, system: System) -> System:
+        """Return the system that does not assume it."""
+        axioms = tuple(axiom for axiom in system.axioms if axiom is not self.axiom)
+        return dataclasses.replace(system, axioms=axioms)
+
+
+AnyMutant: TypeAlias = Mutant | OtherStart | WithoutAxiom
+
+
+def mutants(system: System) -> Iterator[AnyMutant]:
+    """Yield every mutant of a system; those that are the same terms are left out."""
+    taken: Counter[str] = Counter()
+    for mutant in _named(system):
+        taken[mutant.name] += 1
+        if taken[mutant.name] > 1:
+            name = f"{mutant.name} ({taken[mutant.name]})"
+            mutant = dataclasses.replace(mutant, name=name)  # noqa: PLW2901
+        yield mutant
+
+
+def _named(system: System) -> Iterator[AnyMutant]:
+    for action in system.actions:
+        yield from _of_guards(action)
+        yield from _of_updates(action)
+    for symbol, function in system.initial.items():
+        yield from _of_a_start(symbol, function)
+    for axiom in system.axioms:
+        yield WithoutAxiom(f"axiom {axiom.name}: dropped", axiom)
+
+
+def _of_a_start(symbol: Symbol, function: Function) -> Iterator[OtherStart]:
+    if not _is_the_old(symbol, function, function.body):
+        anything = Function(function.parameters, read(symbol, function.parameters))
+        yield OtherStart(f"initially: {symbol}: anything", symbol, anything)
+    for change, term in variants(function.body, "any"):
+        if term is not function.body:
+            other = Function(function.parameters, term)
+            yield OtherStart(f"initially: {symbol}: {change}", symbol, other)
+
+
+def _of_guards(action: Action) -> Iterator[Mutant]:
+    for place, guard in enumerate(action.guards):
+        called = guard.label or f"guard {place + 1}"
+        for change, term in (Variant("dropped", TRUE), *variants(guard.term, "weaker")):
+            guards = list(action.guards)
+            guards[place] = Guard(guard.label, cast("Bool", term))
+            changed = dataclasses.replace(action, guards=tuple(guards))
+            if changed.guard is not action.guard:
+                yield Mutant(f"{action.name}: {called}: {change}", action, changed, guard.label)
+
+
+def _of_updates(action: Action) -> Iterator[Mutant]:
+    for symbol, function in action.updates.items():
+        without = {s: f for s, f in action.updates.items() if s is not symbol}
+        changed = dataclasses.replace(action, updates=without)
+        yield Mutant(f"{action.name}: {symbol}: stays as it was", action, changed)
+        for change, term in variants(function.body, "any"):
+            if term is not function.body and not _is_the_old(symbol, function, term):
+                updates = action.updates | {symbol: Function(function.parameters, term)}
+                changed = dataclasses.replace(action, updates=updates)
+                yield Mutant(f"{action.name}: {symbol}: {change}", action, changed)
+
+
+def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
+    """Return whether a term reads the symbol where it is changed; `==` of terms is no truth."""
+    is_it = term.op == "read" and term.payload is symbol
+    return is_it and all(map(operator.is_, term.args, function.parameters))
+
+
+def variants(term: Term, direction: Direction) -> Iterator[Variant]:
+    """Yield the term with one part changed, each in the given direction where it is a truth."""
+    yield from _here(term, direction)
+    if term.op in ("equal", "less", "read", "variable", "constant"):
+        return
+    for place, arg in enumerate(term.args):
+        if term.op == "ite" and place == 0 and direction != "any":
+            continue
+        for change, changed in variants(
+            arg, _opposite(direction) if term.op == "not" else direction
+        ):
+            args = (*term.args[:place], changed, *term.args[place + 1 :])
+            yield Variant(change, rebuild(term, args))
+
+
+def _opposite(direction: Direction) -> Direction:
+    return {"weaker": "stronger", "stronger": "weaker", "any": "any"}[direction]  # type: ignore[return-value]
+
+
+def _here(term: Term, direction: Direction) -> Iterator[Variant]:
+    """Yield what can be put in the place of the whole term."""
+    grows, shrinks = direction != "stronger", direction != "weaker"
+    match term.op:
+        case "and" | "or" if grows if term.op == "and" else shrinks:
+            join = conjunction if term.op == "and" else disjunction
+            parts = cast("tuple[Bool, ...]", term.args)
+            for place, part in enumerate(parts):
+                rest = join((*parts[:place], *parts[place + 1 :]))
+                yield Variant(f"without {short(part)}", rest)
+        case "less":
+            left, right = cast("tuple[Int, Int]", term.args)
+            if grows:
+                yield Variant(f"{show(left)} <= {show(right)}", negation(less(right, left)))
+            if shrinks:
+                after = add(left, integer(1))
+                yield Variant(f"{show(after)} < {show(right)}", less(after, right))
+        case "read" if cast("Symbol", term.payload).is_order and grows:
+            yield Variant(
+                f"{short(term)} or equal", disjunction((equal(*term.args), cast("Bool", term)))
+            )
+        case "ite" if direction == "any":
+            test, then, otherwise = term.args
+            yield Variant(f"{show(then)} always, not only if {short(test)}", then)
+            yield Variant(f"{show(otherwise)} even if {short(test)}", otherwise)
+        case "add" | "subtract":
+            yield Variant(f"{show(term)} without {show(term.args[1])}", term.args[0])
+        case "constant" if direction == "any":
+            for other in _other_values(term):
+                yield Variant(f"{show(other)} instead of {show(term)}", other)
+
+
+def _other_values(term: Term) -> list[Term]:
+    if isinstance(term, Bool):
+        return [FALSE if term is TRUE else TRUE]
+    if isinstance(term, Int):
+        return [add(term, integer(1))]
+    if isinstance(term, Enumeration):
+        everything: list[Term] = [constant(type(term), i) for i in range(len(term.values))]
+        return [other for other in everything if other is not term and is_constant(other)]
+    return []
+
+
+SHORT = 60
+"""How many characters of a part stand in a mutant's name at most."""
+
+
+def short(term: Term) -> str:
+    """Return the term as a person would write it, and its beginning where that is long."""
+    text = show(term)
+    return text if len(text) <= SHORT else f"{text[: SHORT - 4]} ..."

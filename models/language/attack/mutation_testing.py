@@ -1,0 +1,245 @@
+"""The attack: what would still be proved if a part of a model were wrong.
+
+Owns the judgement of each mutant (`mutants` makes them) and nothing about how it is printed. In
+this order: an invariant that the mutated action does not keep any more refutes the mutant, by a run
+from the beginning where a small scope has one (*reachable*), and else by a state and a step
+(*induction*), and so does a ghost counter that does not change by what is moved; a mutant that does
+the same in every state where the invariants hold is no mutant (*equivalent*). One that weakens a
+guard that is itself a promise is refuted by that promise (*requirement*); one that a refinement of
+or to the model does not survive, by that (*refinement*); one that changes what a guard that is a
+promise says of the next step, by that promise. No invariant is needed for promises, since the gate
+holds candidates against such guards one by one, and its planted faults hold the gate. Last, a
+promise about the end that the model keeps in a small scope, and the mutant does not, refutes it
+(`attack_progress`). All others are *survivors*: nothing that is stated of the model says that this
+part of it is right. Starts and axioms are judged in `attack_frame`.
+
+Each question has a limit in Z3's own steps, so a verdict depends on no clock. Where the limit of a
+question about an action is used up, its invariant counts as kept: silence refutes no such mutant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import z3
+
+from brokerproof.models.language.attack.frame import judged_frame
+from brokerproof.models.language.attack.mutants import Mutant, mutants
+from brokerproof.models.language.attack.outcomes import SIZES, Judged, Refuter
+from brokerproof.models.language.attack.progress import Held, held, judged_in_the_end
+from brokerproof.models.language.core.model import Action, ModelError, System
+from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.scope import families
+from brokerproof.models.language.core.systems import Ghost, Statement
+from brokerproof.models.language.core.terms import Bool, Sort, Term, disjunction, negation
+from brokerproof.models.language.core.traces import Step
+from brokerproof.models.language.explore.reaching import reached
+from brokerproof.models.language.prove.commutation import renamed
+from brokerproof.models.language.prove.counting import called, moves_wrongly
+from brokerproof.models.language.prove.prover import initial_state_exists, prove_invariant
+from brokerproof.models.language.prove.witness import Question
+from brokerproof.models.language.prove.z3_queries import (
+    STEPS_FEW,
+    STEPS_FIRST,
+    after,
+    asked,
+    assumed,
+    made_different,
+    named,
+    small_sizes,
+    taken,
+)
+
+__all__ = ["Attack", "Judged", "attack"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What became of all mutants of a system; `idle` are reasons for what is no survivor."""
+
+    system: str
+    judged: tuple[Judged, ...]
+    idle: tuple[str, ...]
+    seconds: float = field(compare=False)
+
+    @property
+    def unexplained(self) -> tuple[Judged, ...]:
+        """The survivors without a reason."""
+        return tuple(each for each in self.judged if each.fate == "survivor" and not each.by)
+
+    @property
+    def complete(self) -> bool:
+        """Whether each mutant is refuted or harmless for a reason that is still needed."""
+        return not self.unexplained and not self.idle
+
+
+def attack(
+    system: System,
+    reasons: Mapping[str, str],
+    refuter: Refuter | None = None,
+    report: Callable[[Judged], None] | None = None,
+) -> Attack:
+    """Judge every mutant; `reasons` are why survivors are harmless, by name."""
+    started = time.perf_counter()
+    if initial_state_exists(system).outcome == "never":
+        raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
+    unproved = [s.name for s in system.invariants if prove_invariant(system, s).outcome != "proved"]
+    if unproved:
+        raise ModelError(
+            f"{system.name} does not keep {', '.join(unproved)} as it is: prove it first, since a "
+            "mutant cannot lose what there is not"
+        )
+    judged = []
+    where = held(system)
+    for mutant in mutants(system):
+        if isinstance(mutant, Mutant):
+            found = _judged(system, mutant, refuter, where)
+        else:
+            found = judged_frame(system, mutant, refuter, where)
+        if found.fate == "survivor" and mutant.name in reasons:
+            found = dataclasses.replace(found, by=(reasons[mutant.name],))
+        judged.append(found)
+        if report:
+            report(judged[-1])
+    survivors = {each.name for each in judged if each.fate == "survivor"}
+    idle = tuple(name for name in reasons if name not in survivors)
+    return Attack(system.name, tuple(judged), idle, time.perf_counter() - started)
+
+
+def _judged(
+    system: System, mutant: Mutant, refuter: Refuter | None, where: tuple[Held, ...]
+) -> Judged:
+    lost = _lost(system, mutant.action)
+    if lost:
+        run = reached(mutant.within(system))
+        if run:
+            return Judged(mutant.name, "reachable", (run.invariant,), run.trace)
+        return Judged(mutant.name, "induction", *lost)
+    if _is_equivalent(system, mutant):
+        return Judged(mutant.name, "equivalent")
+    if mutant.guard:
+        return Judged(mutant.name, "requirement", (mutant.guard,))
+    if refuter and (broken := refuter(mutant.within(system))):
+        return Judged(mutant.name, "refinement", broken)
+    if labels := tuple(sorted(_changed_labels(system, mutant))):
+        return Judged(mutant.name, "requirement", labels)
+    return judged_in_the_end(mutant.name, mutant.within(system), where)
+
+
+Lost: TypeAlias = tuple[tuple[str, ...], tuple[Step, ...]]
+"""What an action does not keep, with a state and the step where they are known."""
+
+
+def _lost(system: System, action: Action) -> Lost | None:
+    """Return an invariant or a counter that the action does not keep.
+
+    A few elements are asked first, since Z3 decides there, and again in other numbers where it
+    cannot prove that all is kept. What is neither proved nor refuted then counts as kept: a mutant
+    is never refuted by silence.
+    """
+    changed = Mutant("", system.action(action.name), action).within(system)
+    broken: dict[Statement | Ghost, Bool] = {
+        statement: negation(after(statement.term, action.updates))
+        for statement in system.invariants
+        if _symbols(statement.term) & action.updates.keys()
+    }
+    broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
+    alike = [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
+    for sizes in alike:
+        if found := _refuted(changed, action, broken, sizes):
+            return found
+    unproved = {}
+    for stated, formula in broken.items():
+        few = named(system, stated)
+        verdict = asked(changed, [*few, *taken(action), formula], STEPS_FIRST)[0] if few else None
+        if verdict != z3.unsat:
+            everything = [*assumed(system), *taken(action), formula]
+            verdict, _ = asked(changed, everything, STEPS_FIRST)
+        if verdict == z3.sat:
+            return (_called(stated),), ()
+        if verdict == z3.unknown:
+            unproved[stated] = formula
+    for sizes in small_sizes(system) if unproved else ():
+        if sizes not in alike and (found := _refuted(changed, action, unproved, sizes)):
+            return found
+    return None
+
+
+def _refuted(
+    changed: System,
+    action: Action,
+    broken: Mapping[Statement | Ghost, Bool],
+    sizes: dict[Sort, int],
+) -> Lost | None:
+    """Return what is broken in a scope of these sizes: of all invariants, or else of counters."""
+    premises = [*assumed(changed), *taken(action)]
+    statements = [formula for stated, formula in broken.items() if isinstance(stated, Statement)]
+    question = Question(changed, sizes, action)
+    if question.asked([*premises, disjunction(statements)], STEPS_FEW)[0] == z3.sat:
+        return question.broken()
+    for stated, formula in broken.items():
+        if isinstance(stated, Ghost):
+            question = Question(changed, sizes, action)
+            if question.asked([*premises, formula], STEPS_FEW)[0] == z3.sat:
+                return (called(stated),), question.shown()
+    return None
+
+
+def _called(stated: Statement | Ghost) -> str:
+    return stated.name if isinstance(stated, Statement) else called(stated)
+
+
+def _symbols(term: Term) -> set[object]:
+    return {part.payload for part in subterms(term) if part.op == "read"}
+
+
+def _is_equivalent(system: System, mutant: Mutant) -> bool:
+    """Whether the mutant is possible where the original is and does the same there."""
+    one, other = mutant.original, mutant.action
+    both = one.guard & other.guard
+    changed = [
+        both & made_different(symbol, one.updates, other.updates)
+        for symbol in {**one.updates, **other.updates}
+        if one.updates.get(symbol) is not other.updates.get(symbol)
+    ]
+    apart = [one.guard & ~other.guard, other.guard & ~one.guard, *changed]
+    different = disjunction(apart)
+    sizes = dict.fromkeys(families(system), SIZES[0])
+    if Question(system, sizes, one).asked([*assumed(system), different], STEPS_FIRST)[0] == z3.sat:
+        return False
+    return all(
+        asked(system, [*assumed(system), part], STEPS_FIRST)[0] == z3.unsat for part in apart
+    )
+
+
+def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
+    """Yield the promises among the guards that say something else after the mutant's step."""
+    one, other = mutant.original, mutant.action
+    changed = {
+        symbol
+        for symbol in {**one.updates, **other.updates}
+        if one.updates.get(symbol) is not other.updates.get(symbol)
+    }
+    sizes = dict.fromkeys(families(system), SIZES[0])
+    premises = [*assumed(system), one.guard, other.guard]
+    found: set[str] = set()
+    for following in system.actions:
+        for place, guard in enumerate(following.guards):
+            if not guard.label or guard.label in found or not _symbols(guard.term) & changed:
+                continue
+            then = renamed(following, "then")
+            term = then.guards[place].term
+            apart = _unlike(after(term, one.updates), after(term, other.updates))
+            parameters = (*one.parameters, *then.parameters)
+            question = Question(system, sizes, Action(one.name, "", parameters, (), {}))
+            if question.asked([*premises, apart], STEPS_FIRST)[0] == z3.sat:
+                found.add(guard.label)
+                yield guard.label
+
+
+def _unlike(one: Bool, other: Bool) -> Bool:
+    return (one & ~other) | (other & ~one)

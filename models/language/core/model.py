@@ -1,0 +1,455 @@
+"""The declarations that a model is written with, and the one run that traces them into terms.
+
+A model is a class. Its annotations declare families' maps, relations, rigid things and orders; its
+decorated methods are actions, invariants, axioms and the initial state. `trace` runs each method
+once on symbolic parameters and returns a `System`: nothing after that ever looks at the Python text
+again.
+
+Invariants kept here: guards read the state before the action, so `require` comes before the first
+assignment (a guard that read a half-updated state would be a different guard in every reading);
+bodies of `map`, `forall` and `exists` are traced when they are written, never later; rigid things
+are never assigned.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, cast
+
+from brokerproof.models.language.core.marks import Role
+from brokerproof.models.language.core.rewriting import Function
+from brokerproof.models.language.core.source_check import check_source
+from brokerproof.models.language.core.systems import (
+    Action,
+    Assumed,
+    Ghost,
+    Guard,
+    LeadsTo,
+    Statement,
+    System,
+)
+from brokerproof.models.language.core.terms import (
+    Bool,
+    Family,
+    Int,
+    ModelError,
+    Sort,
+    Symbol,
+    Term,
+    conjunction,
+    equal,
+    fresh,
+    integer,
+    ite,
+    lift,
+    read,
+)
+from brokerproof.models.language.core.well_formed import check_well_formed
+
+__all__ = [
+    "Action",
+    "Ghost",
+    "Guard",
+    "LeadsTo",
+    "ModelError",
+    "Statement",
+    "System",
+    "trace",
+]
+
+I = TypeVar("I", bound=Term)  # noqa: E741 (index)
+J = TypeVar("J", bound=Term)
+V = TypeVar("V", bound=Term)
+
+
+class _Trace:
+    """What one run of a method has done so far."""
+
+    def __init__(self, symbols: dict[str, Symbol]) -> None:
+        self.now: dict[Symbol, Function] = {}
+        for symbol in symbols.values():
+            parameters = tuple(fresh(sort, sort.__name__[0].lower()) for sort in symbol.domain)
+            self.now[symbol] = Function(parameters, read(symbol, parameters))
+        self.before = dict(self.now)
+        self.guards: list[Guard] = []
+        self.situations: list[Guard] = []
+        self.assumptions: list[Assumed] = []
+        self.mapped: list[_Update] = []
+
+    @property
+    def touched(self) -> bool:
+        return any(self.now[symbol] is not old for symbol, old in self.before.items())
+
+
+_current: list[_Trace] = []
+
+
+def tracing() -> _Trace:
+    """Return what the running method has done so far; raises `ModelError` outside of one."""
+    if not _current:
+        raise ModelError("this reads or changes a model's state outside of a model's own methods")
+    return _current[-1]
+
+
+class _View:
+    """A symbol as the text of a model sees it."""
+
+    def __init__(self, symbol: Symbol) -> None:
+        self._symbol = symbol
+
+    def _get(self, *indices: Term) -> Term:
+        lifted = _lifted(self._symbol, indices)
+        if self._symbol.rigid:
+            return read(self._symbol, lifted)
+        return tracing().now[self._symbol].at(*lifted)
+
+
+def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(lift(index, sort) for index, sort in zip(indices, symbol.domain, strict=True))
+
+
+def _assigned(symbol: Symbol, indices: tuple[Term, ...], value: object) -> None:
+    now = tracing().now
+    old = now[symbol]
+    lifted = _lifted(symbol, indices)
+    hit = conjunction(equal(p, i) for p, i in zip(old.parameters, lifted, strict=True))
+    new = lift(value, symbol.range)
+    now[symbol] = Function(old.parameters, ite(hit, new, old.body))
+
+
+class Fixed(_View, Generic[I, V]):
+    """A rigid map: chosen once, the same in every state."""
+
+    def __getitem__(self, index: I) -> V:
+        """Return its value at `index`."""
+        return cast("V", self._get(index))
+
+
+class FixedRelation(_View, Generic[I, J]):
+    """A rigid relation of two sorts."""
+
+    def __getitem__(self, indices: tuple[I, J]) -> Bool:
+        """Return whether the two are related."""
+        return cast("Bool", self._get(*indices))
+
+
+class Order(_View, Generic[I]):
+    """A rigid strict total order of one family: any such order, in a proof."""
+
+    def __call__(self, left: I, right: I) -> Bool:
+        """Return whether `left` comes strictly before `right`."""
+        return cast("Bool", self._get(left, right))
+
+
+class SetOf(_View, Generic[I]):
+    """A set parameter of an action: moves in bulk, since a model has no loops."""
+
+    def __getitem__(self, index: I) -> Bool:
+        """Return whether `index` is in the set."""
+        return cast("Bool", self._get(index))
+
+
+class Map(_View, Generic[I, V]):
+    """A map from one sort to another, part of the state."""
+
+    def __getitem__(self, index: I) -> V:
+        """Return its value at `index`, as of the assignments made so far."""
+        return cast("V", self._get(index))
+
+    def __setitem__(self, index: I, value: V | bool | int) -> None:
+        """Let it have `value` at `index` after the action."""
+        _assigned(self._symbol, (index,), value)
+
+    def map(self, body: Callable[[I, V], V | bool | int]) -> Map[I, V]:
+        """Return the map whose value at each index is what `body` makes of index and old value."""
+        return cast("Map[I, V]", _mapped(self._symbol, body))
+
+    def fill(self, value: V | bool | int) -> None:
+        """Let every index have `value` after the action."""
+        parameters = tracing().now[self._symbol].parameters
+        tracing().now[self._symbol] = Function(parameters, lift(value, self._symbol.range))
+
+
+class Relation(_View, Generic[I, J]):
+    """A relation of two sorts, part of the state."""
+
+    def __getitem__(self, indices: tuple[I, J]) -> Bool:
+        """Return whether the two are related, as of the assignments made so far."""
+        return cast("Bool", self._get(*indices))
+
+    def __setitem__(self, indices: tuple[I, J], value: Bool | bool) -> None:
+        """Let the two be related, or not, after the action."""
+        _assigned(self._symbol, indices, value)
+
+    def map(self, body: Callable[[I, J, Bool], Bool | bool]) -> Relation[I, J]:
+        """Return the relation that `body` makes of both indices and the old value."""
+        return cast("Relation[I, J]", _mapped(self._symbol, body))
+
+    def fill(self, value: Bool | bool) -> None:
+        """Relate all pairs after the action, or none."""
+        parameters = tracing().now[self._symbol].parameters
+        tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
+
+
+@dataclass(frozen=True, eq=False)
+class _Update:
+    symbol: Symbol
+    function: Function
+
+
+def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
+    old = tracing().now[symbol]
+    parameters = tuple(
+        fresh(type(p), cast("tuple[str, int]", p.payload)[0]) for p in old.parameters
+    )
+    new = lift(body(*parameters, old.at(*parameters)), symbol.range)
+    update = _Update(symbol, Function(parameters, new))
+    tracing().mapped.append(update)
+    return update
+
+
+def require(condition: Bool | bool, label: str = "") -> None:
+    """Let the action be possible only where the condition holds.
+
+    A label names the promise that the condition is: where an observed event finds the condition
+    false, the requirement of that name is broken.
+    """
+    trace = tracing()
+    if trace.touched:
+        raise ModelError("require comes before the first assignment: guards read the old state")
+    trace.guards.append(Guard(label, lift(condition, Bool)))
+
+
+def exercises(label: str, situation: Bool | bool = True) -> None:
+    """State when this action would show a fault against the promise of that name.
+
+    It changes nothing about the action: a reading that follows a broker counts such situations, so
+    that a promise is only called kept where it was put to the test.
+    """
+    trace = tracing()
+    if trace.touched:
+        raise ModelError("exercises comes before the first assignment: it reads the old state")
+    trace.situations.append(Guard(label, lift(situation, Bool)))
+
+
+class Model:
+    """What every model inherits: its annotations become symbols when it is traced."""
+
+    symbols_: ClassVar[dict[str, Symbol]]
+
+    harmless: ClassVar[Mapping[str, str]] = {}
+    """Why a mutant of the attack that nothing refutes is harmless, by the name it is printed with.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
+        symbol = type(self).symbols_.get(name)
+        if symbol is None or symbol.rigid:
+            raise ModelError(f"{name} is not a map or relation of this model's state")
+        if not isinstance(value, _Update) or value.symbol is not symbol:
+            raise ModelError(f"assign self.{name} what self.{name}.map(...) returns")
+        tracing().mapped = [u for u in tracing().mapped if u is not value]
+        tracing().now[symbol] = value.function
+
+
+_VIEWS: dict[object, tuple[type[_View], bool]] = {
+    Map: (Map, False),
+    Relation: (Relation, False),
+    Fixed: (Fixed, True),
+    FixedRelation: (FixedRelation, True),
+    Order: (Order, True),
+    SetOf: (SetOf, True),
+}
+
+
+def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
+    """Return the symbol that an annotation declares, and the value that the text sees for it."""
+    if isinstance(annotation, type) and issubclass(annotation, Term):
+        symbol = Symbol(name, (), annotation, rigid=True)
+        return symbol, read(symbol, ())
+    form = typing.get_origin(annotation)
+    if form not in _VIEWS:
+        raise ModelError(f"{name}: {annotation!r} is not a declaration of a model")
+    view, rigid = _VIEWS[form]
+    sorts = cast("tuple[Sort, ...]", typing.get_args(annotation))
+    match view.__name__:
+        case "Map" | "Fixed":
+            domain, range_ = sorts[:-1], sorts[-1]
+        case "Order":
+            domain, range_ = (sorts[0], sorts[0]), Bool
+        case _:
+            domain, range_ = sorts, Bool
+    symbol = Symbol(name, domain, range_, rigid=rigid, is_order=view is Order)
+    return symbol, view(symbol)
+
+
+@contextmanager
+def run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
+    """Let the text of a model be run on these symbols; what it does is in the value."""
+    _current.append(_Trace(symbols))
+    try:
+        yield _current[-1]
+        for update in _current[-1].mapped:
+            name = update.symbol.name
+            raise ModelError(f"self.{name}.map(...) changes nothing by itself: assign it")
+    finally:
+        _current.pop()
+
+
+_traced: dict[type[Model], System] = {}
+
+
+def trace(model: type[Model]) -> System:
+    """Run the text of a model once and return what it says; raises `ModelError`."""
+    if model not in _traced:
+        _traced[model] = _trace_anew(model)
+    return _traced[model]
+
+
+def _trace_anew(model: type[Model]) -> System:
+    check_source(model)
+    hints = typing.get_type_hints(model)
+    hints = {n: hint for n, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+    instance = object.__new__(model)
+    model.symbols_ = {}
+    for name, annotation in hints.items():
+        symbol, seen = _declared(name, annotation)
+        model.symbols_[name] = symbol
+        object.__setattr__(instance, name, seen)
+    roles: dict[Role, list[tuple[str, Callable[..., object]]]] = {}
+    for attribute in _methods_in_order(model):
+        method = getattr(model, attribute)
+        role, name = getattr(method, "__model_role__", (None, ""))
+        if role is not None:
+            roles.setdefault(role, []).append((name, method))
+    starts = roles.get("initial", [])
+    if len(starts) != 1:
+        raise ModelError(f"{model.__name__} needs exactly one @initial method, has {len(starts)}")
+    with run(model.symbols_) as start:
+        starts[0][1](instance)
+    if start.guards:
+        raise ModelError(f"{model.__name__}: @initial assigns; what may be required is an @axiom")
+    symbols = tuple(model.symbols_.values())
+    for symbol in symbols:
+        if not symbol.rigid and start.now[symbol] is start.before[symbol]:
+            raise ModelError(f"{model.__name__}: the initial state says nothing of {symbol}")
+    families = {s for symbol in symbols for s in (*symbol.domain, symbol.range)}
+    system = System(
+        name=model.__name__,
+        doc=inspect.getdoc(model) or "",
+        symbols=symbols,
+        initial={symbol: start.now[symbol] for symbol in symbols if not symbol.rigid},
+        actions=tuple(_action(model, instance, *named) for named in roles.get("action", [])),
+        invariants=tuple(_stated(model, instance, *n) for n in roles.get("invariant", [])),
+        axioms=tuple(_stated(model, instance, *named) for named in roles.get("axiom", [])),
+        leads_to=tuple(_leading(model, instance, *n) for n in roles.get("leads_to", [])),
+        ghosts=tuple(_counting(model, instance, *n) for n in roles.get("counts", [])),
+        families=tuple(sorted((s for s in families if issubclass(s, Family)), key=str)),
+    )
+    return check_well_formed(system)
+
+
+def _methods_in_order(model: type[Model]) -> list[str]:
+    """Return attribute names as the text has them, an ancestor's first."""
+    names: dict[str, None] = {}
+    for ancestor in reversed(model.__mro__):
+        names.update(dict.fromkeys(vars(ancestor)))
+    return list(names)
+
+
+def _action(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> Action:
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    parameters: list[Term | Symbol] = []
+    arguments: list[object] = []
+    for parameter, annotation in hints.items():
+        if isinstance(annotation, type) and issubclass(annotation, Term):
+            variable = fresh(annotation, parameter)
+            parameters.append(variable)
+            arguments.append(variable)
+        else:
+            symbol, seen = _declared(parameter, annotation)
+            parameters.append(symbol)
+            arguments.append(seen)
+    with run(model.symbols_) as traced:
+        method(instance, *arguments)
+    updates = {s: traced.now[s] for s, old in traced.before.items() if traced.now[s] is not old}
+    return Action(
+        name=name,
+        doc=inspect.getdoc(method) or "",
+        parameters=tuple(parameters),
+        guards=tuple(traced.guards),
+        updates=updates,
+        situations=tuple(traced.situations),
+        assumptions=tuple(traced.assumptions),
+    )
+
+
+def _stated(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> Statement:
+    with run(model.symbols_) as traced:
+        term = lift(method(instance), Bool)
+    _changes_nothing(model, name, traced)
+    by = getattr(method, "__model_by__", ())
+    return Statement(name, inspect.getdoc(method) or "", term, by)
+
+
+def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
+    if traced.touched or traced.guards:
+        raise ModelError(
+            f"{model.__name__}: {name} states something, so it must not change anything"
+        )
+
+
+def _leading(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> LeadsTo:
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    parameters = tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    with run(model.symbols_) as traced:
+        premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
+    _changes_nothing(model, name, traced)
+    terms = lift(premise, Bool), lift(conclusion, Bool)
+    fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
+    return LeadsTo(name, inspect.getdoc(method) or "", parameters, *terms, fair)
+
+
+def _counting(
+    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+) -> Ghost:
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    *indices, element = (fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    symbol = model.symbols_.get(name)
+    if symbol is None or symbol.rigid or symbol.domain != tuple(map(type, indices)):
+        raise ModelError(f"{model.__name__}: {name} is no counter of the state with these indices")
+    with run(model.symbols_):
+        term = lift(method(instance, *indices, element), Bool)
+    marks = vars(method)
+    weight = _weight(model, marks["__model_weighing__"], element)
+    doc, by = inspect.getdoc(method) or "", marks["__model_by__"]
+    return Ghost(symbol, doc, tuple(indices), element, term, weight, by)
+
+
+def _weight(model: type[Model], name: str, element: Term) -> Int:
+    if not name:
+        return integer(1)
+    symbol = model.symbols_.get(name)
+    if (
+        symbol is None
+        or not symbol.rigid
+        or symbol.domain != (type(element),)
+        or symbol.range is not Int
+    ):
+        raise ModelError(
+            f"{model.__name__}: {name} is no rigid map from {type(element).__name__} to integers"
+        )
+    return cast("Int", read(symbol, (element,)))

@@ -1,0 +1,83 @@
+"""What a model's text says that its traced terms cannot show: mistakes that leave no trace.
+
+A comparison where an assignment was meant is computed and thrown away; `is` compares symbols, not
+what they stand for; the second of two methods with one name replaces the first before anybody sees
+it. They are looked for in the source of the class. Where there is no source to look at (a class
+typed at a prompt), nothing is said of these. That a method overrides a promise and does not say
+that it is one is seen in any class.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+
+from brokerproof.models.language.core.terms import ModelError
+
+_NO_MODELS = ("builtins", "brokerproof.models.language.core.model")
+"""Modules whose classes stand above models and are none."""
+
+ROLE = "__model_role__"
+"""Where a method says which part of a model it is."""
+
+_STATEMENTS = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Attribute)
+"""Expressions that do nothing where they stand as a line of their own."""
+
+_TERMS = ("forall", "exists", "implies", "ite")
+"""Functions whose result is all that they are called for."""
+
+
+def check_source(model: type) -> None:
+    """Raise `ModelError` for the first such mistake in the text of the class or its ancestors."""
+    texts = [each for each in model.__mro__ if each.__module__ not in _NO_MODELS]
+    for ancestor in reversed(texts):
+        for line, complaint in _complaints(ancestor):
+            raise ModelError(f"{ancestor.__name__}, line {line}: {complaint}")
+        for name, method in vars(ancestor).items():
+            marked = [b for b in ancestor.__mro__[1:] if hasattr(vars(b).get(name), ROLE)]
+            if marked and not hasattr(method, ROLE):
+                role = getattr(vars(marked[0])[name], ROLE)[0]
+                raise ModelError(f"{ancestor.__name__}.{name} overrides an @{role}: mark it as one")
+
+
+def _complaints(model: type) -> Iterator[tuple[int, str]]:
+    try:
+        lines, first = inspect.getsourcelines(model)
+    except (OSError, TypeError):
+        return
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    [definition] = tree.body
+    assert isinstance(definition, ast.ClassDef)
+    seen: dict[str, int] = {}
+    for statement in definition.body:
+        if not isinstance(statement, ast.FunctionDef):
+            continue
+        line = first + statement.lineno - 1
+        if statement.name in seen:
+            yield line, f"{statement.name} is there already, in line {seen[statement.name]}"
+        seen[statement.name] = line
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Compare) and _compares_identity(part):
+                text = ast.unparse(part)
+                yield first + part.lineno - 1, f"`{text}` is decided once: write == or !="
+            if isinstance(part, ast.Expr) and _does_nothing(part.value):
+                text = ast.unparse(part.value)
+                yield first + part.lineno - 1, f"`{text}` does nothing: require or assign it"
+
+
+def _compares_identity(compared: ast.Compare) -> bool:
+    """Whether two things are asked to be the same object, None aside."""
+    sides = (compared.left, *compared.comparators)
+    about_none = any(isinstance(side, ast.Constant) and side.value is None for side in sides)
+    return not about_none and any(isinstance(op, ast.Is | ast.IsNot) for op in compared.ops)
+
+
+def _does_nothing(value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return isinstance(value, _STATEMENTS)
+    called = value.func
+    if isinstance(called, ast.Attribute):
+        return called.attr == "map"
+    return isinstance(called, ast.Name) and called.id in _TERMS

@@ -1,0 +1,46 @@
+"""What a traced system must be before anybody reads it: mistakes that would otherwise be silent.
+
+An axiom about what changes is assumed of every state and proves what is false; two statements of
+one name hide each other; a fairness about an action that there is not is about nothing. Each is an
+error of the model's text, whoever reads it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.systems import System
+from brokerproof.models.language.core.terms import TRUE, ModelError, Symbol
+
+
+def check_well_formed(system: System) -> System:
+    """Return the system, or raise `ModelError` for the first thing that is wrong with it."""
+    for statement in system.axioms:
+        for part in subterms(statement.term):
+            if isinstance(part.payload, Symbol) and part.op == "read" and not part.payload.rigid:
+                raise ModelError(
+                    f"the axiom {statement.name} reads {part.payload.name}, which changes: axioms "
+                    "are about rigid things, and what is always so of the state is an @invariant"
+                )
+    stated = [statement.name for statement in system.invariants + system.axioms]
+    names = Counter([*stated, *(promise.name for promise in system.leads_to)])
+    for name, times in names.items():
+        if times > 1:
+            raise ModelError(f"{system.name}: {times} statements are called {name}")
+    for statement in system.invariants:
+        if statement.term is TRUE:
+            raise ModelError(
+                f"{system.name}: {statement.name} is true of whatever state: it promises nothing"
+            )
+    if not system.actions:
+        raise ModelError(f"{system.name} has no @action: nothing can ever happen in it")
+    known = {action.name for action in system.actions}
+    for promise in system.leads_to:
+        for name in promise.fair:
+            if name not in known:
+                raise ModelError(
+                    f"{promise.name} wants {name} to be fair, which is no action: "
+                    f"there are {', '.join(sorted(known))}"
+                )
+    return system

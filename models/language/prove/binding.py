@@ -1,0 +1,199 @@
+"""How a refinement is bound: its functions are run once on terms, as the text of a model is.
+
+Owns the step from functions to terms and the complaints about functions that do not fit. `bind`
+returns a value without functions (`Bound`), so all that a proof depends on can be printed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import cast
+
+from brokerproof.models.language.core.model import (
+    Action,
+    Fixed,
+    FixedRelation,
+    Map,
+    Model,
+    ModelError,
+    Order,
+    Relation,
+    SetOf,
+    System,
+    run,
+    trace,
+)
+from brokerproof.models.language.core.rewriting import Function, subterms
+from brokerproof.models.language.core.systems import Assumed
+from brokerproof.models.language.core.terms import Bool, Sort, Symbol, Term, fresh, lift, read
+from brokerproof.models.language.prove.cache import canonical
+from brokerproof.models.language.prove.refinement import Argument, Refinement, Witness
+from brokerproof.models.language.prove.refining import Bound
+
+
+def bind(refinement: Refinement) -> Bound:
+    """Return the refinement as terms; raises `ModelError` where its functions do not fit."""
+    alone, raw = trace(refinement.concrete), trace(refinement.remembering)
+    abstract = trace(refinement.abstract)
+    _check_history(refinement, alone, raw)
+    binding = _Binding(refinement, raw, abstract)
+    definitions = {symbol: binding.definition(symbol) for symbol in abstract.symbols}
+    _check_rigid(refinement.name, definitions)
+    witnesses = {action.name: binding.witness(action) for action in raw.actions}
+    assumed = {
+        name: Assumed(each.text, binding.condition(each.term, raw.action(name).parameters))
+        for name, each in refinement.assumptions.items()
+    }
+    left_out = {
+        (name, each.label): binding.condition(each.where, witness.arguments)
+        for name, witness in witnesses.items()
+        for each in refinement.left_out
+        if witness.action
+        and each.label in {g.label for g in abstract.action(witness.action).guards}
+    }
+    return Bound(
+        name=refinement.name,
+        concrete=_alone(alone, raw),
+        raw=raw,
+        abstract=abstract,
+        families=refinement.families,
+        history=refinement.history,
+        definitions=definitions,
+        witnesses=witnesses,
+        assumed=assumed,
+        left_out=left_out,
+        reasons={each.label: each.reason for each in refinement.left_out},
+    )
+
+
+def seen(argument: object) -> object:
+    """Return a parameter as the functions of a refinement see it: a set as one to be indexed."""
+    if isinstance(argument, Symbol):
+        return SetOf(argument)
+    return argument.at if isinstance(argument, Function) else argument
+
+
+class _Binding:
+    """A refinement's functions, run on the symbols of the model that remembers."""
+
+    def __init__(self, refinement: Refinement, raw: System, abstract: System) -> None:
+        self._refinement = refinement
+        self._raw = raw
+        self._abstract = abstract
+        self._model = _instance(refinement.remembering)
+
+    def definition(self, symbol: Symbol) -> Function:
+        """Return an abstract symbol as a function of the concrete state."""
+        places = tuple(fresh(self._sort(sort), sort.__name__[0].lower()) for sort in symbol.domain)
+        define = self._refinement.abstraction.get(symbol.name)
+        if define is not None:
+            return Function(places, self._traced(define, places, self._sort(symbol.range)))
+        try:
+            return Function(places, read(self._raw.symbol(symbol.name), places))
+        except KeyError:
+            raise ModelError(f"{self._refinement.name}: {symbol} is not defined") from None
+
+    def witness(self, action: Action) -> Witness:
+        """Return the witness of an action, its sets as functions of the concrete state."""
+        give = self._refinement.witnesses.get(action.name)
+        if give is None:
+            raise ModelError(f"{self._refinement.name}: {action.name} has no witness")
+        with run(self._refinement.remembering.symbols_):
+            given = give(self._model, *map(seen, action.parameters))
+            if not given.action:
+                return given
+            parameters = self._abstract.action(given.action).parameters
+            if len(parameters) != len(given.arguments):
+                wanted = f"{given.action} takes {len(parameters)} arguments"
+                raise ModelError(f"{self._refinement.name}: {action.name}: {wanted}")
+            pairs = zip(parameters, given.arguments, strict=True)
+            return Witness(given.action, tuple(self._argument(*pair) for pair in pairs))
+
+    def condition(self, function: Callable[..., Bool], arguments: tuple[object, ...]) -> Bool:
+        """Return what a function says of the state and these arguments."""
+        return cast("Bool", self._traced(function, tuple(map(seen, arguments)), Bool))
+
+    def _argument(self, parameter: Term | Symbol, given: Argument) -> Term | Function:
+        if isinstance(parameter, Term):
+            return lift(given, self._sort(type(parameter)))
+        places = tuple(fresh(self._sort(sort), "e") for sort in parameter.domain)
+        member = given.__getitem__ if isinstance(given, SetOf) else given
+        if not callable(member):
+            raise ModelError(f"{parameter} is a set: give a set or a function of its elements")
+        return Function(places, lift(member(*places), Bool))
+
+    def _traced(
+        self, function: Callable[..., Term], arguments: tuple[object, ...], sort: Sort
+    ) -> Term:
+        with run(self._refinement.remembering.symbols_):
+            return lift(function(self._model, *arguments), sort)
+
+    def _sort(self, sort: Sort) -> Sort:
+        return self._refinement.families.get(sort, sort)
+
+
+def _alone(alone: System, raw: System) -> System:
+    """Return the concrete model alone, in the terms of the one that remembers."""
+    names = {s.name for s in alone.symbols}
+    names |= {s.name for s in (*alone.invariants, *alone.axioms)}
+    return dataclasses.replace(
+        raw,
+        name=alone.name,
+        symbols=tuple(s for s in raw.symbols if s.name in names),
+        initial={s: f for s, f in raw.initial.items() if s.name in names},
+        invariants=tuple(s for s in raw.invariants if s.name in names),
+        axioms=tuple(s for s in raw.axioms if s.name in names),
+        families=alone.families,
+    )
+
+
+def _check_history(refinement: Refinement, alone: System, raw: System) -> None:
+    """Raise `ModelError` where the history changes what the concrete model can do."""
+    name, history = refinement.name, set(refinement.history)
+    names = {symbol.name for symbol in alone.symbols}
+    for symbol in raw.state:
+        if symbol.name not in names | history:
+            raise ModelError(f"{name}: {symbol} is neither the concrete model's nor history")
+    if _start(alone, names) != _start(raw, names):
+        raise ModelError(f"{name}: the history changes how the concrete model starts")
+    if [a.name for a in alone.actions] != [a.name for a in raw.actions]:
+        raise ModelError(f"{name}: the history adds or takes away actions")
+    for action in alone.actions:
+        if canonical(action) != canonical(raw.action(action.name)):
+            raise ModelError(
+                f"{name}: {action.name} is not the concrete model's: history hinders no step"
+            )
+
+
+def _start(system: System, names: set[str]) -> str:
+    """Return what a system says of how some symbols start."""
+    return canonical({s: f for s, f in system.initial.items() if s.name in names})
+
+
+def _check_rigid(name: str, definitions: dict[Symbol, Function]) -> None:
+    """Raise `ModelError` where a rigid abstract symbol is read as something that changes."""
+    for symbol, definition in definitions.items():
+        read_here = [part for part in subterms(definition.body) if part.op == "read"]
+        moving = [p for p in read_here if not cast("Symbol", p.payload).rigid]
+        if symbol.rigid and moving:
+            raise ModelError(
+                f"{name}: {symbol} never changes, and is read as {moving[0]}, which does"
+            )
+
+
+def _instance(model: type[Model]) -> Model:
+    """Return what the functions of a refinement see as the model."""
+    instance = object.__new__(model)
+    for name, symbol in model.symbols_.items():
+        seen: object
+        if not symbol.domain:
+            seen = read(symbol, ())
+        elif symbol.is_order:
+            seen = Order(symbol)
+        elif len(symbol.domain) == 1:
+            seen = Fixed(symbol) if symbol.rigid else Map(symbol)
+        else:
+            seen = FixedRelation(symbol) if symbol.rigid else Relation(symbol)
+        object.__setattr__(instance, name, seen)
+    return instance

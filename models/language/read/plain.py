@@ -1,0 +1,183 @@
+"""The plain reading: a model in a scope as Python functions on flat tuples of numbers.
+
+Owns the naive truth that the fast readings are compared with, so it is printed from the terms as
+they were traced, with quantifiers as loops, and shares no grounding and no folding with them. A
+state is a tuple with one number for each cell, in the order of `cells`; a set parameter is a bit
+mask.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias, cast
+
+from brokerproof.models.language.core.model import Action, System
+from brokerproof.models.language.core.overflow import out_of_range
+from brokerproof.models.language.core.rewriting import Function
+from brokerproof.models.language.core.scope import (
+    Scope,
+    cells,
+    free_at_start,
+    parameter_name,
+    valuations,
+)
+from brokerproof.models.language.core.terms import (
+    Int,
+    Sort,
+    Symbol,
+    Term,
+    show,
+)
+from brokerproof.models.language.read.python_text import PythonText
+
+State: TypeAlias = tuple[int, ...]
+
+
+class PlainReading:
+    """A system in a scope, compiled from `source`; raises `ModelError` where they do not fit."""
+
+    def __init__(self, system: System, scope: Scope) -> None:
+        scope.check(system)
+        self.system = system
+        self.scope = scope
+        self.cells = cells(scope, system.symbols)
+        self._base: dict[Symbol, int] = {}
+        for position, cell in enumerate(self.cells):
+            self._base.setdefault(cell.symbol, position)
+        self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
+        self.source = "\n\n".join(self._functions()) + "\n"
+        self._compiled: dict[str, Callable[..., object]] = {"within": _within}
+        # The source is printed by this class from terms: no text from outside reaches it.
+        exec(compile(self.source, f"<{system.name} in a scope>", "exec"), self._compiled)  # noqa: S102
+
+    def enabled(self, action: str, state: State, arguments: Sequence[int]) -> bool:
+        """Return whether the action's guard holds."""
+        return bool(self._compiled[f"guard_{action}"](state, *arguments))
+
+    def failing(self, action: str, state: State, arguments: Sequence[int]) -> list[str]:
+        """Return the labels of the guards that do not hold; one without a label is its own text."""
+        verdicts = cast("tuple[object, ...]", self._compiled[f"guards_{action}"](state, *arguments))
+        guards = zip(self.system.action(action).guards, verdicts, strict=True)
+        return [guard.label or show(guard.term) for guard, holds in guards if not holds]
+
+    def step(self, action: str, state: State, arguments: Sequence[int]) -> State:
+        """Return the state after the action, whether or not its guard holds.
+
+        Raises `ModelError` for an integer outside of the scope.
+        """
+        return cast("State", self._compiled[f"step_{action}"](state, *arguments))
+
+    def arguments(self, action: str) -> Iterable[tuple[int, ...]]:
+        """Return all arguments that the action can be given."""
+        return valuations(self.scope, self.system.action(action))
+
+    def holds(self, invariant: str, state: State) -> bool:
+        """Return whether the invariant of that name holds."""
+        names = [statement.name for statement in self.system.invariants]
+        return bool(self._compiled[f"invariant_{names.index(invariant)}"](state))
+
+    def violated(self, state: State) -> list[str]:
+        """Return the names of the invariants that do not hold."""
+        return [s.name for s in self.system.invariants if not self.holds(s.name, state)]
+
+    def initial_states(self) -> Iterator[State]:
+        """Yield each initial state once; the valuations are those that satisfy the axioms."""
+        free = set(free_at_start(self.system))
+        choices = [self.scope.choices(cell) if cell.symbol in free else (0,) for cell in self.cells]
+        seen = set()
+        for valuation in itertools.product(*choices):
+            if self._compiled["axioms"](valuation):
+                state = self.initial_state(valuation)
+                if state not in seen:
+                    seen.add(state)
+                    yield state
+
+    def initial_state(self, valuation: State) -> State:
+        """Return the initial state with the rigid things of the given one."""
+        return cast("State", self._compiled["initial"](valuation))
+
+    def _functions(self) -> Iterator[str]:
+        yield self._function("axioms", [], self._all(s.term for s in self.system.axioms))
+        yield self._function("initial", [], self._state_after(self.system.initial, {}))
+        for number, statement in enumerate(self.system.invariants):
+            text = self._text.expression(statement.term)
+            yield self._function(f"invariant_{number}", [], text)
+        for action in self.system.actions:
+            yield from self._action(action)
+
+    def _action(self, action: Action) -> Iterator[str]:
+        # Names end in an underscore here, so that they are no keywords and no bound variables.
+        names = [f"{parameter_name(parameter)}_" for parameter in action.parameters]
+        variables = {
+            parameter: name
+            for parameter, name in zip(action.parameters, names, strict=True)
+            if isinstance(parameter, Term)
+        }
+        texts = [self._text.expression(guard.term, variables) for guard in action.guards]
+        yield self._function(f"guard_{action.name}", names, " and ".join(texts) or "True")
+        yield self._function(f"guards_{action.name}", names, _tuple(texts))
+        after = self._state_after(action.updates, variables)
+        yield self._function(f"step_{action.name}", names, after)
+
+    @staticmethod
+    def _function(name: str, parameters: list[str], result: str) -> str:
+        return f"def {name}({', '.join(['state', *parameters])}):\n    return {result}"
+
+    def _all(self, terms: Iterable[Term]) -> str:
+        return " and ".join(self._text.expression(term) for term in terms) or "True"
+
+    def _state_after(self, updates: dict[Symbol, Function], variables: dict[Term, str]) -> str:
+        """Return the text of the tuple with the updates and the rest of the old state."""
+        parts = []
+        for symbol, base in self._base.items():
+            end = base + len(cells(self.scope, [symbol]))
+            if symbol in updates:
+                parts.append(self._values(symbol, updates[symbol], variables))
+            else:
+                parts.append(f"*state[{base}:{end}]")
+        return _tuple(parts)
+
+    def _values(self, symbol: Symbol, function: Function, variables: dict[Term, str]) -> str:
+        names = [f"index{position}" for position in range(len(symbol.domain))]
+        inner = variables | dict(zip(function.parameters, names, strict=True))
+        value = self._text.number(function.body, inner)
+        if issubclass(symbol.range, Int):
+            low, high = self.scope.integers[0], self.scope.integers[-1]
+            value = f"within({value}, {low}, {high}, {symbol.name!r})"
+        loops = " ".join(
+            f"for {name} in {self._range(self.scope.values(sort))}"
+            for name, sort in zip(names, symbol.domain, strict=True)
+        )
+        return f"*({value} {loops})" if loops else value
+
+    def _read(self, symbol: Symbol, indices: list[str]) -> str:
+        if symbol.is_order:
+            return f"({indices[0]} < {indices[1]})"
+        offset = self._offset(symbol.domain, indices)
+        if symbol not in self._base:
+            return f"({symbol.name}_ >> ({offset}) & 1)"
+        return f"state[{self._base[symbol]} + {offset}]"
+
+    def _offset(self, domain: tuple[Sort, ...], indices: list[str]) -> str:
+        if not indices:
+            return "0"
+        text = indices[0]
+        for sort, index in zip(domain[1:], indices[1:], strict=True):
+            text = f"({text}) * {len(self.scope.values(sort))} + {index}"
+        return text
+
+    @staticmethod
+    def _range(values: range) -> str:
+        return f"range({values.start}, {values.stop})"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"
+
+
+def _within(value: int, low: int, high: int, name: str) -> int:
+    """Return the value, or raise `OutOfRange` where it is none of the scope's integers."""
+    if not low <= value <= high:
+        raise out_of_range(name, value, low, high)
+    return value

@@ -1,0 +1,319 @@
+"""The reading that follows a running system: possible worlds, element by element.
+
+An observer does not know everything: an operation without an answer may have happened. So a world
+keeps, for each element of one family (the focus: entries), the *set* of local states that it may
+have, and everything else exactly. That is exact as long as a model keeps to one rule, which the
+compilation here enforces: a formula looks at the local state of the element that an action is
+about, and at each other element alone. A guard then restricts each element's set by itself, an
+update maps each by itself, and nothing is lost. A guard that relates several elements (*wide*) is
+asked of certain worlds only: one that is not certain is split into those that it stands for.
+
+What is outside the focus (counters, who subscribes) is exact within a world; where it too is
+uncertain there are several worlds, and `merged` folds those that differ in one element's
+possibilities only.
+
+The family sizes are open: elements come as the observer meets them. Their rigid properties are in a
+`Frame`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from brokerproof.models.language.core.model import System
+from brokerproof.models.language.core.terms import Sort, Symbol
+from brokerproof.models.language.read.pointwise_code import Compiled, Compiler, Local, Rest
+
+Possible: TypeAlias = Local | frozenset[Local]
+"""An element's local state where that is certain, else the set of those that it may have."""
+
+World: TypeAlias = tuple[Rest, tuple[Possible, ...]]
+Blame: TypeAlias = dict[str, tuple[int, ...]]
+"""Labels of the false guards, each with the elements that make it so (none: the action's own)."""
+
+Arguments: TypeAlias = tuple[int, ...]
+Taken: TypeAlias = list[tuple[World, frozenset[str]]]
+
+_NOTHING: frozenset[str] = frozenset()
+
+SPLIT_MAX = 1024
+"""A world that stands for more than so many certain ones is not split."""
+
+
+class TooManyCases(Exception):
+    """The observations leave more possibilities open than are followed."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The elements met so far: how many of each family, and their rigid properties.
+
+    A row of a map has one value an element; of a relation or an order one bit mask for each element
+    of the *last* index, so that a new element appends and old rows stay.
+    """
+
+    sizes: tuple[int, ...]
+    rows: tuple[tuple[int, ...], ...]
+
+    def __hash__(self) -> int:
+        """Return the same as for an equal frame, and find it out once."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.sizes, self.rows))
+            object.__setattr__(self, "_hash", known)
+        return cast("int", known)
+
+
+class Pointwise:
+    """A system compiled for one focus family."""
+
+    def __init__(self, system: System, focus: Sort) -> None:
+        self.system = system
+        self.focus = focus
+        compiler = Compiler(system, focus)
+        self.families, self.rigid = compiler.families, compiler.rigid
+        self.local, self.elsewhere = compiler.local, compiler.elsewhere
+        self.actions = {action.name: compiler.compile(action) for action in system.actions}
+        self.unborn: Local = tuple(self._start(symbol) for symbol in self.local)
+
+    # Growing.
+
+    def empty(self, constants: dict[str, int]) -> tuple[Frame, World]:
+        """Return the frame without elements and the initial world; `constants` by name."""
+        rows = tuple(
+            (constants[symbol.name],) if not symbol.domain else () for symbol in self.rigid
+        )
+        rest = tuple(
+            (self._start(symbol),) if not symbol.domain else () for symbol in self.elsewhere
+        )
+        return Frame((0,) * len(self.families), rows), (rest, ())
+
+    def grow(self, frame: Frame, family: Sort, properties: dict[str, int]) -> Frame:
+        """Return the frame with one more element of a family.
+
+        `properties` gives, for each rigid symbol whose last index is of the family, its value or
+        its bit mask over the first index. Relations whose *first* index is the family are completed
+        by `relate`.
+        """
+        place = self.families.index(family)
+        sizes = tuple(size + (i == place) for i, size in enumerate(frame.sizes))
+        rows = tuple(
+            (*row, properties[symbol.name]) if symbol.domain[-1:] == (family,) else row
+            for symbol, row in zip(self.rigid, frame.rows, strict=True)
+        )
+        return Frame(sizes, rows)
+
+    def row_of(self, name: str) -> int:
+        """Return which row of a frame a rigid symbol has."""
+        return next(i for i, symbol in enumerate(self.rigid) if symbol.name == name)
+
+    def relate(self, frame: Frame, name: str, first: int, lasts: Iterable[int]) -> Frame:
+        """Return the frame in which element `first` is related to each of `lasts`."""
+        place = self.row_of(name)
+        row = list(frame.rows[place])
+        for last in lasts:
+            row[last] |= 1 << first
+        return Frame(frame.sizes, (*frame.rows[:place], tuple(row), *frame.rows[place + 1 :]))
+
+    def grown(self, world: World, family: Sort) -> World:
+        """Return the world with one more element of a family, in its initial state."""
+        rest, entries = world
+        if family is self.focus:
+            return rest, (*entries, self.unborn)
+        return (
+            tuple(
+                (*row, self._start(symbol)) if symbol.domain == (family,) else row
+                for symbol, row in zip(self.elsewhere, rest, strict=True)
+            ),
+            entries,
+        )
+
+    # Stepping.
+
+    def take(
+        self,
+        frame: Frame,
+        world: World,
+        name: str,
+        arguments: Arguments,
+        tolerated: frozenset[str] = _NOTHING,
+    ) -> tuple[Taken, list[Blame]]:
+        """Take an action in a world.
+
+        Returns the worlds it can lead to, each with the tolerated labels that it did not keep, and
+        what was to blame in each case that led nowhere.
+        """
+        code = self.actions[name]
+        rest, entries = world
+        at = None if code.focus_at is None else arguments[code.focus_at]
+        if frozenset not in map(type, entries):
+            certain = cast("tuple[Local, ...]", entries)
+            own = None if at is None else certain[at]
+            rows, sizes = frame.rows, frame.sizes
+            if code.lawful(rows, sizes, rest, certain, own, *arguments):
+                return [(code.after(rows, sizes, rest, certain, own, *arguments), _NOTHING)], []
+        return _take_slowly(code, frame, world, at, arguments, tolerated)
+
+    def exercised(
+        self, frame: Frame, world: World, name: str, arguments: Arguments
+    ) -> Iterable[str]:
+        """Return the labels whose situation an action meets in one possibility of a world."""
+        met = self.actions[name].met
+        if met is None:
+            return ()
+        rest, entries = world
+        if frozenset in map(type, entries):
+            entries = tuple([min(_set_of(possible)) for possible in entries])
+        return met(frame.rows, frame.sizes, rest, entries, *arguments)
+
+    def _start(self, symbol: Symbol) -> int:
+        """Return the initial value, 0 where the model leaves it open."""
+        body = self.system.initial[symbol].body
+        return int(cast("int", body.payload)) if body.op == "constant" else 0
+
+
+def merged(worlds: Iterable[World]) -> frozenset[World]:
+    """Fold worlds that differ in one element's possibilities into one: nothing is lost."""
+    found = set(worlds)
+    while len(found) > 1:
+        pair = _nearly_equal(sorted(found, key=sort_key))
+        if pair is None:
+            break
+        (rest, entries), (_, others), k = pair
+        found -= {(rest, entries), (rest, others)}
+        both = _set_of(entries[k]) | _set_of(others[k])
+        found.add((rest, (*entries[:k], both, *entries[k + 1 :])))
+    return frozenset(found)
+
+
+def sort_key(world: World) -> tuple[Rest, tuple[tuple[Local, ...], ...]]:
+    """Return what worlds are sorted by, so that nothing depends on the order of a set."""
+    rest, entries = world
+    return rest, tuple(tuple(sorted(_set_of(possible))) for possible in entries)
+
+
+def _nearly_equal(worlds: list[World]) -> tuple[World, World, int] | None:
+    """Return two worlds that differ in one element's possibilities only, and the element."""
+    for i, (rest, entries) in enumerate(worlds):
+        for other_rest, others in worlds[i + 1 :]:
+            if rest == other_rest:
+                pairs = enumerate(zip(entries, others, strict=True))
+                different = [k for k, (mine, yours) in pairs if mine != yours]
+                if len(different) == 1:
+                    return (rest, entries), (other_rest, others), different[0]
+    return None
+
+
+def _set_of(possible: Possible) -> frozenset[Local]:
+    return possible if isinstance(possible, frozenset) else frozenset((possible,))
+
+
+def _possible(locals_: Iterable[Local]) -> Possible:
+    found = frozenset(locals_)
+    return next(iter(found)) if len(found) == 1 else found
+
+
+def _take_slowly(
+    code: Compiled,
+    frame: Frame,
+    world: World,
+    at: int | None,
+    arguments: Arguments,
+    tolerated: frozenset[str],
+) -> tuple[Taken, list[Blame]]:
+    """Take an action one guard and one possibility at a time: exact, and it knows the reasons."""
+    rest, entries = world
+    if code.wide and frozenset in map(type, entries):
+        return _take_in_each(code, frame, world, at, arguments, tolerated)
+    results: Taken = []
+    blames: list[Blame] = []
+    cases: Iterable[Local | None] = (None,) if at is None else _set_of(entries[at])
+    for own in cases:
+        possible, blame = _restrict(code, frame, world, own, at, arguments)
+        if blame.keys() <= tolerated:
+            after = _update(code, frame, rest, possible, own, at, arguments)
+            results.append((after, frozenset(blame)))
+        else:
+            blames.append({k: v for k, v in blame.items() if k not in tolerated})
+    return results, blames
+
+
+def _take_in_each(
+    code: Compiled,
+    frame: Frame,
+    world: World,
+    at: int | None,
+    arguments: Arguments,
+    tolerated: frozenset[str],
+) -> tuple[Taken, list[Blame]]:
+    """Take an action in each certain world that one stands for."""
+    rest, entries = world
+    possible = [sorted(_set_of(each)) for each in entries]
+    if math.prod(map(len, possible)) > SPLIT_MAX:
+        raise TooManyCases(f"a guard relates what more than {SPLIT_MAX} possible worlds differ in")
+    results: Taken = []
+    blames: list[Blame] = []
+    for certain in itertools.product(*possible):
+        taken, to_blame = _take_slowly(code, frame, (rest, certain), at, arguments, tolerated)
+        results += taken
+        blames += to_blame
+    return results, blames
+
+
+def _restrict(
+    code: Compiled,
+    frame: Frame,
+    world: World,
+    own: Local | None,
+    at: int | None,
+    arguments: Arguments,
+) -> tuple[list[frozenset[Local]], Blame]:
+    """Return what each element may be if all guards hold, and which of them cannot."""
+    rows, sizes = frame.rows, frame.sizes
+    rest, entries = world
+    blame: Blame = {
+        label: () for label, holds in code.own if not holds(rows, sizes, rest, own, *arguments)
+    }
+    if code.wide:
+        blame |= {
+            label: ()
+            for label, holds in code.wide
+            if not holds(rows, sizes, rest, entries, *arguments)
+        }
+    possible = [_set_of(each) for each in entries]
+    if at is not None and own is not None:
+        possible[at] = frozenset((own,))
+    for label, holds in code.each:
+        for f, locals_ in enumerate(possible):
+            kept = [m for m in locals_ if holds(rows, sizes, rest, own, f, m, *arguments)]
+            if not kept:
+                blame[label] = (*blame.get(label, ()), f)
+            elif len(kept) < len(locals_):
+                possible[f] = frozenset(kept)
+    return possible, blame
+
+
+def _update(
+    code: Compiled,
+    frame: Frame,
+    rest: Rest,
+    possible: list[frozenset[Local]],
+    own: Local | None,
+    at: int | None,
+    arguments: Arguments,
+) -> World:
+    rows, sizes = frame.rows, frame.sizes
+    after: list[Iterable[Local]] = list(possible)
+    if code.others is not None:
+        others = code.others
+        for f, locals_ in enumerate(possible):
+            if f != at:
+                after[f] = [others(rows, sizes, rest, own, f, m, *arguments) for m in locals_]
+    if at is not None and code.mine is not None:
+        after[at] = (code.mine(rows, sizes, rest, own, *arguments),)
+    new_rest = rest if code.rest is None else code.rest(rows, sizes, rest, own, *arguments)
+    return new_rest, tuple(map(_possible, after))

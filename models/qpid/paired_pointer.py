@@ -1,0 +1,184 @@
+"""The place as one reference to a pair, replaced as a whole: what our reference broker does.
+
+Source: our own repair of what `released_pointer` shows; it keeps Qpid's search and its words. Every
+change of the place is one compare-and-set of the pair that was read, by identity, so a pair that
+has been replaced is never taken for the one that was read, even if it says the same. That is why
+whoever opens an entry replaces the pair also where it lies far enough back already: who has read it
+before may be about to pass the entry.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.language import (
+    Bool,
+    Map,
+    action,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    require,
+)
+from brokerproof.models.qpid.moving_place import (
+    Entry,
+    MovingPlace,
+    Opener,
+    Opening,
+    Seeker,
+    Seeking,
+    Status,
+    Subscription,
+)
+
+IT = Subscription.IT
+
+
+class PairedPointer(MovingPlace):
+    """Last seen and released in one reference."""
+
+    seeker_is_current: Map[Seeker, Bool]
+    opener_is_current: Map[Opener, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """Nobody has read anything."""
+        super().empty()
+        self.seeker_is_current.fill(False)
+        self.opener_is_current.fill(False)
+
+    def _replaced(self) -> None:
+        self.seeker_is_current.fill(False)
+        self.opener_is_current.fill(False)
+
+    @action
+    def read(self, who: Seeker) -> None:
+        """A seeker reads the pair: to search, or to note what it gives."""
+        require((self.seeking[who] == Seeking.READS) | (self.seeking[who] == Seeking.SETTLES))
+        self.seen[who] = self.last_seen[IT]
+        self.knows[who] = self.rewound[IT]
+        self.known[who] = self.released[IT]
+        self.seeker_is_current[who] = True
+        self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
+
+    @action
+    def move(self, who: Seeker) -> None:
+        """The place moves onto what cannot be had, if it is the one that was read."""
+        require(self.seeking[who] == Seeking.MOVES)
+        require(self.seeker_is_current[who])
+        self.last_seen[IT] = self.chosen[who]
+        self.rewound[IT] = False
+        self.seeking[who] = Seeking.READS
+        self._replaced()
+
+    @action
+    def come_too_late(self, who: Seeker) -> None:
+        """The place is not the one that was read: it is read again."""
+        require((self.seeking[who] == Seeking.MOVES) | (self.seeking[who] == Seeking.SETS))
+        require(~self.seeker_is_current[who])
+        self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
+
+    @action
+    def set(self, who: Seeker, following: Entry) -> None:
+        """The place moves onto what is being given, and what is next but for it stays next."""
+        require(self.seeking[who] == Seeking.SETS)
+        require(self.seeker_is_current[who])
+        require(self.candidate(who, following))
+        require(self.at_or_before(following, self.chosen[who]))
+        is_next = following == self.chosen[who]
+        stays = self.rewound[IT] & (self.released[IT] != following)
+        self.last_seen[IT] = self.chosen[who]
+        self.rewound[IT] = ite(is_next, stays, True)
+        self.released[IT] = ite(is_next, self.released[IT], following)
+        self.seeking[who] = Seeking.READS
+        self._replaced()
+
+    @action
+    def leave(self, who: Seeker) -> None:
+        """What is next lies behind what is being given, or there is nothing: the place is left."""
+        require(self.seeking[who] == Seeking.SETS)
+        require(
+            forall(
+                Entry,
+                lambda e: implies(self.candidate(who, e), self.before(self.chosen[who], e)),
+            )
+        )
+        self.seeking[who] = Seeking.READS
+
+    @action
+    def read_as_opener(self, who: Opener) -> None:
+        """Whoever opened an entry reads the pair."""
+        require(self.opening[who] == Opening.READS)
+        require(self.status[self.opened[who]] == Status.AVAILABLE)
+        self.opener_is_current[who] = True
+        self.opening[who] = Opening.LOWERS
+
+    @action
+    def lower(self, who: Opener) -> None:
+        """What has come back is now the first of the entry and what it was; always a new pair."""
+        require(self.opening[who] == Opening.LOWERS)
+        require(self.opener_is_current[who])
+        earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
+        self.released[IT] = ite(earlier, self.released[IT], self.opened[who])
+        self.rewound[IT] = True
+        self.opening[who] = Opening.OPENS
+        self._replaced()
+
+    @action
+    def come_too_late_to_lower(self, who: Opener) -> None:
+        """The pair is not the one that was read: it is read again."""
+        require(self.opening[who] == Opening.LOWERS)
+        require(~self.opener_is_current[who])
+        self.opening[who] = Opening.READS
+
+    @invariant("places-are-entries-that-arrived")
+    def places_arrived(self) -> Bool:
+        """Whatever is referred to has arrived."""
+        return (
+            forall(
+                Subscription,
+                lambda it: (
+                    (self.status[self.last_seen[it]] != Status.ABSENT)
+                    & (self.status[self.released[it]] != Status.ABSENT)
+                ),
+            )
+            & forall(Seeker, lambda s: self.status[self.seen[s]] != Status.ABSENT)
+            & forall(Seeker, lambda s: self.status[self.known[s]] != Status.ABSENT)
+            & forall(Seeker, lambda s: self.status[self.chosen[s]] != Status.ABSENT)
+            & forall(Opener, lambda t: self.status[self.opened[t]] != Status.ABSENT)
+        )
+
+    @invariant("current-is-what-is")
+    def current_is_what_is(self) -> Bool:
+        """Who has read the pair that is there knows what it says."""
+        return forall(
+            Seeker,
+            lambda s: implies(
+                self.seeker_is_current[s],
+                (self.seen[s] == self.last_seen[IT])
+                & (self.knows[s] == self.rewound[IT])
+                & (self.known[s] == self.released[IT]),
+            ),
+        )
+
+    @invariant("what-is-given-is-acquired")
+    def given_is_acquired(self) -> Bool:
+        """What a seeker gives is acquired."""
+        return forall(
+            Seeker,
+            lambda s: implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED),
+        )
+
+    @invariant("current-choice-is-first")
+    def choice_is_first(self) -> Bool:
+        """Nothing available is before what was chosen by the pair that is there."""
+        looks = Seeking.LOOKS
+        return forall(
+            Seeker,
+            Entry,
+            lambda s, e: implies(
+                self.seeker_is_current[s] & self.is_for_all(e),
+                implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
+                & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
+            ),
+        )

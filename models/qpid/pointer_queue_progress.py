@@ -1,0 +1,94 @@
+"""What the queue of pointers says of itself, and the channels that its subscriptions sit on.
+
+Sources: Qpid, Message Delivery (the runner ends where there is no next entry); AMQP 0-9-1, channel
+close. That the queue is at rest and that a get finds nothing are no steps: nothing changes, and the
+guard is when it may be said. They stand here and not in `pointer_queue`, whose state graph is
+measured: they would add nothing to it but loops.
+
+That a pointer with something ahead has a first thing ahead is what makes "there is no candidate"
+mean "there is nothing": `least` says so, since first-order logic does not.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.language import (
+    Bool,
+    Family,
+    Fixed,
+    action,
+    exists,
+    forall,
+    implies,
+    ite,
+    least,
+    require,
+)
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_selectors import SelectingQueue
+
+
+class Channel(Family):
+    """A client's channel."""
+
+
+class ProgressingQueue(SelectingQueue):
+    """The queue of pointers with selectors, its statements, gets and channels."""
+
+    channel: Fixed[Subscription, Channel]
+
+    def is_ahead(self, who: Subscription, e: Entry) -> Bool:
+        """Whether the entry is in the list, behind where the pointer stands."""
+        return self.in_list(e) & self.before(self.last_seen[who], e)
+
+    def goes_back(self, which: Channel, e: Entry) -> Bool:
+        """Whether somebody on the channel holds the entry."""
+        return exists(Subscription, lambda c: self.holds[c, e] & (self.channel[c] == which))
+
+    @action
+    def come_to_rest(self) -> None:
+        """The runner has come to an end: no subscription has a candidate."""
+        least(self.before, Subscription, self.is_ahead)
+        require(self.nothing_arrives())
+        require(
+            forall(Subscription, Entry, lambda who, e: ~(self.active[who] & self.candidate(who, e)))
+        )
+
+    @action
+    def get(self, who: Subscription, entry: Entry) -> None:
+        """A get is a subscription for one message: its delivery is the answer."""
+        super().deliver(who, entry)
+
+    @action
+    def find_nothing(self, who: Subscription) -> None:
+        """The subscription of a get has no candidate: the answer is that there is nothing."""
+        least(self.before, lambda e: self.is_ahead(who, e))
+        require(self.nothing_arrives())
+        require(self.active[who] & ~self.browser[who])
+        require(forall(Entry, lambda e: ~self.candidate(who, e)))
+
+    @action
+    def close_channel(self, which: Channel, first: Entry) -> None:
+        """A channel's subscriptions leave and all that they hold is released, `first` being first.
+
+        It is one release after another in the document. Whoever is past several of them comes back
+        to the first, whatever the order in which they are released.
+        """
+        require(self.goes_back(which, first))
+        require(
+            forall(Entry, lambda e: implies(self.goes_back(which, e), self.at_or_before(first, e)))
+        )
+        self.status = self.status.map(
+            lambda e, old: ite(self.goes_back(which, e), Status.AVAILABLE, old)
+        )
+        self._leave(which)
+        self._rewind_to(first, browsers=False)
+
+    @action
+    def close_idle_channel(self, which: Channel) -> None:
+        """A channel is closed on which nobody holds anything."""
+        require(forall(Entry, lambda e: ~self.goes_back(which, e)))
+        self._leave(which)
+
+    def _leave(self, which: Channel) -> None:
+        self.holds = self.holds.map(lambda c, _, old: old & (self.channel[c] != which))
+        self.active = self.active.map(lambda c, old: old & (self.channel[c] != which))

@@ -1,0 +1,328 @@
+"""The queue of pointers keeps the contract: a refinement, proved for any number of everything.
+
+One queue, first in first out or by priority, with selectors and without windows. A message that has
+arrived is available, acquired or done with in both texts alike; the dummy head is an entry that the
+contract never hears of.
+
+The contract remembers more than the document's queue does: whether an entry has come back, and what
+can be known of a browser's place from outside. That is history here; how it relates to the pointers
+is stated as invariants.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.contract import core as contract
+from brokerproof.models.contract.core import Contract, Mode, Origin
+from brokerproof.models.language import (
+    FALSE,
+    TRUE,
+    Bool,
+    Fixed,
+    Int,
+    Map,
+    Relation,
+    axiom,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+)
+from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.prove.refinement import (
+    Assumption,
+    LeftOut,
+    Refinement,
+    Witness,
+    does,
+    stutters,
+)
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
+
+
+class RememberingQueue(ProgressingQueue):
+    """The queue of pointers with all that the contract remembers of it."""
+
+    queue: contract.Queue
+    fifo: Bool
+    level: Fixed[Entry, Int]
+
+    holder: Map[Entry, Subscription]
+    origin: Map[Entry, Origin]
+    excused: Relation[Subscription, Entry]
+    behind: Relation[Subscription, Entry]
+    may_repeat: Relation[Subscription, Entry]
+    ever_shown: Relation[Subscription, Entry]
+    came_back: Relation[Subscription, Entry]
+    served: Map[Subscription, Bool]
+    unsettled: Map[Subscription, Int]
+
+    @axiom("order-is-by-level")
+    def order_is_by_level(self) -> Bool:
+        """A higher level is before a lower one, as the list of lists by priority has it."""
+        return forall(
+            Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
+        )
+
+    @initial
+    def empty(self) -> None:
+        """Nothing has happened."""
+        super().empty()
+        self.holder = self.holder.map(lambda _, old: old)
+        self.origin.fill(Origin.PUBLISHED)
+        for relation in (
+            self.excused,
+            self.behind,
+            self.may_repeat,
+            self.ever_shown,
+            self.came_back,
+        ):
+            relation.fill(False)
+        self.served.fill(False)
+        self.unsettled.fill(0)
+
+    def is_browsing(self, who: Subscription) -> Bool:
+        """Whether it is a browser that has not left."""
+        return self.active[who] & self.browser[who]
+
+    @invariant("what-is-taken-is-excused")
+    def taken_is_excused(self) -> Bool:
+        """A browser is not owed what somebody had while it was there."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who)
+                & (e != self.head)
+                & ((self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)),
+                self.excused[who, e],
+            ),
+        )
+
+    @invariant("what-a-browser-passed-is-excused")
+    def passed_is_excused(self) -> Bool:
+        """A browser passes what it was shown, cannot have or does not want, or goes back there."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who)
+                & (e != self.head)
+                & (self.status[e] != Status.ABSENT)
+                & self.at_or_before(e, self.last_seen[who]),
+                self.excused[who, e]
+                | ~self.wants[who, e]
+                | self.arriving[e]
+                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
+            ),
+        )
+
+    @invariant("what-is-acquired-is-held")
+    def acquired_is_held(self) -> Bool:
+        """What is acquired is held by whom it was given to, and nobody holds anything else."""
+        return forall(
+            Entry,
+            lambda e: implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e]),
+        )
+
+    @invariant("what-is-absent-is-unknown")
+    def absent_is_unknown(self) -> Bool:
+        """What has not arrived no browser has met."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.status[e] == Status.ABSENT,
+                ~self.excused[who, e] & ~self.behind[who, e] & ~self.ever_shown[who, e],
+            ),
+        )
+
+    @invariant("what-is-behind-was-passed")
+    def behind_was_passed(self) -> Bool:
+        """What is certainly behind a browser's place it has passed, and goes back to no more.
+
+        What is done with never comes back, so it makes no difference on which side that is.
+        """
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who) & self.behind[who, e] & (self.status[e] != Status.DEQUEUED),
+                self.at_or_before(e, self.last_seen[who])
+                & ~(self.rewound[who] & self.at_or_before(self.released[who], e)),
+            ),
+        )
+
+    @invariant("a-browser-taken-back-may-repeat")
+    def taken_back_may_repeat(self) -> Bool:
+        """From the arrival on to which a browser goes back, what it has not come to may repeat."""
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who)
+                & self.rewound[who]
+                & self.at_or_before(self.released[who], e)
+                & self.before(self.last_seen[who], e),
+                self.may_repeat[who, e],
+            ),
+        )
+
+    @invariant("an-arrival-is-behind-nobody")
+    def arrival_is_behind_nobody(self) -> Bool:
+        """While an arrival is offered, nothing from it on is behind a browser, and may repeat."""
+        return forall(
+            Subscription,
+            Entry,
+            Entry,
+            lambda who, e, f: implies(
+                self.is_browsing(who) & self.arriving[e] & self.at_or_before(e, f),
+                ~self.behind[who, f]
+                & (self.may_repeat[who, f] | ((e == f) & self.ever_shown[who, e])),
+            ),
+        )
+
+    @invariant("an-arrival-is-shown-twice-at-most")
+    def arrival_is_shown_twice(self) -> Bool:
+        """A browser is shown an arrival again only if it still goes back to something dispensed.
+
+        Where it was about to go back to has gone in the meantime: the search first steps back
+        there, and then finds the arrival anew.
+        """
+        return forall(
+            Subscription,
+            Entry,
+            lambda who, e: implies(
+                self.is_browsing(who) & self.arriving[e],
+                implies(self.rewound[who], self.released[who] != e)
+                & implies(
+                    self.ever_shown[who, e] & self.rewound[who],
+                    self.at_or_before(self.released[who], self.last_seen[who])
+                    | self.at_or_before(e, self.last_seen[who]),
+                )
+                & implies(
+                    ~self.may_repeat[who, e],
+                    ~self.rewound[who] & self.at_or_before(e, self.last_seen[who]),
+                ),
+            ),
+        )
+
+    @invariant("nothing-overtakes-first-in-first-out")
+    def nothing_overtakes(self) -> Bool:
+        """Arrivals are last, so no browser is taken back."""
+        return implies(
+            self.fifo,
+            forall(
+                Subscription,
+                Entry,
+                lambda who, e: ~self.overtaken[who] & ~self.may_repeat[who, e] & ~self.arriving[e],
+            ),
+        )
+
+
+def status(queue: RememberingQueue, entry: Entry) -> contract.Status:
+    """The contract never hears of the dummy head."""
+    now = queue.status[entry]
+    known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, contract.Status.DEQUEUED)
+    there = ite(now == Status.AVAILABLE, contract.Status.AVAILABLE, known)
+    absent = (now == Status.ABSENT) | (entry == queue.head)
+    return ite(absent, contract.Status.ABSENT, there)
+
+
+def mode(queue: RememberingQueue, who: Subscription) -> Mode:
+    """A subscription browses or acknowledges."""
+    return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
+
+
+def has_returned(queue: RememberingQueue, entry: Entry) -> Bool:
+    """What the flag of a delivery says."""
+    return queue.origin[entry] != Origin.PUBLISHED
+
+
+def delivers(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """A delivery tells whether the entry had come back."""
+    return does("deliver", who, entry, has_returned(queue, entry))
+
+
+def browses(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """So does what a browser is shown."""
+    return does("browse", who, entry, has_returned(queue, entry))
+
+
+def gets(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    """So does the answer to a get."""
+    return does("get", who, entry, has_returned(queue, entry))
+
+
+POINTER_QUEUE_REFINES_CONTRACT = Refinement(
+    name="pointer-queue refines contract",
+    concrete=ProgressingQueue,
+    abstract=Contract,
+    remembering=RememberingQueue,
+    families={
+        contract.Entry: Entry,
+        contract.Consumer: Subscription,
+        contract.Channel: Channel,
+    },
+    history=(
+        "holder",
+        "origin",
+        "excused",
+        "behind",
+        "may_repeat",
+        "ever_shown",
+        "came_back",
+        "served",
+        "unsettled",
+    ),
+    abstraction={
+        "status": status,
+        "consuming": lambda queue, who: queue.active[who],
+        "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
+        "meddled": lambda _queue, _entry: FALSE,
+        "home": lambda queue, _entry: queue.queue,
+        "channel": lambda queue, who: queue.channel[who],
+        "fifo": lambda queue, _queue: queue.fifo,
+        "mode": mode,
+        "wants": lambda queue, who, entry: queue.wants[who, entry],
+        "returns_to_place": lambda _queue: TRUE,
+        "limited": lambda _queue, _who: FALSE,
+        "limit": lambda _queue, _who: integer(0),
+    },
+    witnesses={
+        "subscribe": lambda _queue, who: does("consume", who),
+        "unsubscribe": lambda _queue, who: does("cancel", who),
+        "append": lambda _queue, entry: does("publish", entry),
+        "insert": lambda _queue, entry: does("publish", entry),
+        "look_back": lambda _queue, _entry: stutters(),
+        "deliver": delivers,
+        "browse": browses,
+        "pass_over": lambda _queue, _who, _entry: stutters(),
+        "acknowledge": lambda _queue, _who, entry: does("acknowledge", entry),
+        "release": lambda _queue, _who, entry: does("release", entry),
+        "come_to_rest": lambda _queue: does("quiesce"),
+        "get": gets,
+        "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "close_channel": lambda _queue, which, _first: does("close_channel", which),
+        "close_idle_channel": lambda _queue, which: does("close_channel", which),
+    },
+    assumptions={
+        "insert": Assumption(
+            "that in a first in, first out queue every arrival is last",
+            lambda queue, _entry: ~queue.fifo,
+        ),
+        "subscribe": Assumption(
+            "that a browser that subscribes again is another one: nothing is behind it yet",
+            lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),
+        ),
+    },
+    left_out=(
+        LeftOut(
+            "browser-once-by-priority",
+            lambda queue, _who, _entry, _flag: ~queue.fifo,
+            "an arrival takes a browser's pointer back, in the document's own loop, and it walks "
+            "over all behind the arrival once more; the requirement is advice",
+        ),
+    ),
+)

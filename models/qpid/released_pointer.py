@@ -1,0 +1,165 @@
+"""The place as Qpid keeps it since 0.6: two references, each changed by itself.
+
+Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, and the loop over `released`
+in `requeue` and `checkConsumersNotAheadOfDelivery`.
+
+It does not keep the promise of `moving_place`: the second reference is cleared after the first has
+moved, and what is cleared may by then stand for something else. Kept as published, to be refuted;
+`LookingAgain` is the small repair that suggests itself, which is enough as long as one thread
+seeks at a time.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Map,
+    action,
+    exists,
+    initial,
+    ite,
+    require,
+)
+from brokerproof.models.qpid.moving_place import (
+    Entry,
+    MovingPlace,
+    Opener,
+    Opening,
+    Seeker,
+    Seeking,
+    Status,
+    Subscription,
+)
+
+IT = Subscription.IT
+
+
+class Between(Enumeration):
+    """What a seeker does between its accesses to the two references."""
+
+    NOTHING: ClassVar[Between]
+    READS_RELEASED: ClassVar[Between]
+    CLEARS: ClassVar[Between]
+    LOOKS_AGAIN: ClassVar[Between]
+
+
+class ReleasedPointer(MovingPlace):
+    """Last seen and released in two references."""
+
+    between: Map[Seeker, Between]
+    was_rewound: Map[Opener, Bool]
+    was_released: Map[Opener, Entry]
+
+    @initial
+    def empty(self) -> None:
+        """Nobody has read anything."""
+        super().empty()
+        self.between.fill(Between.NOTHING)
+        self.was_rewound.fill(False)
+        self.was_released.fill(self.head)
+
+    @action
+    def read_last(self, who: Seeker) -> None:
+        """A seeker reads the last seen entry."""
+        require((self.seeking[who] == Seeking.READS) & (self.between[who] == Between.NOTHING))
+        self.seen[who] = self.last_seen[IT]
+        self.between[who] = Between.READS_RELEASED
+
+    @action
+    def read_released(self, who: Seeker) -> None:
+        """Then it reads what came back; also before it notes what it gives."""
+        gives = self.seeking[who] == Seeking.SETTLES
+        require(gives | (self.between[who] == Between.READS_RELEASED))
+        self.knows[who] = self.rewound[IT]
+        self.known[who] = self.released[IT]
+        self.between[who] = Between.NOTHING
+        self.seeking[who] = ite(gives, Seeking.SETS, Seeking.CHOOSES)
+
+    @action
+    def move(self, who: Seeker) -> None:
+        """The last seen entry becomes what cannot be had, if it is the one that was read."""
+        require(self.seeking[who] == Seeking.MOVES)
+        same = self.last_seen[IT] == self.seen[who]
+        self.last_seen[IT] = ite(same, self.chosen[who], self.last_seen[IT])
+        self.between[who] = ite(same & self.knows[who], Between.CLEARS, Between.NOTHING)
+        self.seeking[who] = Seeking.READS
+
+    @action
+    def set(self, who: Seeker) -> None:
+        """The last seen entry becomes what is being given, whatever it was."""
+        require(self.seeking[who] == Seeking.SETS)
+        self.last_seen[IT] = self.chosen[who]
+        same = self.knows[who] & (self.known[who] == self.chosen[who])
+        self.between[who] = ite(same, Between.CLEARS, Between.NOTHING)
+        self.seeking[who] = Seeking.READS
+
+    @action
+    def clear(self, who: Seeker) -> None:
+        """What came back is forgotten, if it is the one that was read."""
+        require(self.between[who] == Between.CLEARS)
+        self.rewound[IT] = self.rewound[IT] & (self.released[IT] != self.known[who])
+        self.between[who] = Between.NOTHING
+
+    @action
+    def read_as_opener(self, who: Opener) -> None:
+        """Whoever opened an entry reads what came back; nothing is to be done if that is before."""
+        require(self.opening[who] == Opening.READS)
+        require(self.status[self.opened[who]] == Status.AVAILABLE)
+        back = self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who])
+        self.was_rewound[who] = self.rewound[IT]
+        self.was_released[who] = self.released[IT]
+        self.opening[who] = ite(back, Opening.OPENS, Opening.LOWERS)
+
+    @action
+    def lower(self, who: Opener) -> None:
+        """What came back is now the entry, if it is what was read; else it is read again."""
+        require(self.opening[who] == Opening.LOWERS)
+        same = (self.rewound[IT] == self.was_rewound[who]) & (
+            ~self.was_rewound[who] | (self.released[IT] == self.was_released[who])
+        )
+        self.released[IT] = ite(same, self.opened[who], self.released[IT])
+        self.rewound[IT] = self.rewound[IT] | same
+        self.opening[who] = ite(same, Opening.OPENS, Opening.READS)
+
+
+class LookingAgain(ReleasedPointer):
+    """As published, but whoever has cleared looks whether what it passed is available by then."""
+
+    @action
+    def clear(self, who: Seeker) -> None:
+        """What came back is forgotten, and the entry that was passed will be looked at again."""
+        super().clear(who)
+        self.between[who] = Between.LOOKS_AGAIN
+
+    @action
+    def see_nothing(self, who: Seeker) -> None:
+        """What was passed cannot be had: nothing was missed."""
+        require(self.between[who] == Between.LOOKS_AGAIN)
+        require(self.status[self.chosen[who]] != Status.AVAILABLE)
+        self.between[who] = Between.NOTHING
+
+    @action
+    def look_again(self, who: Seeker, by: Opener) -> None:
+        """What was passed is available: the place moves back to it, as if it had been opened now.
+
+        The loop is the opener's; who takes its steps does not matter to what it does.
+        """
+        require(self.between[who] == Between.LOOKS_AGAIN)
+        require(self.status[self.chosen[who]] == Status.AVAILABLE)
+        require(self.opening[by] == Opening.OPENS)
+        self.opened[by] = self.chosen[who]
+        self.opening[by] = Opening.READS
+        self.between[who] = Between.NOTHING
+
+    def is_opened(self, e: Entry) -> Bool:
+        """Whether somebody is on the way to move the place back to the entry."""
+        return super().is_opened(e) | exists(
+            Seeker,
+            lambda s: (
+                (self.chosen[s] == e)
+                & ((self.between[s] == Between.CLEARS) | (self.between[s] == Between.LOOKS_AGAIN))
+            ),
+        )

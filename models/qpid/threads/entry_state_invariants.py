@@ -1,0 +1,267 @@
+"""What holds of entries whatever threads do to them: invariants."""
+
+from __future__ import annotations
+
+from brokerproof.models.language import Bool, forall, implies, invariant, ite
+from brokerproof.models.qpid.threads.entry_state_state import (
+    Consumer,
+    Doing,
+    Entry,
+    EntryWords,
+    State,
+    Worker,
+)
+
+ONE = "one-at-most-has-it"
+OWN_OR_LOST = "what-is-a-consumers-is-its-own-or-lost"
+SENT = "what-is-sent-was-available-and-fresh"
+GIVER = "one-gives-to-a-consumer-at-a-time"
+ONCE = "leaves-the-depth-once"
+KEPT = "the-queue-puts-back-only-what-nobody-had"
+SEEN = "what-was-seen-may-be-swapped"
+ABSENT = "what-is-absent-concerns-nobody"
+
+
+class EntryInvariants(EntryWords):
+    """Statements about every state that entries and threads can be in."""
+
+    @invariant("each-move-is-in-the-table", by=(SEEN,))
+    def moves_are_in_the_table(self) -> Bool:
+        """Each state has come from one that may become it (ENT-2, ENT-3, ENT-4, ENT-5).
+
+        What is deleted stays so; only what is acquired is dequeued; only what is available or
+        stealable becomes the queue's; and what a consumer had comes back for that consumer alone.
+        """
+
+        def may_be(e: Entry, now: State, *before: State) -> Bool:
+            came_from = self.was[e] == before[0]
+            for state in before[1:]:
+                came_from = came_from | (self.was[e] == state)
+            return implies(self.state[e] == now, came_from)
+
+        def holds(e: Entry) -> Bool:
+            was_a_consumers = (self.was[e] == State.UNSTEALABLE) | (self.was[e] == State.STEALABLE)
+            acquired = State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES
+            return (
+                may_be(e, State.AVAILABLE, State.ABSENT, State.HELD, *acquired)
+                & may_be(e, State.HELD, State.AVAILABLE)
+                & may_be(e, State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
+                & may_be(e, State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
+                & may_be(e, State.STEALABLE, State.UNSTEALABLE)
+                & may_be(e, State.DEQUEUED, *acquired)
+                & may_be(e, State.DELETED, State.DEQUEUED)
+                & implies(
+                    self.is_a_consumers(e) & was_a_consumers, self.owner[e] == self.was_owner[e]
+                )
+                & implies(
+                    (self.state[e] == State.AVAILABLE) & was_a_consumers,
+                    self.put_back_for[e] == self.was_owner[e],
+                )
+            )
+
+        return forall(Entry, holds)
+
+    @invariant(ONE, by=(OWN_OR_LOST, SENT))
+    def one_has_it(self) -> Bool:
+        """An entry is unsettled with its last owner alone, or in one thread's hand (ENT-1)."""
+        return forall(
+            Consumer,
+            Entry,
+            lambda c, e: implies(self.unsettled[c, e], self.owner[e] == c),
+        ) & forall(
+            Worker,
+            lambda w: implies(
+                self.has_in_hand(w),
+                (self.hand[self.at[w]] == w)
+                & (self.owner[self.at[w]] == self.for_whom[w])
+                & ~self.unsettled[self.for_whom[w], self.at[w]],
+            ),
+        )
+
+    @invariant(OWN_OR_LOST, by=(ONE, KEPT, SENT))
+    def its_own_or_lost(self) -> Bool:
+        """What a consumer has not settled, or is settling, is with it, or was stolen (ENT-1)."""
+        return forall(
+            Consumer,
+            Entry,
+            lambda c, e: implies(self.unsettled[c, e], self.is_a_consumers(e) | self.is_lost(e)),
+        ) & forall(
+            Worker,
+            lambda w: implies(
+                self.settles(w), self.is_a_consumers(self.at[w]) | self.is_lost(self.at[w])
+            ),
+        )
+
+    @invariant(SENT, by=(ONE, GIVER, KEPT))
+    def sent_is_acquired(self) -> Bool:
+        """What is being sent is the consumer's, and had not expired at the last look (ENT-7)."""
+        return forall(
+            Worker,
+            lambda w: (
+                implies(
+                    self.doing[w] == Doing.SENDS,
+                    (self.state[self.at[w]] == State.UNSTEALABLE)
+                    & (self.owner[self.at[w]] == self.for_whom[w])
+                    & (self.was[self.at[w]] == State.AVAILABLE),
+                )
+                & implies(
+                    (self.doing[w] == Doing.ACQUIRES) | (self.doing[w] == Doing.SENDS),
+                    ~self.saw_expired[w],
+                )
+            ),
+        )
+
+    @invariant(GIVER, by=(GIVER,))
+    def one_gives(self) -> Bool:
+        """One thread has a consumer's send lock."""
+        return forall(Worker, Consumer, lambda w, c: implies(self.gives(w, c), self.giver[c] == w))
+
+    @invariant("nothing-acquired-is-forgotten", by=(ONE,))
+    def nothing_is_forgotten(self) -> Bool:
+        """What a consumer has acquired is unsettled, or in a thread's hand (ENT-6).
+
+        In particular a delete does not give up what has merely become stealable (QPID-6419).
+        """
+
+        def in_hand(e: Entry) -> Bool:
+            hand = self.hand[e]
+            return (self.at[hand] == e) & self.has_in_hand(hand)
+
+        return forall(
+            Entry,
+            lambda e: implies(
+                self.is_a_consumers(e), self.unsettled[self.owner[e], e] | in_hand(e)
+            ),
+        )
+
+    @invariant("what-the-queue-has-is-not-forgotten", by=(KEPT,))
+    def queues_is_not_forgotten(self) -> Bool:
+        """What the queue has taken or stolen, a thread of it is at (ENT-6)."""
+
+        def kept(e: Entry) -> Bool:
+            keeper = self.keeper[e]
+            return (self.at[keeper] == e) & self.for_queue[keeper] & self.is_in_the_taking(keeper)
+
+        return forall(Entry, lambda e: implies(self.state[e] == State.THE_QUEUES, kept(e)))
+
+    @invariant("what-is-gone-gets-counted", by=(ONCE,))
+    def gone_gets_counted(self) -> Bool:
+        """What is out of the queue for good, a thread is about to take out of its depth (ENT-6)."""
+
+        def holds(e: Entry) -> Bool:
+            disposer = self.disposer[e]
+            doing, at_it = self.doing[disposer], self.at[disposer] == e
+            return implies(
+                self.state[e] == State.DEQUEUED, at_it & (doing == Doing.DISPOSES)
+            ) & implies(
+                (self.state[e] == State.DELETED) & ~self.accounted[e],
+                at_it & (doing == Doing.ACCOUNTS),
+            )
+
+        return forall(Entry, holds)
+
+    @invariant(ONCE, by=(SEEN,))
+    def leaves_once(self) -> Bool:
+        """One thread disposes of an entry, and takes it out of the depth once (ENT-6)."""
+
+        def holds(w: Worker) -> Bool:
+            disposes = self.doing[w] == Doing.DISPOSES
+            accounts = self.doing[w] == Doing.ACCOUNTS
+            entry = self.at[w]
+            return (
+                implies(disposes | accounts, self.disposer[entry] == w)
+                & implies(disposes, self.state[entry] == State.DEQUEUED)
+                & implies(accounts, (self.state[entry] == State.DELETED) & ~self.accounted[entry])
+            )
+
+        return forall(Worker, holds) & forall(
+            Entry, lambda e: implies(self.accounted[e], self.state[e] == State.DELETED)
+        )
+
+    @invariant(KEPT, by=(OWN_OR_LOST, SEEN))
+    def queue_puts_back(self) -> Bool:
+        """What the queue takes, one thread of it deletes or puts back; what it stole it deletes."""
+
+        def holds(w: Worker) -> Bool:
+            entry = self.at[w]
+            kept = (self.state[entry] == State.THE_QUEUES) & (self.keeper[entry] == w)
+            return implies(
+                self.for_queue[w],
+                (self.doing[w] != Doing.LOCKS)
+                & implies(self.puts_back(w), kept & (self.was[entry] == State.AVAILABLE))
+                & implies(self.deletes(w), kept | self.is_gone(entry)),
+            )
+
+        return forall(Worker, holds)
+
+    @invariant(SEEN, by=(SEEN,))
+    def seen_may_be_swapped(self) -> Bool:
+        """Who deletes has seen the entry acquired; who releases, by the one it does it for."""
+        return forall(
+            Worker,
+            lambda w: (
+                implies(self.doing[w] == Doing.DELETES, self.saw_acquired(w))
+                & implies(
+                    self.doing[w] == Doing.RELEASES,
+                    ite(
+                        self.for_queue[w],
+                        self.saw[w] == State.THE_QUEUES,
+                        self.saw_acquired(w)
+                        & (self.saw[w] != State.THE_QUEUES)
+                        & (self.saw_owner[w] == self.for_whom[w]),
+                    ),
+                )
+            ),
+        )
+
+    @invariant("what-comes-back-is-marked", by=(ONE, KEPT, ABSENT, SENT))
+    def back_is_marked(self) -> Bool:
+        """What was sent before and can be given again, or is, says so (ENT-8)."""
+
+        def may_be_given(e: Entry) -> Bool:
+            free = (self.state[e] == State.AVAILABLE) | (self.state[e] == State.HELD)
+            looked_at = (self.state[e] == State.THE_QUEUES) & (self.was[e] == State.AVAILABLE)
+            return free | looked_at
+
+        return forall(
+            Entry, lambda e: implies(self.was_sent[e] & may_be_given(e), self.redelivered[e])
+        ) & forall(
+            Worker,
+            lambda w: implies(
+                (self.settles(w) & self.puts_back(w))
+                | ((self.doing[w] == Doing.SENDS) & self.was_sent[self.at[w]]),
+                self.redelivered[self.at[w]],
+            ),
+        )
+
+    @invariant("what-is-unsettled-was-sent", by=("what-is-unsettled-was-sent",))
+    def unsettled_was_sent(self) -> Bool:
+        """What a consumer has not settled was sent, which is noted with the entry (ENT-8)."""
+        return forall(Consumer, Entry, lambda c, e: implies(self.unsettled[c, e], self.was_sent[e]))
+
+    @invariant("what-is-returned-is-put-back", by=("what-is-returned-is-put-back",))
+    def does_as_asked(self) -> Bool:
+        """Who settles what a client returns does not delete it, nor the other way round (ENT-5)."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                ~self.for_queue[w],
+                implies(self.puts_back(w), self.releases[w])
+                & implies(self.deletes(w), ~self.releases[w]),
+            ),
+        )
+
+    @invariant(ABSENT, by=(OWN_OR_LOST,))
+    def absent_concerns_nobody(self) -> Bool:
+        """Nobody has to do with an entry before it arrives."""
+        return forall(
+            Entry,
+            lambda e: implies(
+                self.state[e] == State.ABSENT, ~self.was_sent[e] & ~self.accounted[e]
+            ),
+        ) & forall(
+            Worker,
+            lambda w: implies(
+                self.doing[w] != Doing.NOTHING, self.state[self.at[w]] != State.ABSENT
+            ),
+        )

@@ -1,0 +1,292 @@
+"""The states of an entry, and who may change them: nobody releases or deletes what is another's.
+
+Source: Qpid 0.30 to 10.1 (`QueueEntryImpl`), for what Message Delivery calls acquired; the ids
+ENT-1 to ENT-8 are those of later notes on Qpid.
+
+An entry that a consumer has acquired is *unstealable* while it is being sent or settled, and
+*stealable* in between: then the queue itself may take it away, to delete it. A thread that gives an
+entry has the consumer's send lock from the acquiring on until it has made the entry stealable; what
+was sent may be settled by another thread before that. So the state can change under whoever
+settles, between its look and its swap. A delete therefore looks again as long as the entry is
+acquired by anybody, and so does a release as long as it is acquired by the consumer. In Qpid a
+release swaps once, which is enough where one thread sends and settles (`tests/models`).
+
+Each look and each swap is a step. A loop that ends only with its swap, or with a state that forbids
+it, is one step, its last. Whoever makes an entry *deleted* takes it out of the queue's depth, once.
+An entry may be held back for a time; it may expire, and is not given after a look that saw that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from brokerproof.models.language import Bool, action, ite, leads_to, require
+from brokerproof.models.qpid.threads.entry_state_invariants import EntryInvariants
+from brokerproof.models.qpid.threads.entry_state_state import (
+    Consumer,
+    Doing,
+    Entry,
+    Queue,
+    State,
+    Worker,
+)
+from brokerproof.models.qpid.threads.equivalent_mutants import by_name
+from brokerproof.models.qpid.threads.equivalent_mutants_of_entries import ENTRY_STATES
+
+__all__ = ["Consumer", "Doing", "Entry", "EntryStates", "Queue", "State", "Worker"]
+
+
+class EntryStates(EntryInvariants):
+    """Entries, those who have them, and threads that change their states by compare-and-swap."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(ENTRY_STATES)
+
+    # What happens to entries by themselves.
+
+    @action
+    def enqueue(self, e: Entry) -> None:
+        """An entry arrives."""
+        require(self.state[e] == State.ABSENT)
+        self._becomes(e, State.AVAILABLE)
+        self.depth[Queue.IT] = self.depth[Queue.IT] + 1
+
+    @action
+    def expire(self, e: Entry) -> None:
+        """An entry's time is over."""
+        self.expired[e] = True
+
+    @action
+    def hold(self, e: Entry) -> None:
+        """It is not to be given yet."""
+        require(self.state[e] == State.AVAILABLE)
+        self._becomes(e, State.HELD)
+
+    @action
+    def let_go(self, e: Entry) -> None:
+        """It may be given again."""
+        require(self.state[e] == State.HELD)
+        self._becomes(e, State.AVAILABLE)
+
+    # Giving.
+
+    @action
+    def look(self, w: Worker, c: Consumer, e: Entry) -> None:
+        """A thread with the consumer's send lock looks at an entry, which has not expired."""
+        require(self.may_begin(w) & self.lock_is_free(c))
+        require((self.state[e] == State.AVAILABLE) & ~self.expired[e])
+        self.saw_expired[w] = self.expired[e]
+        self._begins(w, e, c, Doing.ACQUIRES)
+        self.giver[c] = w
+
+    @action
+    def acquire(self, w: Worker) -> None:
+        """It is available still: now it is the consumer's."""
+        require(self.doing[w] == Doing.ACQUIRES)
+        require(self.state[self.at[w]] == State.AVAILABLE)
+        self._becomes(self.at[w], State.UNSTEALABLE)
+        self.owner[self.at[w]] = self.for_whom[w]
+        self.hand[self.at[w]] = w
+        self.doing[w] = Doing.SENDS
+
+    @action
+    def miss(self, w: Worker) -> None:
+        """Somebody was faster."""
+        require(self.doing[w] == Doing.ACQUIRES)
+        require(self.state[self.at[w]] != State.AVAILABLE)
+        self.doing[w] = Doing.NOTHING
+
+    @action
+    def send(self, w: Worker) -> None:
+        """It is noted as unsettled and sent; from now on it can be settled."""
+        require(self.doing[w] == Doing.SENDS)
+        self.was_sent[self.at[w]] = True
+        self.unsettled[self.for_whom[w], self.at[w]] = True
+        self.doing[w] = Doing.UNLOCKS
+
+    @action
+    def unlock(self, w: Worker) -> None:
+        """If it is still with the consumer and unstealable, it becomes stealable."""
+        require(self.doing[w] == Doing.UNLOCKS)
+        entry = self.at[w]
+        same = (self.state[entry] == State.UNSTEALABLE) & (self.owner[entry] == self.for_whom[w])
+        self.was[entry] = ite(same, self.state[entry], self.was[entry])
+        self.was_owner[entry] = ite(same, self.owner[entry], self.was_owner[entry])
+        self.state[entry] = ite(same, State.STEALABLE, self.state[entry])
+        self.doing[w] = Doing.NOTHING
+
+    # Settling.
+
+    @action
+    def settle(self, w: Worker, c: Consumer, e: Entry, releases: Bool) -> None:
+        """The client acknowledges or returns what it was sent; that is no more unsettled."""
+        require(self.may_begin(w))
+        require(self.unsettled[c, e])
+        self.unsettled[c, e] = False
+        self._begins(w, e, c, Doing.LOCKS)
+        self.hand[e] = w
+        self.releases[w] = releases
+
+    @action
+    def lock(self, w: Worker) -> None:
+        """It is still the consumer's: nobody can steal it now. What goes back is marked so."""
+        require(self.doing[w] == Doing.LOCKS)
+        require(self.is_with(self.at[w], self.for_whom[w]))
+        entry = self.at[w]
+        locks = self.state[entry] == State.STEALABLE
+        self.was[entry] = ite(locks, self.state[entry], self.was[entry])
+        self.was_owner[entry] = ite(locks, self.owner[entry], self.was_owner[entry])
+        self.state[entry] = State.UNSTEALABLE
+        self.redelivered[entry] = self.redelivered[entry] | self.releases[w]
+        self.doing[w] = ite(self.releases[w], Doing.LOOKS_TO_RELEASE, Doing.LOOKS_TO_DELETE)
+
+    @action
+    def come_too_late(self, w: Worker) -> None:
+        """It was stolen: it is not the consumer's to settle any more."""
+        require(self.doing[w] == Doing.LOCKS)
+        require(~self.is_with(self.at[w], self.for_whom[w]))
+        self.doing[w] = Doing.NOTHING
+
+    # What the queue does itself.
+
+    @action
+    def take_for_queue(self, w: Worker, e: Entry, releases: Bool) -> None:
+        """The queue acquires an entry, to drop it or to look at it and put it back."""
+        require(self.may_begin(w) & (self.state[e] == State.AVAILABLE))
+        self._becomes(e, State.THE_QUEUES)
+        self._begins(w, e, self.anybody, Doing.LOOKS_TO_DELETE)
+        self.for_queue[w] = True
+        self.keeper[e] = w
+        self.doing[w] = ite(releases, Doing.LOOKS_TO_RELEASE, Doing.LOOKS_TO_DELETE)
+
+    @action
+    def steal(self, w: Worker, e: Entry) -> None:
+        """The queue takes an entry away from a consumer, which is told, and drops it."""
+        require(self.may_begin(w) & (self.state[e] == State.STEALABLE))
+        self._becomes(e, State.THE_QUEUES)
+        self._begins(w, e, self.anybody, Doing.LOOKS_TO_DELETE)
+        self.for_queue[w] = True
+        self.keeper[e] = w
+
+    @action
+    def tell(self, c: Consumer, e: Entry) -> None:
+        """A consumer is told that it has lost an entry."""
+        require(self.unsettled[c, e] & ~self.is_with(e, c))
+        self.unsettled[c, e] = False
+
+    # Deleting and releasing.
+
+    @action
+    def look_to_delete(self, w: Worker) -> None:
+        """The state is read: whoever has acquired it, it goes."""
+        require(self.doing[w] == Doing.LOOKS_TO_DELETE)
+        require(self.is_acquired(self.at[w]))
+        self._see(w)
+        self.doing[w] = Doing.DELETES
+
+    @action
+    def find_it_gone(self, w: Worker) -> None:
+        """Nobody has it: another thread has deleted it."""
+        require(self.doing[w] == Doing.LOOKS_TO_DELETE)
+        require(~self.is_acquired(self.at[w]))
+        self.doing[w] = Doing.NOTHING
+
+    @action
+    def delete(self, w: Worker) -> None:
+        """The state is as it was read: the entry is dequeued."""
+        require((self.doing[w] == Doing.DELETES) & self.is_as_seen(w))
+        self._becomes(self.at[w], State.DEQUEUED)
+        self.disposer[self.at[w]] = w
+        self.doing[w] = Doing.DISPOSES
+
+    @action
+    def look_again(self, w: Worker) -> None:
+        """The state has changed meanwhile: it is read again."""
+        require((self.doing[w] == Doing.DELETES) & ~self.is_as_seen(w))
+        self.doing[w] = Doing.LOOKS_TO_DELETE
+
+    @action
+    def dispose(self, w: Worker) -> None:
+        """It is gone for good, and unlinked when somebody walks by."""
+        require(self.doing[w] == Doing.DISPOSES)
+        require(self.state[self.at[w]] == State.DEQUEUED)
+        self._becomes(self.at[w], State.DELETED)
+        self.doing[w] = Doing.ACCOUNTS
+
+    @action
+    def account(self, w: Worker) -> None:
+        """It leaves the queue's depth."""
+        require(self.doing[w] == Doing.ACCOUNTS)
+        self.accounted[self.at[w]] = True
+        self.depth[Queue.IT] = self.depth[Queue.IT] - 1
+        self.doing[w] = Doing.NOTHING
+
+    @action
+    def look_to_release(self, w: Worker) -> None:
+        """The state is read: it is still with whom it is released for."""
+        require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
+        require(self.is_for_release(w))
+        self._see(w)
+        self.doing[w] = Doing.RELEASES
+
+    @action
+    def release_nothing(self, w: Worker) -> None:
+        """It is with somebody else by now."""
+        require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
+        require(~self.is_for_release(w))
+        self.doing[w] = Doing.NOTHING
+
+    @action
+    def release(self, w: Worker) -> None:
+        """The state is as it was read: the entry is available again."""
+        require((self.doing[w] == Doing.RELEASES) & self.is_as_seen(w))
+        self._becomes(self.at[w], State.AVAILABLE)
+        self.put_back_for[self.at[w]] = self.for_whom[w]
+        self.doing[w] = Doing.NOTHING
+
+    @action
+    def look_again_to_release(self, w: Worker) -> None:
+        """The state has changed meanwhile: it is read again."""
+        require((self.doing[w] == Doing.RELEASES) & ~self.is_as_seen(w))
+        self.doing[w] = Doing.LOOKS_TO_RELEASE
+
+    def is_for_release(self, w: Worker) -> Bool:
+        """Whether the entry is with the one that a thread releases it for."""
+        entry = self.at[w]
+        queues = self.for_queue[w] & (self.state[entry] == State.THE_QUEUES)
+        return queues | (~self.for_queue[w] & self.is_with(entry, self.for_whom[w]))
+
+    def _see(self, w: Worker) -> None:
+        self.saw[w] = self.state[self.at[w]]
+        self.saw_owner[w] = self.owner[self.at[w]]
+
+    @leads_to(
+        "whoever-settles-comes-to-an-end",
+        fair=(
+            *("unlock", "lock", "come_too_late", "look_to_delete", "find_it_gone", "delete"),
+            *("look_again", "dispose", "account", "look_to_release", "release_nothing"),
+            *("release", "look_again_to_release"),
+        ),
+    )
+    def settling_ends(self, w: Worker) -> tuple[Bool, Bool]:
+        """The state changes under it finitely often: a delete or a release does not go on."""
+        return self.settles(w), self.doing[w] == Doing.NOTHING
+
+    @leads_to("whoever-sends-comes-to-an-end", fair=("send", "unlock"))
+    def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
+        """Who has acquired an entry for a consumer sends it and lets go of the send lock."""
+        return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
+
+    @leads_to(
+        "whoever-takes-for-the-queue-comes-to-an-end",
+        fair=(
+            *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose", "account"),
+            *("look_to_release", "release_nothing", "release", "look_again_to_release"),
+        ),
+    )
+    def taking_ends(self, w: Worker) -> tuple[Bool, Bool]:
+        """What the queue has taken or stolen it drops or puts back."""
+        return (
+            self.for_queue[w] & (self.doing[w] != Doing.NOTHING),
+            self.doing[w] == Doing.NOTHING,
+        )

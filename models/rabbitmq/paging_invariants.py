@@ -1,0 +1,290 @@
+"""What holds of a queue that pages its messages out, wherever they are: invariants.
+
+What is not here holds because there is one place for each message: that none is ready twice, or
+ready and pending (I8). Ids are those of `paging_places`.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.language import Bool, forall, implies, invariant, ite
+from brokerproof.models.rabbitmq.paging_state import Message, PagingWords, Place
+
+Q1_BESIDE_Q3 = "where-q1-has-messages-so-has-q3"
+Q2_BESIDE_DELTA = "where-q2-has-messages-so-has-delta"
+DELTA_BESIDE_Q3 = "where-delta-has-messages-so-has-q3"
+EMPTY = "the-queue-is-empty-where-q4-and-q3-are"
+RUNS_OUT = "where-q3-runs-out-beside-a-blank-delta-q2-is-empty"
+IN_ORDER = "the-places-are-in-order"
+PENDING = "what-is-pending-is-before-q1-and-q2"
+CUTS = "bounds-are-cuts-of-the-order"
+BOUNDS = "delta-is-between-its-bounds"
+FOUND = "a-reload-finds-what-delta-counts"
+CONTENT = "the-places-say-where-the-content-is"
+INDEXED = "what-is-persistent-is-in-the-index"
+STORED = "what-is-in-the-index-is-in-the-store"
+NOT_LOST = "the-content-is-in-memory-or-in-the-store"
+PREFIX = "the-index-has-a-prefix-of-publish-deliver-acknowledge"
+NOTED = "the-index-knows-what-was-delivered"
+NOTHING_LEFT = "what-is-gone-leaves-nothing-behind"
+FORGOTTEN = "of-what-is-in-delta-memory-has-nothing"
+FIRST = "the-smallest-is-first-in-q4-or-else-in-q3"
+IN_TURN = "a-fetch-returns-the-smallest"
+FLAG = "what-was-fetched-says-so"
+USED = "what-has-come-is-before-the-next-position"
+
+
+class PagingInvariants(PagingWords):
+    """Statements about every state that a paging queue can be in."""
+
+    # Which places are empty where others are.
+
+    @invariant(Q1_BESIDE_Q3, by=(USED, FOUND))
+    def q1_beside_q3(self) -> Bool:
+        """Where something is in q1, something is in q3 (A1)."""
+        return implies(self.has_any(Place.Q1), self.has_any(Place.Q3))
+
+    @invariant(Q2_BESIDE_DELTA, by=(FOUND, USED))
+    def q2_beside_delta(self) -> Bool:
+        """Where something is in q2, something is in delta (A2)."""
+        return implies(self.has_any(Place.Q2), self.has_any(Place.DELTA))
+
+    @invariant(DELTA_BESIDE_Q3, by=(FOUND, USED, Q2_BESIDE_DELTA))
+    def delta_beside_q3(self) -> Bool:
+        """Where something is in delta, something is in q3 (A3)."""
+        return implies(self.has_any(Place.DELTA), self.has_any(Place.Q3))
+
+    @invariant(EMPTY, by=(Q1_BESIDE_Q3, Q2_BESIDE_DELTA, DELTA_BESIDE_Q3, FOUND, USED))
+    def empty_where_q4_and_q3_are(self) -> Bool:
+        """If nothing is in q4 and q3, nothing is ready: the document's first argument (A4)."""
+        return implies(
+            self.has_none(Place.Q4, Place.Q3), forall(Message, lambda m: ~self.is_ready(m))
+        )
+
+    @invariant(RUNS_OUT, by=(Q2_BESIDE_DELTA, FOUND, USED))
+    def q2_is_empty_where_q3_runs_out(self) -> Bool:
+        """The document's second argument: then q1 may become q4 (F1, F2)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.runs_out_of_q3(m) & self.has_none(Place.DELTA), self.has_none(Place.Q2)
+            ),
+        )
+
+    # The order.
+
+    @invariant(
+        IN_ORDER,
+        by=(Q1_BESIDE_Q3, Q2_BESIDE_DELTA, DELTA_BESIDE_Q3, PENDING, BOUNDS, CUTS, FOUND, USED),
+    )
+    def places_are_in_order(self) -> Bool:
+        """All of q4 is before q3, that before delta, that before q2, and that before q1 (I2)."""
+        places = (Place.Q4, Place.Q3, Place.DELTA, Place.Q2, Place.Q1)
+
+        def holds(m: Message, n: Message) -> Bool:
+            together = self.before(m, n) | ~self.is_in(m, Place.Q4) | ~self.is_in(n, *places[1:])
+            for at in range(1, len(places) - 1):
+                behind = self.is_in(m, places[at]) & self.is_in(n, *places[at + 1 :])
+                together = together & implies(behind, self.before(m, n))
+            return together
+
+        return forall(Message, Message, holds)
+
+    @invariant(PENDING, by=(IN_ORDER, USED, FOUND, CUTS))
+    def pending_is_before_q1_and_q2(self) -> Bool:
+        """So nothing that returns belongs there (I11)."""
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(
+                self.is_in(m, Place.PENDING) & self.is_in(n, Place.Q1, Place.Q2), self.before(m, n)
+            ),
+        )
+
+    @invariant(
+        FIRST,
+        by=(
+            IN_ORDER,
+            Q1_BESIDE_Q3,
+            Q2_BESIDE_DELTA,
+            DELTA_BESIDE_Q3,
+            PENDING,
+            BOUNDS,
+            CUTS,
+            FOUND,
+            USED,
+        ),
+    )
+    def smallest_is_first(self) -> Bool:
+        """Nothing that is ready is before the first of q4 or, if q4 is empty, of q3 (I19)."""
+
+        def is_at_the_front(m: Message) -> Bool:
+            q3_is_next = self.has_none(Place.Q4) & self.is_first_of(Place.Q3, m)
+            return self.is_first_of(Place.Q4, m) | q3_is_next
+
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(is_at_the_front(m) & self.is_ready(n), self.at_or_before(m, n)),
+        )
+
+    @invariant(IN_TURN, by=(IN_ORDER, FIRST))
+    def fetches_return_the_smallest(self) -> Bool:
+        """When a message was fetched, none that was ready was before it (I22)."""
+        return forall(Message, lambda m: ~self.out_of_turn[m])
+
+    @invariant(USED, by=(FOUND, CUTS))
+    def what_has_come_is_used(self) -> Bool:
+        """Positions are given out in their order, each once; delta ends before the next (I12)."""
+        return forall(
+            Message,
+            lambda m: implies(~self.is_in(m, Place.NOWHERE) | self.before_end[m], self.used[m]),
+        )
+
+    # Delta's bounds.
+
+    @invariant(CUTS, by=(USED,))
+    def bounds_are_cuts(self) -> Bool:
+        """All behind the start is behind it, and all before the end, or a used one, is before."""
+        return forall(
+            Message,
+            Message,
+            lambda m, n: implies(
+                self.before(m, n),
+                implies(self.from_start[m], self.from_start[n])
+                & implies(self.before_end[n], self.before_end[m])
+                & implies(self.used[n], self.used[m]),
+            ),
+        )
+
+    @invariant(BOUNDS, by=(IN_ORDER, DELTA_BESIDE_Q3, PENDING, CUTS, FOUND, USED))
+    def delta_is_between_its_bounds(self) -> Bool:
+        """Q4 and q3 are before delta's start, q2 and q1 behind its end (I16); blank: none."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.is_in(m, Place.DELTA), self.from_start[m] & self.before_end[m])
+                & implies(self.is_in(m, Place.Q4, Place.Q3), ~self.from_start[m])
+                & implies(self.is_in(m, Place.Q2, Place.Q1), ~self.before_end[m])
+                & implies(self.has_none(Place.DELTA), ~self.from_start[m] & ~self.before_end[m])
+            ),
+        )
+
+    @invariant(
+        FOUND,
+        by=(IN_ORDER, BOUNDS, CUTS, PENDING, PREFIX, INDEXED, NOTHING_LEFT, DELTA_BESIDE_Q3, USED),
+    )
+    def reload_finds_what_delta_counts(self) -> Bool:
+        """What is live in the index between the bounds and not pending is what is in delta.
+
+        So a reload finds nothing that delta has not counted (I3, R1).
+        """
+        return forall(Message, lambda m: self.is_found(m) == self.is_in(m, Place.DELTA))
+
+    # Memory, store and index.
+
+    @invariant(CONTENT, by=(FOUND, INDEXED, STORED))
+    def content_is_where_the_places_say(self) -> Bool:
+        """Q1 and q4 have it in memory (I4), the others in the store alone (I5).
+
+        Pending is in memory what is not in the store (I7), so nothing that is persistent.
+        """
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.is_in(m, Place.Q1, Place.Q4), self.in_ram[m])
+                & implies(
+                    self.is_in(m, Place.Q2, Place.Q3, Place.DELTA),
+                    ~self.in_ram[m] & self.stored[m],
+                )
+                & implies(self.is_in(m, Place.PENDING), self.in_ram[m] == ~self.stored[m])
+            ),
+        )
+
+    @invariant(INDEXED, by=(FOUND, PREFIX, BOUNDS, USED, NOTHING_LEFT))
+    def persistent_is_indexed(self) -> Bool:
+        """What is persistent has its position on disk, and so has all of delta (M1)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                (self.is_held(m) & self.persistent[m]) | self.is_in(m, Place.DELTA),
+                self.is_live(m),
+            ),
+        )
+
+    @invariant(STORED, by=(PREFIX, NOTHING_LEFT, CONTENT, FOUND))
+    def indexed_is_stored(self) -> Bool:
+        """What has its position on disk has its content there (M2)."""
+        return forall(Message, lambda m: implies(self.is_live(m), self.stored[m]))
+
+    @invariant(NOT_LOST, by=(CONTENT, FOUND))
+    def content_is_not_lost(self) -> Bool:
+        """What is ready or pending has its content in memory or in the store (M3)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.is_ready(m) | self.is_in(m, Place.PENDING), self.in_ram[m] | self.stored[m]
+            ),
+        )
+
+    @invariant(PREFIX, by=(NOTED, FLAG, INDEXED, STORED, NOTHING_LEFT, FOUND, USED))
+    def index_has_a_prefix(self) -> Bool:
+        """No delivery is noted without its message, and nothing acknowledged before that (Q1).
+
+        What is acknowledged there is gone, and what has not come the index has never heard of.
+        """
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.noted[m], self.indexed[m])
+                & implies(self.acked[m], self.noted[m] & self.is_in(m, Place.GONE))
+                & implies(self.indexed[m], ~self.is_in(m, Place.NOWHERE))
+            ),
+        )
+
+    @invariant(NOTED, by=(PREFIX, FOUND, USED, NOTHING_LEFT))
+    def index_knows_what_was_delivered(self) -> Bool:
+        """An entry says as much of that as the status in memory, if there is one."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.is_held(m) & self.is_live(m), self.noted[m] == self.delivered[m]
+            ),
+        )
+
+    @invariant(NOTHING_LEFT, by=(PREFIX, FOUND, USED, STORED))
+    def gone_leaves_nothing(self) -> Bool:
+        """Neither memory nor store nor index has what is gone, or has not come (I13, I14)."""
+        return forall(
+            Message,
+            lambda m: implies(
+                self.is_in(m, Place.GONE, Place.NOWHERE),
+                ~self.in_ram[m] & ~self.stored[m] & ~self.is_live(m),
+            ),
+        )
+
+    @invariant(FORGOTTEN, by=(FOUND, CUTS, BOUNDS, CONTENT))
+    def memory_has_nothing_of_delta(self) -> Bool:
+        """Neither the content nor whether it was delivered: the index alone knows (I5, I14)."""
+        return forall(
+            Message,
+            lambda m: implies(self.is_in(m, Place.DELTA), ~self.in_ram[m] & ~self.delivered[m]),
+        )
+
+    @invariant(FLAG, by=(NOTED, PREFIX, FOUND, INDEXED, USED))
+    def what_was_fetched_says_so(self) -> Bool:
+        """The redelivered flag is never lost, and nothing else has it (I10, I21).
+
+        Of what is in delta, the index alone knows.
+        """
+
+        def says_so(m: Message) -> Bool:
+            return ite(self.is_in(m, Place.DELTA), self.noted[m], self.delivered[m])
+
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.is_ready(m), says_so(m) == self.was_fetched[m])
+                & implies(self.is_in(m, Place.PENDING), self.delivered[m] & self.was_fetched[m])
+                & implies(self.is_in(m, Place.NOWHERE), ~self.was_fetched[m])
+            ),
+        )

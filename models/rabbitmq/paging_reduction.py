@@ -1,0 +1,455 @@
+"""How a paging queue reduces its memory: that it comes to an end, and what is left then.
+
+Source: the document on RabbitMQ's queue (2.8.2), `reduce_memory_use`; the ids are those of later
+notes on RabbitMQ. One call pages contents of q4, q1 and of what is pending as long as more are in
+memory than the target allows, a batch at most; then it looks at positions, and pages those of q3
+and q2, a batch too, if at least a batch more are in memory than is permitted. Each message that
+leaves is a step, and nothing else happens within a call. The queue calls again while a call reports
+work, and not at all where no target is set; each call has the target of its time.
+
+So each call that reports work must do some: it lowers a measure, which is a whole number and not
+negative. Lengths alone are here, and anything may happen to them between calls: which places are
+empty is `paging_lengths`'s business. How many of q3 may leave for delta is any number that segments
+allow, of which none holds more than its size; what is permitted is any number from a segment's size
+on, whatever formula gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from brokerproof.models.language import (
+    Bool,
+    Enumeration,
+    Int,
+    Map,
+    Model,
+    action,
+    axiom,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    leads_to,
+    require,
+)
+from brokerproof.models.language.core.terms import integer
+from brokerproof.models.qpid.threads.equivalent_mutants import by_name
+from brokerproof.models.rabbitmq.equivalent_mutants import PAGING_REDUCTION
+from brokerproof.models.rabbitmq.paging_lengths import Part, Whole
+
+__all__ = ["Call", "PagingReduction", "Part", "Whole"]
+
+LOWERS = "what-reports-work-lowers-the-measure"
+ENDS = "the-measure-is-not-negative"
+ENOUGH = "where-nothing-is-reported-memory-is-within-its-target"
+FEW = "where-nothing-is-reported-fewer-than-a-batch-are-too-many"
+IN_RAM = "what-is-counted-in-memory-is-q1-and-q4"
+NOT_NEGATIVE = "no-count-is-negative"
+SUM = "the-length-is-the-sum"
+FINDS = "what-a-call-has-to-do-it-finds"
+BATCH = "a-call-moves-a-batch-of-each-at-most"
+OVER = "no-more-contents-leave-than-are-over-the-target"
+PENDING = "what-is-pending-is-in-memory-or-on-disk"
+REPORTS = "a-call-ends-and-reports"
+LOOKS = "a-call-comes-to-look-at-positions"
+
+IT = Whole.IT
+
+
+class Call(Enumeration):
+    """How far a call has come; the two kinds of contents go in either order."""
+
+    RESTS: ClassVar[Call]
+    PENDING_FIRST: ClassVar[Call]
+    QUEUED_SECOND: ClassVar[Call]
+    QUEUED_FIRST: ClassVar[Call]
+    PENDING_SECOND: ClassVar[Call]
+    LOOKS: ClassVar[Call]
+    PUSHES: ClassVar[Call]
+
+
+def smaller(one: Int, other: Int) -> Int:
+    """Return the smaller of two."""
+    return ite(one < other, one, other)
+
+
+class PagingReduction(Model):
+    """The lengths of a paging queue's places, and a target for what is in memory."""
+
+    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_REDUCTION)
+
+    batch: Int
+    segment_size: Int
+    most: Int
+
+    length: Map[Part, Int]
+    total: Map[Whole, Int]
+    in_ram: Map[Whole, Int]
+    ram_acks: Map[Whole, Int]
+    disk_acks: Map[Whole, Int]
+    pending: Map[Whole, Int]
+    target: Map[Whole, Int]
+
+    call: Map[Whole, Call]
+    quota: Map[Whole, Int]
+    pushable: Map[Whole, Int]
+    permits: Map[Whole, Int]
+    worked: Map[Whole, Bool]
+    is_done: Map[Whole, Bool]
+    contents_before: Map[Whole, Int]
+    positions_before: Map[Whole, Int]
+
+    @axiom("batches-and-segments-hold-something")
+    def hold_something(self) -> Bool:
+        """A batch is one message at least, and so is a segment."""
+        return (self.batch >= 1) & (self.segment_size >= 1)
+
+    @initial
+    def empty(self) -> None:
+        """Nothing is there, and no call has been made."""
+        for number in (
+            *(self.length, self.total, self.in_ram, self.ram_acks, self.disk_acks, self.pending),
+            *(self.target, self.quota, self.pushable, self.permits),
+            *(self.contents_before, self.positions_before),
+        ):
+            number.fill(0)
+        self.call.fill(Call.RESTS)
+        self.worked.fill(False)
+        self.is_done.fill(False)
+
+    # The words.
+
+    def is_at(self, *calls: Call) -> Bool:
+        """Whether the call has come to one of these."""
+        found = self.call[IT] == calls[0]
+        for call in calls[1:]:
+            found = found | (self.call[IT] == call)
+        return found
+
+    def pages_pending(self) -> Bool:
+        """Whether contents of what is pending leave now."""
+        return self.is_at(Call.PENDING_FIRST, Call.PENDING_SECOND)
+
+    def pages_queued(self) -> Bool:
+        """Whether contents of q1 and q4 leave now."""
+        return self.is_at(Call.QUEUED_FIRST, Call.QUEUED_SECOND)
+
+    def contents(self) -> Int:
+        """Return how many contents are in memory."""
+        return self.in_ram[IT] + self.ram_acks[IT]
+
+    def positions(self) -> Int:
+        """Return how many positions are in memory without their contents."""
+        return self.length[Part.Q2] + self.length[Part.Q3]
+
+    def measure(self) -> Int:
+        """Return what each work lowers: two for each content in memory, one for each position."""
+        return self.contents() + self.contents() + self.positions()
+
+    def measured(self) -> Int:
+        """Return what the measure was when the call began."""
+        contents = self.contents_before[IT]
+        return contents + contents + self.positions_before[IT]
+
+    def may_come(self) -> Bool:
+        """Whether another message may be there."""
+        return self.is_at(Call.RESTS) & (self.total[IT] + self.pending[IT] < self.most)
+
+    # Whatever else happens.
+
+    @action
+    def come(self, part: Part) -> None:
+        """A message comes to some place."""
+        require(self.may_come())
+        self.length[part] = self.length[part] + 1
+        self.total[IT] = self.total[IT] + 1
+        self.in_ram[IT] = self.in_ram[IT] + ite(self.counts(part), integer(1), 0)
+        self._is_other()
+
+    @action
+    def go(self, part: Part) -> None:
+        """A message leaves some place."""
+        require(self.is_at(Call.RESTS) & (self.length[part] > 0))
+        self.length[part] = self.length[part] - 1
+        self.total[IT] = self.total[IT] - 1
+        self.in_ram[IT] = self.in_ram[IT] - ite(self.counts(part), integer(1), 0)
+        self._is_other()
+
+    def counts(self, part: Part) -> Bool:
+        """Whether what is in the place is counted as in memory."""
+        return (part == Part.Q1) | (part == Part.Q4)
+
+    @action
+    def come_to_be_pending(self) -> None:
+        """A message is pending, with its content in memory."""
+        require(self.may_come())
+        self.pending[IT] = self.pending[IT] + 1
+        self.ram_acks[IT] = self.ram_acks[IT] + 1
+        self._is_other()
+
+    @action
+    def settle(self) -> None:
+        """Such a message is settled."""
+        require(self.is_at(Call.RESTS) & (self.ram_acks[IT] > 0))
+        self.pending[IT] = self.pending[IT] - 1
+        self.ram_acks[IT] = self.ram_acks[IT] - 1
+        self._is_other()
+
+    @action
+    def settle_paged(self) -> None:
+        """A message is settled that is pending with its content on disk alone."""
+        require(self.is_at(Call.RESTS) & (self.disk_acks[IT] > 0))
+        self.pending[IT] = self.pending[IT] - 1
+        self.disk_acks[IT] = self.disk_acks[IT] - 1
+        self._is_other()
+
+    def _is_other(self) -> None:
+        self.worked[IT] = False
+        self.is_done[IT] = False
+
+    # Contents leave memory.
+
+    @action
+    def begin(self, pending_first: Bool, target: Int) -> None:
+        """A call begins: it has work where more contents are in memory than the target allows."""
+        require(self.is_at(Call.RESTS) & (target >= 0))
+        over = self.contents() - target
+        self.target[IT] = target
+        self.quota[IT] = ite(over > 0, smaller(over, self.batch), 0)
+        self.worked[IT] = over > 0
+        self.is_done[IT] = False
+        self.contents_before[IT] = self.contents()
+        self.positions_before[IT] = self.positions()
+        self.call[IT] = ite(pending_first, Call.PENDING_FIRST, Call.QUEUED_FIRST)
+
+    @action
+    def page_pending(self) -> None:
+        """The content of something that is pending leaves memory."""
+        require(self.pages_pending() & (self.quota[IT] > 0) & (self.ram_acks[IT] > 0))
+        self.ram_acks[IT] = self.ram_acks[IT] - 1
+        self.disk_acks[IT] = self.disk_acks[IT] + 1
+        self.quota[IT] = self.quota[IT] - 1
+
+    @action
+    def end_pending(self) -> None:
+        """The batch is used up, or nothing pending is in memory: the other kind is next, if any."""
+        require(self.pages_pending() & self.has_paged_pending())
+        self.call[IT] = ite(self.is_at(Call.PENDING_FIRST), Call.QUEUED_SECOND, Call.LOOKS)
+
+    def has_paged_pending(self) -> Bool:
+        """Whether no content of what is pending has to leave, or none is left."""
+        return (self.quota[IT] == 0) | (self.ram_acks[IT] == 0)
+
+    def is_over(self) -> Bool:
+        """Whether a content of q1 or q4 has to leave: they alone are more than the target."""
+        return (self.quota[IT] > 0) & (self.in_ram[IT] > self.target[IT])
+
+    @action
+    def page_q1(self) -> None:
+        """A content of q1 leaves memory: to q3, or to q2 where something is in delta."""
+        require(self.pages_queued() & self.is_over() & (self.length[Part.Q1] > 0))
+        blank = self.length[Part.DELTA] == 0
+        self.length[Part.Q1] = self.length[Part.Q1] - 1
+        self.length[Part.Q2] = self.length[Part.Q2] + ite(blank, integer(0), 1)
+        self.length[Part.Q3] = self.length[Part.Q3] + ite(blank, integer(1), 0)
+        self._is_paged()
+
+    @action
+    def page_q4(self) -> None:
+        """Nothing is in q1: a content of q4 leaves memory, to q3."""
+        require(self.pages_queued() & self.is_over())
+        require((self.length[Part.Q1] == 0) & (self.length[Part.Q4] > 0))
+        self.length[Part.Q4] = self.length[Part.Q4] - 1
+        self.length[Part.Q3] = self.length[Part.Q3] + 1
+        self._is_paged()
+
+    def _is_paged(self) -> None:
+        self.in_ram[IT] = self.in_ram[IT] - 1
+        self.quota[IT] = self.quota[IT] - 1
+
+    @action
+    def end_queued(self) -> None:
+        """The batch is used up, or q1 and q4 are within the target: the other is next, if any."""
+        require(self.pages_queued() & self.has_paged_queued())
+        self.call[IT] = ite(self.is_at(Call.QUEUED_FIRST), Call.PENDING_SECOND, Call.LOOKS)
+
+    def has_paged_queued(self) -> Bool:
+        """Whether no content of q1 and q4 has to leave, or none is left."""
+        return ~self.is_over() | ((self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0))
+
+    # Positions leave memory.
+
+    @action
+    def look(self, permitted: Int, pushable: Int) -> None:
+        """There is work if a batch more positions are in memory than are permitted."""
+        require(self.is_at(Call.LOOKS))
+        require(self.may_be_permitted(permitted))
+        require(self.may_be_pushed(pushable))
+        too_many = self.positions() - permitted >= self.batch
+        self.quota[IT] = ite(too_many, self.batch, 0)
+        self.worked[IT] = self.worked[IT] | too_many
+        self.permits[IT] = permitted
+        self.pushable[IT] = pushable
+        self.call[IT] = Call.PUSHES
+
+    def may_be_permitted(self, permitted: Int) -> Bool:
+        """Whether so many positions may stay: at least a segment's, or all of q3 if it has less."""
+        least = smaller(self.length[Part.Q3], self.segment_size)
+        return ite(self.target[IT] == 0, permitted == least, permitted >= self.segment_size)
+
+    def may_be_pushed(self, pushable: Int) -> Bool:
+        """Whether so many of q3 may be in later segments than its first."""
+        q3 = self.length[Part.Q3]
+        some = (pushable < q3) & (pushable >= q3 - self.segment_size)
+        return (pushable >= 0) & ite(q3 == 0, pushable == 0, some)
+
+    @action
+    def push_q3(self) -> None:
+        """A position of q3 leaves memory for delta."""
+        require(self.is_at(Call.PUSHES) & (self.quota[IT] > 0) & (self.pushable[IT] > 0))
+        self.pushable[IT] = self.pushable[IT] - 1
+        self._is_pushed(Part.Q3)
+
+    @action
+    def push_q2(self) -> None:
+        """No other of q3 may leave: a position of q2 leaves memory for delta."""
+        require(self.is_at(Call.PUSHES) & (self.quota[IT] > 0) & (self.pushable[IT] == 0))
+        require(self.length[Part.Q2] > 0)
+        self._is_pushed(Part.Q2)
+
+    def _is_pushed(self, part: Part) -> None:
+        self.length[part] = self.length[part] - 1
+        self.length[Part.DELTA] = self.length[Part.DELTA] + 1
+        self.quota[IT] = self.quota[IT] - 1
+
+    @action
+    def end(self) -> None:
+        """The batch is used up, or no position may leave: the call reports whether it had work."""
+        require(self.is_at(Call.PUSHES) & self.pushes_no_more())
+        self.is_done[IT] = ~self.worked[IT]
+        self.call[IT] = Call.RESTS
+
+    def pushes_no_more(self) -> Bool:
+        """Whether no position has to leave, or none may."""
+        none = (self.pushable[IT] == 0) & (self.length[Part.Q2] == 0)
+        return (self.quota[IT] == 0) | none
+
+    # What holds.
+
+    @invariant(NOT_NEGATIVE)
+    def no_count_is_negative(self) -> Bool:
+        """Nothing is less than nothing (A5), and one of q3 stays where some may leave."""
+        counts = (self.ram_acks[IT] >= 0) & (self.disk_acks[IT] >= 0)
+        numbers = (self.target[IT] >= 0) & (self.quota[IT] >= 0)
+        pushable = implies(
+            self.is_at(Call.PUSHES),
+            (self.pushable[IT] >= 0)
+            & implies(self.pushable[IT] > 0, self.pushable[IT] < self.length[Part.Q3]),
+        )
+        return counts & numbers & pushable & forall(Part, lambda part: self.length[part] >= 0)
+
+    @invariant(IN_RAM)
+    def counted_in_memory(self) -> Bool:
+        """Contents in memory are those of q1 and q4 (I6)."""
+        return self.in_ram[IT] == self.length[Part.Q1] + self.length[Part.Q4]
+
+    @invariant(SUM)
+    def total_is_the_sum(self) -> Bool:
+        """No call loses a message, or makes one (I1, I24)."""
+        ends = self.length[Part.Q1] + self.length[Part.Q4]
+        return self.total[IT] == ends + self.positions() + self.length[Part.DELTA]
+
+    @invariant(PENDING)
+    def pending_is_somewhere(self) -> Bool:
+        """No call loses what is pending, or makes it ready (I24)."""
+        return self.pending[IT] == self.ram_acks[IT] + self.disk_acks[IT]
+
+    @invariant(LOWERS)
+    def work_lowers_the_measure(self) -> Bool:
+        """A call that reports work has lowered the measure: it is no livelock (I18)."""
+        return implies(self.is_at(Call.RESTS) & self.worked[IT], self.measure() < self.measured())
+
+    @invariant(ENDS)
+    def measure_is_not_negative(self) -> Bool:
+        """So there is an end to calls that report work (I18)."""
+        return self.measure() >= 0
+
+    @invariant(FINDS)
+    def what_is_to_do_is_found(self) -> Bool:
+        """Until a call that has work has done some, what is next can be done, now or later."""
+        over = self.contents() > self.target[IT]
+        pushes = (self.quota[IT] > 0) & ((self.pushable[IT] > 0) | (self.length[Part.Q2] > 0))
+        to_do = (
+            (self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST) & over & (self.quota[IT] > 0))
+            | (self.is_at(Call.QUEUED_SECOND) & self.is_over())
+            | (self.is_at(Call.PENDING_SECOND) & (self.quota[IT] > 0) & (self.ram_acks[IT] > 0))
+            | (self.is_at(Call.PUSHES) & pushes)
+        )
+        few = implies(self.is_at(Call.PUSHES), self.positions() - self.permits[IT] < self.batch)
+        nothing_to_do = ~over & (self.quota[IT] == 0) & few
+        return implies(
+            ~self.is_at(Call.RESTS),
+            ~self.is_done[IT]
+            & (self.measure() <= self.measured())
+            & ite(self.worked[IT], to_do | (self.measure() < self.measured()), nothing_to_do),
+        )
+
+    @invariant(BATCH)
+    def no_more_than_a_batch(self) -> Bool:
+        """A content counts two at most, and a position one: so many batches are enough (I17)."""
+        lowered = self.measured() - self.measure()
+        twice = self.batch + self.batch
+        paged = twice - self.quota[IT] - self.quota[IT]
+        return (
+            implies(
+                self.pages_pending() | self.pages_queued(),
+                (self.quota[IT] <= self.batch) & (lowered <= paged),
+            )
+            & implies(self.is_at(Call.LOOKS), lowered <= twice)
+            & implies(self.is_at(Call.PUSHES), lowered <= twice + self.batch - self.quota[IT])
+        )
+
+    @invariant(OVER)
+    def no_more_than_is_over(self) -> Bool:
+        """As many are left as the target allows."""
+        leaves = (self.pages_pending() | self.pages_queued()) & (self.quota[IT] > 0)
+        return implies(leaves, self.contents() - self.quota[IT] >= self.target[IT])
+
+    @invariant(ENOUGH)
+    def within_the_target(self) -> Bool:
+        """A call that reports nothing leaves no more than the target; of 0, nothing (I17)."""
+        nothing = (
+            (self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0) & (self.ram_acks[IT] == 0)
+        )
+        return implies(
+            self.is_done[IT],
+            (self.contents() <= self.target[IT]) & implies(self.target[IT] == 0, nothing),
+        )
+
+    @invariant(FEW)
+    def few_positions(self) -> Bool:
+        """It leaves fewer positions beyond those permitted than a batch (I17)."""
+        return implies(self.is_done[IT], self.positions() - self.permits[IT] < self.batch)
+
+    # What comes about.
+
+    @leads_to(
+        REPORTS,
+        fair=(
+            *("page_pending", "end_pending", "page_q1", "page_q4", "end_queued"),
+            *("look", "push_q3", "push_q2", "end"),
+        ),
+    )
+    def call_reports(self) -> tuple[Bool, Bool]:
+        """A call comes to an end, and says whether it had work."""
+        reported = self.worked[IT] | self.is_done[IT]
+        return ~self.is_at(Call.RESTS), self.is_at(Call.RESTS) & reported
+
+    @leads_to(LOOKS, fair=("page_pending", "end_pending", "page_q1", "page_q4", "end_queued"))
+    def call_looks(self) -> tuple[Bool, Bool]:
+        """After contents, positions are looked at."""
+        begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
+        return begins, self.is_at(Call.LOOKS)

@@ -1,0 +1,1 @@
+"""Campaigns: many seeds of the gate, spread over Spark's workers."""

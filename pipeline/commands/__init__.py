@@ -1,0 +1,1 @@
+"""The commands `trace` and `campaign`."""

@@ -1,0 +1,378 @@
+"""`brokerproof trace check`: a recorded history, held against the promises.
+
+Owns the options, and which engine judges: what fits in memory is judged alone, which is faster; the
+rest by Spark. Both say the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import click
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from brokerproof.checks.commands.check import ended, known_failures, make_folder
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.commands.known_failures import KnownFailures
+from brokerproof.checks.commands.options.judging import judging_options
+from brokerproof.checks.report import ci_hosts
+from brokerproof.checks.report.folders import undisturbed
+from brokerproof.checks.report.terminal import show
+from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
+from brokerproof.checks.verdicts import ExitStatus, status_of, worst
+from brokerproof.checks.workers.interrupts import Interrupts
+from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.explain.explanations import CLAIMS
+from brokerproof.pipeline.explain.history_report import (
+    BY_TIME,
+    judged_requirements,
+    order_not_checked,
+    report_on,
+    rows_aside,
+    with_rows_aside,
+    write_tables,
+)
+from brokerproof.pipeline.explain.witnesses import witnesses_of, write_witnesses
+from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts, queue_options
+from brokerproof.pipeline.readers.conversion import SHOWN_MAX, Converted, convert
+from brokerproof.pipeline.readers.rejected_rows import Account
+from brokerproof.pipeline.readers.sources import SOURCES
+from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.rules.stalls import DURATIONS, duration
+from brokerproof.pipeline.spark.on_spark import judged_on_spark
+from brokerproof.pipeline.spark.session import interruptibly, memory_mb, session
+from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, records_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Engine: TypeAlias = Literal["auto", "alone", "spark"]
+
+BYTES_OF_A_RECORD: Final = 1024
+"""What judging a record alone takes of memory, about."""
+
+Say: TypeAlias = Callable[[str], None]
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--form",
+    metavar="FORM",
+    help=f"What was recorded: {', '.join(SOURCES)}; by default each file is looked at.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(("auto", "alone", "spark")),
+    default="auto",
+    show_default=True,
+    help="Who judges: this process alone, or Spark; auto takes Spark where memory is too small.",
+)
+@click.option("--master", default="local[*]", show_default=True, help="With Spark: where it works.")
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where tables are put while they are needed; with a Spark cluster, where all reach it.",
+)
+@click.option(
+    "--begins-late",
+    is_flag=True,
+    help="Messages were there before the recording began: set aside what was never published.",
+)
+@click.option(
+    "--stalled-after",
+    metavar="DURATION",
+    callback=duration,
+    help="Tell messages that waited for longer than this while a consumer was free to take them; "
+    f"for histories in nanoseconds of a clock. DURATION is {DURATIONS}.",
+)
+@queue_options
+@judging_options
+@click.option(
+    "--accept-inconclusive",
+    is_flag=True,
+    help="Exit with 0 where the history puts nothing to the test, or most of it was set aside.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False, writable=True),
+    default=Path(".brokerproof-trace"),
+    show_default=True,
+    help="Where the report goes: verdict.json, report.html, junit.xml and others.",
+)
+@click.option(
+    "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
+)
+def check(
+    paths: tuple[Path, ...],
+    form: str | None,
+    engine: Engine,
+    master: str,
+    scratch: Path | None,
+    begins_late: bool,
+    stalled_after: int | None,
+    queues: Mapping[str, QueueFacts],
+    undeclared: QueueFacts,
+    only: tuple[str, ...],
+    known: Path | None,
+    today: dt.datetime | None,
+    strict: bool,
+    accept_inconclusive: bool,
+    report: Path,
+    progress: bool | None,
+) -> None:
+    """Hold recorded traffic, in files or folders, against the promises.
+
+    Exit status: 0 nothing is broken; 1 something is; 2 it could not be checked; 3 the history puts
+    nothing to the test, more rows were set aside than checked, or it was interrupted.
+    """
+    _refuse_what_is_not_judged(only, by_time=stalled_after is not None)
+    asked = _Asked(
+        source=", ".join(map(str, paths)),
+        only=only,
+        failures=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
+        strict=strict,
+        accept_inconclusive=accept_inconclusive,
+        queues=KnownQueues(queues, undeclared),
+    )
+    make_folder(report)
+    shown = sys.stderr.isatty() if progress is None else progress
+    rows = _RowsRead()
+    with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
+        try:
+            with Interrupts().listening(), _told(shown) as say:
+                read = _converted(paths, form, Path(folder) / "history", rows, say)
+                _refuse_contradictions(read, asked.queues)
+                task = _Task(
+                    read, Path(folder), master, begins_late, asked.queues, stalled_after, say
+                )
+                judgement, how = task.judged(engine)
+        except KeyboardInterrupt:
+            click.echo(f"interrupted: {rows}; nothing is said of the history")
+            sys.exit(ExitStatus.INCONCLUSIVE.value)
+        with undisturbed():
+            status = _reported(read, judgement, how, asked, report)
+    sys.exit(status.value)
+
+
+def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
+    """Raise `CannotRun` where a requirement is asked for that no rule is about."""
+    judged = judged_requirements(by_time=by_time)
+    for name in only:
+        if name == BY_TIME and not by_time:
+            raise CannotRun(
+                f"--only: {name} is judged by how long messages may wait; add --stalled-after "
+                "DURATION, such as --stalled-after 5s"
+            )
+        if name not in judged:
+            raise CannotRun(
+                f"--only: no rule on histories is about {name!r}; name one of {', '.join(judged)}"
+            )
+
+
+def _refuse_contradictions(read: Converted, known: KnownQueues) -> None:
+    """Raise `CannotRun` where something else is said of a queue than the history declares."""
+    if not known.by_name:
+        return
+    field = ds.field
+    declared = (field("op") == "declare") & field("queue").isin(sorted(known.by_name))
+    history = ds.dataset([str(part) for part in read.parts])
+    for batch in history.to_table(columns=SCHEMA.names, filter=declared).cast(SCHEMA).to_batches():
+        for record in records_of(batch):
+            if (contradiction := known.contradiction(record)) is not None:
+                raise CannotRun(contradiction)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of a history."""
+
+    source: str
+    only: tuple[str, ...]
+    failures: KnownFailures
+    strict: bool
+    accept_inconclusive: bool
+    queues: KnownQueues
+
+
+@dataclass
+class _RowsRead:
+    """How far the reading of recordings is."""
+
+    rows: int = 0
+    done: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows were read" + ("" if self.done else " so far")
+
+
+def _reported(
+    read: Converted, judgement: Judgement, how: str, asked: _Asked, report: Path
+) -> ExitStatus:
+    """Tell what is said of a history, and write it down."""
+    account = with_rows_aside(read.account, judgement)
+    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only)
+    found = report_on(asked.source, judgement, account, how, asked.only, witnesses, read.files)
+    judgements = tuple(
+        asked.failures.judge(
+            asked.source,
+            each,
+            strict=asked.strict,
+            accept_inconclusive=asked.accept_inconclusive,
+        )
+        for each in found.verdicts
+    )
+    record = candidate_record(found, CLAIMS, judgements)
+    is_tested = any(each.exercised for each in found.verdicts)
+    # What a recording names may look like a command to the host.
+    with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
+        console = Console() if sys.stdout.isatty() else Console(width=120)
+        show(record, console, verbose=True)
+        left_open = _left_open(read, judgement, account, asked, is_tested)
+        for line in (*_set_aside(read, judgement, account), *left_open):
+            click.echo(line)
+    complaints = asked.failures.complaints([found])
+    status = status_of(judgements)
+    if complaints:
+        status = ExitStatus.BROKEN
+    elif account.is_for_the_lesser_part and not asked.accept_inconclusive:
+        status = worst((status, ExitStatus.INCONCLUSIVE))
+    try:
+        write_tables(judgement, read.files, report, witnesses)
+        write_witnesses(witnesses, report)
+    except OSError as error:
+        raise CannotRun(
+            f"{report}: {error.strerror or error}; name another folder with --report"
+        ) from error
+    click.echo(f"{account}")
+    return ended(verdict_file((record,), status, complaints=complaints), report)
+
+
+def _left_open(
+    read: Converted, judgement: Judgement, account: Account, asked: _Asked, is_tested: bool
+) -> Iterator[str]:
+    """Yield lines about what was not checked, and what to do about it."""
+    if judgement.undeclared:
+        yield (
+            f"{order_not_checked(judgement)}; say what they are with --queue NAME=WORDS, "
+            "or of all with --undeclared WORDS, such as fifo or priority:10,durable"
+        )
+    there = {name for _, name in judgement.queues}
+    for name in sorted(set(asked.queues.by_name) - there):
+        yield f"--queue {name}: nothing in the history is about a queue of this name"
+    if not is_tested:
+        why = "it puts none of the promises to the test" if read.account.rows else "it has no rows"
+        yield f"nothing was checked of {asked.source}: {why}"
+    elif account.is_for_the_lesser_part:
+        yield (
+            f"inconclusive: more rows were set aside than the {account.checked:,} that were "
+            "checked, so what is kept is kept by the lesser part only"
+        )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A history as a table, and how it is to be judged."""
+
+    read: Converted
+    scratch: Path
+    master: str
+    begins_late: bool
+    known: KnownQueues
+    stalled_after: int | None
+    say: Say
+
+    def judged(self, engine: Engine) -> tuple[Judgement, str]:
+        """Return what is said of the history, and who said it."""
+        fits = self.read.records * BYTES_OF_A_RECORD < memory_mb() * (1 << 20) // 2
+        if engine == "alone" or (engine == "auto" and fits):
+            self.say(f"judging {self.read.records:,} records")
+            table = pa.concat_tables([pq.read_table(part) for part in self.read.parts])
+            judgement = judged_alone(
+                table,
+                begins_late=self.begins_late,
+                known=self.known,
+                stalled_after=self.stalled_after,
+            )
+            return judgement, "judged in memory"
+        self.say("starting Spark")
+        with session(self.master, self.scratch) as spark:
+            self.say(f"judging {self.read.records:,} records")
+            judgement = interruptibly(spark, lambda: self._judged_by(spark))
+        return judgement, f"judged by Spark on {self.master}"
+
+    def _judged_by(self, spark: SparkSession) -> Judgement:
+        return judged_on_spark(
+            spark,
+            [str(part) for part in self.read.parts],
+            begins_late=self.begins_late,
+            known=self.known,
+            stalled_after=self.stalled_after,
+            progress=self.say,
+        )
+
+
+def _converted(
+    paths: tuple[Path, ...], form: str | None, folder: Path, read: _RowsRead, say: Say
+) -> Converted:
+    def progress(path: Path, rows: int) -> None:
+        read.rows = rows
+        say(f"reading {path}: {rows:,} rows so far")
+
+    try:
+        done = convert(paths, form, folder, progress)
+    except UnreadableHistory as error:
+        raise CannotRun(str(error)) from error
+    read.done = True
+    return done
+
+
+@contextmanager
+def _told(shown: bool) -> Iterator[Say]:
+    """Yield what shows a line of progress, on a terminal only."""
+    status = Console(stderr=True, quiet=not shown).status("starting")
+    with status if shown else nullcontext():
+        yield status.update
+
+
+def _set_aside(read: Converted, judgement: Judgement, account: Account) -> Iterator[str]:
+    """Yield lines about rows that were set aside, and why that matters."""
+    rows = [str(row) for row in read.shown]
+    table = rows_aside(judgement, read.files)
+    rows += [
+        f"{row['file']}:{row['line']}: {row['category']}: {row['reason']}"
+        for row in table.slice(0, SHOWN_MAX).to_pylist()
+    ]
+    many = read.account.set_aside + table.num_rows
+    for each in rows[:SHOWN_MAX]:
+        yield f"set aside: {each}"
+    if many > len(rows[:SHOWN_MAX]):
+        yield f"set aside: {many - len(rows[:SHOWN_MAX]):,} more"
+    if read.account.set_aside:
+        yield "what was set aside is missing from the history and may make the rest look wrong"
+    if many := account.by_category["not told apart"]:
+        yield (
+            f"{many:,} rows are about messages that are not told apart, of which nothing is said: "
+            "each message of a queue needs a name of its own, and of RabbitMQ's firehose "
+            "--form firehose:PROPERTY says where it stands"
+        )
+
+
+def _folder(scratch: Path | None) -> Path | None:
+    if scratch is not None:
+        try:
+            scratch.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CannotRun(f"--scratch: {scratch}: {error.strerror or error}") from error
+    return scratch

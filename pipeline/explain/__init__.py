@@ -1,0 +1,1 @@
+"""Violations for a reader: witnesses, least runs, and the report."""

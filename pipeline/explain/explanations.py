@@ -1,0 +1,306 @@
+"""A violation explained: who did what when, and the least run of a queue that shows the same.
+
+The run is in the gate's own words (`least_runs.py`). It is no piece of the recording, so it says
+so: it has the names, priorities, windows and levels of the recording as far as it shows the same
+with them, and tells what is its own. From it a user goes to his recording by the events that are
+told beside it, each with its file and line.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line
+from brokerproof.checks.search.replay import Replay, rejudge
+from brokerproof.pipeline.explain.least_runs import ALL, LEVELS_MAX, OTHERS, Values, steps_of
+from brokerproof.pipeline.explain.recorded_facts import RecordedFacts, Violation
+from brokerproof.spec.histories import NEVER
+from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.messages import PRIORITIES, Priority
+from brokerproof.spec.protocol.operations import Consume, Declare, Publish
+
+CLAIMS: Final = Capabilities(
+    orders=("fifo", "priority"),
+    priority_mapping="clamp",
+    modes=("acknowledge", "automatic", "browse"),
+    credit=("messages",),
+    durable=True,
+    get=True,
+    browse=True,
+    release_position="original",
+    purge=True,
+    delete=True,
+)
+"""What a run of these steps is judged by."""
+
+HELD_MAX: Final = 5
+"""A window of more messages is not filled in a run that is to be read."""
+
+
+def counterexample_of(
+    found: Violation,
+    source: str,
+    facts: RecordedFacts | None = None,
+    records: str = "",
+    remark: str = "",
+) -> Counterexample:
+    """Return a violation as the counterexample that reports and `replay` show.
+
+    `facts` are what is recorded about it, where that is known, `records` the file that has it, and
+    `remark` is what has to be known of that.
+    """
+    facts = RecordedFacts(found) if facts is None else facts
+    expected, seen = (words.format(**_names(facts)) for words in _WORDS[found.rule])
+    early = found.turns or (found.witness,)
+    witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
+
+    def made(values: Values) -> Counterexample:
+        steps = steps_of(found, values)
+        reason = "; ".join(
+            filter(None, ("it is the least run that shows the same", *_own(steps, facts), remark))
+        )
+        return Counterexample(
+            format="brokerproof-counterexample/1",
+            candidate=source,
+            requirement=found.requirement,
+            expected=expected,
+            seen=f"{seen} (run {found.run}, queue {found.queue}; times as recorded)",
+            witnesses=witnesses,
+            steps=steps,
+            certificate=Certificate(grade="not certified", reason=reason),
+            # At its last step such a run shows that somebody waits; that the message is gone, and
+            # not late, is what the drained queue of the recording says.
+            also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
+            claims=CLAIMS,
+            recorded=facts.events(),
+            records=records,
+        )
+
+    if not facts.records:
+        return made(_made_up(found))
+    tried = (made(values) for values in _values(facts))
+    return next((each for each in tried if _shows(each)), None) or made(_made_up(found))
+
+
+def _shows(found: Counterexample) -> bool:
+    """Whether a run shows what it is to show, and does not without its last step."""
+    asked = frozenset((found.requirement,))
+    sound = structs.replace(found, steps=found.steps[:-1])
+    is_shown = rejudge(found, asked).outcome is Replay.SAME
+    return is_shown and rejudge(sound, asked).outcome is Replay.KEPT
+
+
+def _made_up(found: Violation) -> Values:
+    return Values(late="c1" if found.rule == "held-by-two" else "c0")
+
+
+def _values(facts: RecordedFacts) -> Iterator[Values]:
+    """Yield the names and numbers of the recording, then fewer and fewer of them."""
+    found, own = facts.found, _made_up(facts.found)
+    taker = facts.late_taker
+    names = replace(
+        own,
+        first=facts.first_taker or own.first,
+        late=taker or own.late,
+        browser=facts.browser or own.browser,
+        channels=facts.channels,
+    )
+    held = facts.held_by(taker)
+    if found.rule == "more-than-the-window" and 0 < len(held) <= HELD_MAX:
+        names = replace(names, held=held)
+    numbers = replace(names, levels=facts.levels, priorities=facts.priorities)
+    if all(each in PRIORITIES for each in facts.priorities.values()) and (
+        (facts.levels or 0) <= LEVELS_MAX
+    ):
+        yield replace(numbers, windows=facts.windows)
+        yield numbers
+    yield replace(names, windows=facts.windows)
+    yield names
+
+
+def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
+    """Yield what a run has of its own, and what the recording has in its stead."""
+    if not facts.records:
+        yield "its names and numbers are its own, but for those of messages and queue"
+        return
+    different = list(dict.fromkeys(_differences(steps, facts)))
+    if different:
+        yield f"of its own it has {', '.join(different)}"
+    else:
+        yield "its names and numbers are those of the recording"
+
+
+def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
+    own = _made_up(facts.found)
+    stands_for = {ALL: "whoever drained the queue", OTHERS: "all who took what came before"}
+    roles = {
+        own.browser: facts.browser,
+        own.first: facts.first_taker,
+        own.late: facts.late_taker,
+    }
+    stands_for |= {ours: theirs for ours, theirs in roles.items() if theirs and theirs != ours}
+    for move in (line.move for line in steps):
+        match move:
+            case Declare(order=order):
+                levels = order.levels if isinstance(order, Priority) else 0
+                if facts.levels is None:
+                    yield "what the queue is declared as"
+                elif levels != facts.levels:
+                    yield f"{levels} levels for {facts.levels or 'none'}"
+            case Publish(message=message):
+                recorded = facts.publish(message.id)
+                if recorded is None:
+                    yield f"message {message.id}"
+                elif facts.levels and recorded.priority != message.priority:
+                    yield f"priority {message.priority} for {recorded.priority} of {message.id}"
+            case Consume(consumer=consumer, credit=credit):
+                subscribed = facts.subscription(consumer)
+                if consumer in stands_for and consumer not in facts.takers:
+                    yield f"{consumer} for {stands_for[consumer]}"
+                elif subscribed is None and consumer not in facts.takers:
+                    yield f"consumer {consumer}"
+                elif subscribed is None:
+                    get = "the get " if facts.is_get(consumer) else ""
+                    yield f"a subscription of {get}{consumer}, of whom none is recorded"
+                elif (subscribed.window or None) != credit.messages:
+                    ours, theirs = (_limit(w) for w in (credit.messages, subscribed.window))
+                    yield f"{ours} for {theirs} of {consumer}"
+            case _:
+                pass
+
+
+def _limit(window: int | None) -> str:
+    return f"window {window}" if window else "no limit"
+
+
+def _names(facts: RecordedFacts) -> dict[str, object]:
+    """Return what stands in the words of a rule."""
+    found = facts.found
+    window = facts.window(found.witness)
+    is_of_taker = found.rule in {"more-than-the-window", "stalled"}
+    if is_of_taker:
+        taker = facts.named(found.witness or "somebody")
+    else:
+        taker = facts.taker(facts.late) if facts.late is not None else _UNKNOWN[found.rule]
+    return {
+        "message": found.message,
+        "witness": found.witness,
+        "taker": taker,
+        "had_by": facts.named(found.witness or "somebody"),
+        "got": "was shown" if facts.late is not None and facts.browses(facts.late) else "got",
+        "window": "" if window is None else f" of {window}",
+        "room": "" if window is None else f", with a window of {window},",
+        "held": f"{window + found.strength}" if window else f"{found.strength} too many",
+        "late": _span(found.late),
+        "early": _span(found.early),
+        "there_by": f"{found.early[0]:,}",
+        "turns": ", then ".join(found.turns) or f"the last of them {found.witness}",
+        "until": "was never given" if found.early[1] >= NEVER else "was given later",
+    }
+
+
+_UNKNOWN: Final = defaultdict(
+    lambda: "somebody",
+    {
+        "overtakes-in-a-stream": "one taker",
+        "overtakes-what-waits-in-a-stream": "one taker",
+        "found-nothing": "the get",
+        "found-nothing-of-several": "the get",
+    },
+)
+"""Who took, where only the row of a violation is known."""
+
+
+def _span(times: tuple[int, int]) -> str:
+    if times[1] >= NEVER:
+        return f"from {times[0]:,} on"
+    return f"between {times[0]:,} and {times[1]:,}"
+
+
+_OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {message}"
+_WAITED: Final = "{taker} got {message} {late}; {witness} waited {early}"
+_WORDS: Final[dict[str, tuple[str, str]]] = {
+    "given-before-published": (
+        "{message} to be given after it was published",
+        "{taker} got it {late}, and it was published {early}",
+    ),
+    "never-published": (
+        "what is given to have been published",
+        "{taker} got {message} {late}, and nobody published it",
+    ),
+    "held-by-two": (
+        "{message} to be given to nobody while {witness} had it, or had settled it",
+        "{had_by} got it {early}, and {taker} got it again {late}",
+    ),
+    "told-as-new": (
+        "{message} to be told as redelivered",
+        "{had_by} got it {early}; {taker} got it again {late}, and it was told as new",
+    ),
+    "shown-while-held": (
+        "{message} to be shown to no browser while {witness} had it",
+        "{had_by} got it {early}, and {taker} was shown it {late}",
+    ),
+    "shown-again": (
+        "{message} to be shown to {witness} once",
+        "{taker} was shown it {early}, and again {late}",
+    ),
+    "left-behind": (
+        "{message} to be given, or to be there still",
+        "it came to the queue {early}; {late} nothing more was to be had",
+    ),
+    "found-nothing": (
+        "the get to find {witness}",
+        "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
+    ),
+    "left-behind-of-several": (
+        "a message to be there while the queue is drained",
+        "nothing more was to be had {late}; from {there_by} on there always was one: {turns}",
+    ),
+    "found-nothing-of-several": (
+        "the get to find a message",
+        "{taker} found nothing {late}; from {there_by} on there always was one: {turns}",
+    ),
+    "kept-after-a-purge": (
+        "{message} to be gone with the purge",
+        "the queue was purged {early}, and {taker} got it {late}",
+    ),
+    "kept-after-a-deletion": (
+        "{message} to be gone with its queue",
+        "the queue was deleted {early}, and {taker} got it {late}",
+    ),
+    "kept-after-a-crash": (
+        "{message}, which was not on disk, to be gone with the crash",
+        "the broker crashed {early}, and {taker} got it {late}",
+    ),
+    "more-than-the-window": (
+        "{witness} to hold no more than its window{window} lets through",
+        "{message} was given to {taker} {late}, with which it held {held}",
+    ),
+    "overtakes-in-a-stream": (
+        _OVERTAKEN,
+        "{taker} {got} {message} {late}, and {witness} after that",
+    ),
+    "overtakes-what-waits-in-a-stream": (
+        _OVERTAKEN,
+        "{taker} got {message} {late}, and {witness}, which waited {early}, after that",
+    ),
+    "overtakes-an-equal": (_OVERTAKEN, _WAITED),
+    "overtakes-what-waits": (_OVERTAKEN, _WAITED),
+    "overtakes-what-returned": (
+        _OVERTAKEN,
+        "{taker} got {message} {late}; {witness} had returned, and waited {early}",
+    ),
+    "stalled": (
+        "{message} to be given to {witness} within the time that was set",
+        "it was there, and {taker}{room} free to take it, {late}",
+    ),
+    "overtakes-some-that-wait": (
+        "one that is more urgent to be given before {message}",
+        "{taker} got {message} {late}; from {there_by} on there always was one: {turns}",
+    ),
+}

@@ -1,0 +1,219 @@
+"""The report on a history: verdicts as the gate's own, counterexamples, and tables of all found.
+
+A requirement is judged where a rule is about it and the history put it to the test; where nothing
+in it did, that is said, and not that it was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from brokerproof.checks.gate_run import Report, Stage
+from brokerproof.checks.search.counterexamples import Counterexample
+from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.pipeline.explain.explanations import counterexample_of
+from brokerproof.pipeline.explain.recorded_facts import RecordedFacts
+from brokerproof.pipeline.explain.witnesses import Witness, first_of
+from brokerproof.pipeline.readers.rejected_rows import Account, Category
+from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.rules.violations import KEY
+from brokerproof.pipeline.tables import file_and_line
+from brokerproof.spec.histories import VERSION
+from brokerproof.spec.requirements import Requirement, catalogue
+
+VIOLATIONS_FILE: Final = "violations.parquet"
+COVERAGE_FILE: Final = "coverage.parquet"
+ASIDE_FILE: Final = "set_aside.parquet"
+WITNESS_FILE: Final = "witness_file"
+"""The column that says where the records of a violation are."""
+
+JUDGED: Final = (
+    "nothing-lost",
+    "nothing-twice",
+    "settled-once",
+    "nothing-invented",
+    "fifo-order",
+    "priority-order",
+    "release-rewinds",
+    "redelivered-flag",
+    "get-finds",
+    "close-releases",
+    "credit-not-exceeded",
+    "browser-takes-nothing",
+    "browser-sees-available",
+    "browser-in-order",
+    "browser-once",
+    "browser-never-rewound",
+    "purge-drops",
+    "delete-drops",
+    "survives-restart",
+    "transient-is-lost",
+)
+"""The requirements that rules on histories are about."""
+
+BY_TIME: Final = "quiescence"
+"""The one that is judged only where it is said how long a message may wait."""
+
+HANGS_ON_THE_ORDER: Final = frozenset(
+    {
+        "fifo-order",
+        "priority-order",
+        "release-rewinds",
+        "browser-in-order",
+        "browser-once",
+        "browser-never-rewound",
+    }
+)
+"""Those that are asked of queues only whose order is known."""
+
+NAMES_SHOWN: Final = 5
+
+
+def judged_requirements(*, by_time: bool = False) -> dict[str, Requirement]:
+    """Return the requirements that a history is held against, in the order of the catalogue.
+
+    `by_time` is whether it is said how long a message may wait.
+    """
+    names = {*JUDGED, *([BY_TIME] if by_time else [])}
+    return {name: each for name, each in catalogue().items() if name in names}
+
+
+def report_on(
+    source: str,
+    judgement: Judgement,
+    account: Account,
+    how: str,
+    chosen: Iterable[str] = (),
+    witnesses: Mapping[str, Witness] | None = None,
+    files: Sequence[str] = (),
+) -> Report:
+    """Return what is said of a history, as the gate says it of a candidate.
+
+    With its `witnesses` it is told who did what when, and in which line of its `files`.
+    """
+    names = set(chosen)
+    known = witnesses or {}
+    verdicts = tuple(
+        _verdict(requirement, source, judgement, known.get(name), files)
+        for name, requirement in judged_requirements(by_time=BY_TIME in judgement.coverage).items()
+        if not names or name in names
+    )
+    did = f"{account}, {how}"
+    if judgement.undeclared:
+        did += f"; {order_not_checked(judgement)}"
+    stage = Stage("history", did, complete=True, operations=account.checked)
+    return Report(source, "a recorded history", f"form {VERSION}", 0, verdicts, [stage])
+
+
+def _verdict(
+    requirement: Requirement,
+    source: str,
+    judgement: Judgement,
+    witness: Witness | None,
+    files: Sequence[str],
+) -> Verdict:
+    asked = judgement.coverage.get(requirement.id, 0)
+    table = judgement.violations
+    many = pc.sum(pc.equal(table.column("requirement"), requirement.id)).as_py() or 0
+    if many:
+        found = _explained(requirement.id, source, judgement, witness, files)
+        reason = f"{many:,} violations; one of them: " if many > 1 else ""
+        reason += found.summary
+        if witness is not None:
+            reason += f"; recorded in {witness.file}"
+        return Verdict(requirement, Outcome.BROKEN, max(asked, 1), reason, found)
+    if asked:
+        return Verdict(requirement, Outcome.KEPT, asked)
+    reason = "nothing in the history puts it to the test"
+    if judgement.undeclared and requirement.id in HANGS_ON_THE_ORDER:
+        reason = order_not_checked(judgement)
+    return Verdict(requirement, Outcome.NOT_CLAIMED, 0, reason)
+
+
+def _explained(
+    requirement: str,
+    source: str,
+    judgement: Judgement,
+    witness: Witness | None,
+    files: Sequence[str],
+) -> Counterexample:
+    if witness is None:
+        return counterexample_of(first_of(judgement.violations, requirement), source)
+    facts = RecordedFacts.of(witness.violation, witness.records, files)
+    return counterexample_of(witness.violation, source, facts, witness.file, witness.remark)
+
+
+def order_not_checked(judgement: Judgement) -> str:
+    """Return in a few words of which queues no order is known."""
+    names = list(dict.fromkeys(name for _, name in judgement.undeclared))
+    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+    verb = "was" if len(names) == 1 else "were"
+    return f"order not checked: {', '.join(names[:NAMES_SHOWN])}{more} {verb} never declared"
+
+
+def with_rows_aside(account: Account, judgement: Judgement) -> Account:
+    """Return the account of a reading with what the judgement set aside besides."""
+    result = Account(account.rows, account.checked, account.by_category.copy())
+    for row in judgement.aside.column("category").value_counts().to_pylist():
+        category: Category = row["values"]
+        result.by_category[category] += row["counts"]
+        result.checked -= row["counts"]
+    return result
+
+
+def rows_aside(judgement: Judgement, files: Sequence[str]) -> pa.Table:
+    """Return what the judgement set aside, each row with its file and its line or row in it."""
+    aside = judgement.aside.sort_by("place")
+    at = [file_and_line(place) for place in aside.column("place").to_pylist()]
+    columns = {
+        "file": pa.array([files[file] for file, _ in at], pa.string()),
+        "line": pa.array([line for _, line in at], pa.int64()),
+        "category": aside.column("category"),
+        "reason": aside.column("reason"),
+    }
+    return pa.table(columns)
+
+
+def write_tables(
+    judgement: Judgement,
+    files: Sequence[str],
+    folder: Path,
+    witnesses: Mapping[str, Witness] | None = None,
+) -> None:
+    """Write all violations, the coverage, and what the judgement set aside, as Parquet.
+
+    A violation whose records are written has the file that they are in, below the same folder.
+    """
+    coverage = {
+        "requirement": pa.array(list(judgement.coverage), pa.string()),
+        "asked": pa.array(list(judgement.coverage.values()), pa.int64()),
+    }
+    tables = {
+        VIOLATIONS_FILE: _with_files(judgement.violations, witnesses or {}),
+        COVERAGE_FILE: pa.table(coverage),
+        ASIDE_FILE: rows_aside(judgement, files),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        unfinished = folder / f".{name}.unfinished"
+        pq.write_table(table, unfinished, compression="zstd")
+        unfinished.replace(folder / name)
+
+
+def _with_files(violations: pa.Table, witnesses: Mapping[str, Witness]) -> pa.Table:
+    """Return violations with the file of the records of each, null where there is none."""
+    files = pa.nulls(violations.num_rows, pa.string())
+    for each in witnesses.values():
+        is_it = pa.array(np.ones(violations.num_rows, dtype=np.bool_))
+        for name in KEY:
+            same = pc.equal(violations.column(name), getattr(each.violation, name))
+            is_it = pc.and_(is_it, same)
+        files = pc.if_else(is_it, each.file, files)
+    return violations.append_column(WITNESS_FILE, files)

@@ -1,0 +1,341 @@
+"""What a recording says of those that a violation is about: takers, windows, levels, places.
+
+Owns how the records of a witness are looked up, and the words in which one is told. Refuses to
+judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from brokerproof.checks.search.counterexamples import RecordedEvent
+from brokerproof.pipeline.intervals.subscriptions import NUMBERED, happened_by
+from brokerproof.pipeline.tables import PLACE, file_and_line, records_of
+from brokerproof.spec.histories import Record
+
+RANKS: Final = 2
+"""What ranks after this is in the file of a violation only."""
+
+EVENTS_MAX: Final = 12
+"""So many events are told of a violation; all of them are in its file."""
+
+Placed: TypeAlias = tuple[Record, int]
+"""A record, and its place in the recording; that of one which is in no file has the line 0."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A row of the table of violations, and what else the run that shows it needs.
+
+    `turns` are the messages that took turns in waiting, in the order in which they left, where that
+    is what is wrong and they are known; the witness is the last of all that were there.
+    """
+
+    requirement: str
+    run: str
+    queue: str
+    message: str
+    rule: str
+    witness: str | None
+    late: tuple[int, int]
+    early: tuple[int, int]
+    turns: tuple[str, ...] = ()
+    strength: int = 0
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Violation:
+        """Return what a row of the table says."""
+        return cls(
+            row["requirement"],
+            row["run"],
+            row["queue"],
+            row["message"],
+            row["rule"],
+            row["witness"],
+            (row["late_start"], row["late_end"]),
+            (row["early_start"], row["early_end"]),
+            strength=row["strength"],
+        )
+
+
+@dataclass(frozen=True)
+class RecordedFacts:
+    """What is recorded about a violation; nothing, where only its row is known.
+
+    `files` are the names that places count.
+    """
+
+    found: Violation
+    records: Sequence[Placed] = ()
+    files: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, found: Violation, records: pa.Table, files: Sequence[str]) -> RecordedFacts:
+        """Return what the records of a witness say."""
+        rows = [record for batch in records.to_batches() for record in records_of(batch)]
+        return cls(found, list(zip(rows, records.column(PLACE).to_pylist(), strict=True)), files)
+
+    def _of(self, *kinds: str) -> Iterator[Record]:
+        return (r for r, _ in self.records if r.op in kinds and r.outcome != "failed")
+
+    @cached_property
+    def late(self) -> Record | None:
+        """The delivery, the view or the get that is wrong; None where it is none of these."""
+        found = self.found
+        for each in self._of("deliver", "empty"):
+            is_it = each.message == found.message and each.end == found.late[1]
+            is_it |= each.op == "empty" and f"{each.consumer} at {each.start}" == found.message
+            if is_it and each.queue == found.queue:
+                return each
+        return None
+
+    @cached_property
+    def early(self) -> Record | None:
+        """The delivery of the same message that the late one is held against, if it is one."""
+        found = self.found
+        for each in self._of("deliver"):
+            is_it = (each.message, each.consumer) == (found.message, _plain(found.witness))
+            if is_it and each.end == found.early[1] and each is not self.late:
+                return each
+        return None
+
+    @cached_property
+    def declaration(self) -> Record | None:
+        """What its queue was declared as, the last time."""
+        queue = self.found.queue
+        return next((r for r in reversed([*self._of("declare")]) if r.queue == queue), None)
+
+    def publish(self, message: str) -> Record | None:
+        """Return the publish of a message of its queue."""
+        where = (message, self.found.queue)
+        return next((r for r in self._of("publish") if (r.message, r.queue) == where), None)
+
+    def subscription(self, consumer: str | None) -> Record | None:
+        """Return how a consumer subscribed to its queue, the last time before the late one."""
+        name = _plain(consumer)
+        until = self.found.late[1]
+        of_name = [
+            r
+            for r in self._of("consume")
+            if (r.consumer, r.queue) == (name, self.found.queue) and r.start <= until
+        ]
+        return of_name[-1] if of_name else None
+
+    def window(self, consumer: str | None) -> int | None:
+        """Return how many unsettled messages a consumer may hold; None without a limit."""
+        subscribed = self.subscription(consumer)
+        return None if subscribed is None else subscribed.window or None
+
+    def taker(self, taken: Record | None) -> str:
+        """Return who took, and on which channel, in words."""
+        return "somebody" if taken is None else self._named(taken.consumer or "", taken)
+
+    def named(self, consumer: str) -> str:
+        """Return a taker by name, in words."""
+        given = (r for r in self._of("deliver", "empty") if r.consumer == _plain(consumer))
+        return self._named(consumer, next(given, None))
+
+    def is_get(self, consumer: str) -> bool:
+        """Whether a taker asked once, where those who take again and again have subscribed."""
+        of_taker = [r for r in self._of("empty", "get", "deliver") if r.consumer == consumer]
+        if any(r.op != "deliver" for r in of_taker):
+            return True
+        others_subscribed = any(True for _ in self._of("consume"))
+        return others_subscribed and [r.position for r in of_taker] == [0]
+
+    def _named(self, consumer: str, taken: Record | None) -> str:
+        subscribed = self.subscription(consumer)
+        if subscribed is not None:
+            kind = "browser " if subscribed.mode == "browse" else "consumer "
+        else:
+            kind = "get " if self.is_get(consumer) else ""
+        channel = (taken and taken.channel) or (subscribed and subscribed.channel)
+        return f"{kind}{consumer}" + (f" on channel {channel}" if channel else "")
+
+    # The names and numbers of the recording, for the run that shows the same.
+
+    @cached_property
+    def takers(self) -> frozenset[str]:
+        """All who took something, or asked for it."""
+        return frozenset(r.consumer for r in self._of("deliver", "empty", "get") if r.consumer)
+
+    @cached_property
+    def late_taker(self) -> str | None:
+        """Who got what it should not have got, or has too much."""
+        if self.found.rule == "more-than-the-window":
+            return _plain(self.found.witness)
+        is_given = self.late is not None and not self.browses(self.late)
+        return self.late.consumer if self.late is not None and is_given else None
+
+    @cached_property
+    def browser(self) -> str | None:
+        """Who was shown it."""
+        views = (r for r in self._of("deliver") if self.browses(r))
+        seen = (r for r in views if r.message == self.found.message)
+        view = self.late if self.late is not None and self.browses(self.late) else None
+        return (view or next(seen, Record(op="get", start=0))).consumer
+
+    @cached_property
+    def first_taker(self) -> str | None:
+        """Who had the message before, or had what was overtaken."""
+        if self.early is not None and not self.browses(self.early):
+            return self.early.consumer
+        overtakes = self.found.rule.startswith("overtakes")
+        message = self.found.witness if overtakes else self.found.message
+        had = [
+            r.consumer
+            for r in self._of("deliver")
+            if r.message == message and not self.browses(r) and r is not self.late
+            if r.start <= self.found.late[1]
+        ]
+        return had[-1] if had else None
+
+    def held_by(self, taker: str | None) -> tuple[str, ...]:
+        """Return what a taker had been given and had not begun to settle, before the late one."""
+        until = self.found.late[1]
+        settled = {
+            (r.consumer, r.position)
+            for r in self._of("acknowledge", "reject", "release")
+            if r.start <= until
+        }
+        given = [r for r in self._of("deliver") if r.consumer == taker and (r.end or 0) <= until]
+        held = [r for r in given if (r.consumer, r.position) not in settled]
+        held = [r for r in held if r.message != self.found.message]
+        ordered = sorted(held, key=lambda each: each.position or 0)
+        return tuple(dict.fromkeys(r.message or "" for r in ordered))
+
+    @cached_property
+    def levels(self) -> int | None:
+        """How many levels its queue has, 0 without any; None where that is not known."""
+        return None if self.declaration is None else self.declaration.levels or 0
+
+    @cached_property
+    def priorities(self) -> dict[str, int]:
+        """The priorities of its messages."""
+        return {r.message: r.priority for r in self._of("publish") if r.message}
+
+    @cached_property
+    def channels(self) -> dict[str, str]:
+        """The channels of takers."""
+        kinds = ("deliver", "empty", "get", "consume")
+        return {r.consumer: r.channel for r in self._of(*kinds) if r.consumer and r.channel}
+
+    @cached_property
+    def windows(self) -> dict[str, int | None]:
+        """The windows of those who subscribed to its queue."""
+        of_queue = (r for r in self._of("consume") if r.queue == self.found.queue)
+        return {r.consumer: r.window or None for r in of_queue if r.consumer}
+
+    def browses(self, delivery: Record) -> bool:
+        """Whether a delivery only showed a message."""
+        subscribed = self.subscription(delivery.consumer)
+        return (delivery if subscribed is None else subscribed).mode == "browse"
+
+    # What is told of it, event by event.
+
+    def events(self) -> tuple[RecordedEvent, ...]:
+        """Return the events that matter, those that matter most if they are many, by time."""
+        ranked = [(self._rank(record), record, place) for record, place in self.records]
+        ranked = sorted((each for each in ranked if each[0] <= RANKS), key=itemgetter(0))
+        chosen = ((record, place) for _, record, place in ranked[:EVENTS_MAX])
+        ordered = sorted(chosen, key=lambda each: (each[0].start, happened_by(each[0])))
+        return tuple(self._event(record, place) for record, place in ordered)
+
+    def _rank(self, record: Record) -> int:
+        """Return how much a record matters: 0 is what is wrong, beyond `RANKS` is all the rest."""
+        found = self.found
+        of_queue = record.queue == found.queue
+        if record is self.late or record is self.early:
+            return 0
+        if (record.start, record.end) in {found.late, found.early}:
+            return 1
+        if of_queue and record.message in {found.message, *found.turns, found.witness}:
+            return 3 if record.op in {"acknowledge", "reject"} and not self._is_of_settling else 1
+        if record.op in {"consume", "deliver"}:
+            return 2 if record.consumer in self._concerned else 3
+        if record.op == "close":
+            return 2 if record.channel in self._channels_concerned else 3
+        return 2 if record.op in {"declare", "crash", "restart"} else 3
+
+    @property
+    def _is_of_settling(self) -> bool:
+        return self.found.rule == "held-by-two" or self.found.requirement == "settled-once"
+
+    @cached_property
+    def _concerned(self) -> frozenset[str | None]:
+        """Who had the message, or is said to be wrong."""
+        had = (r.consumer for r in self._of("deliver") if r.message == self.found.message)
+        return frozenset((*had, _plain(self.found.witness)))
+
+    @cached_property
+    def _channels_concerned(self) -> frozenset[str | None]:
+        return frozenset(self.channels.get(each or "") for each in self._concerned) - {None}
+
+    def _event(self, record: Record, place: int) -> RecordedEvent:
+        file, line = file_and_line(place)
+        where = self.files[file] if line and file < len(self.files) else ""
+        return RecordedEvent(
+            event=self.told(record), start=record.start, end=record.end, file=where, line=line
+        )
+
+    def told(self, record: Record) -> str:
+        """Return a record in a few words."""
+        words = _WORDS.get(record.op, record.op)
+        match record.op:
+            case "publish":
+                said = f"{record.message} {words}" + (
+                    f", priority {record.priority}" if self.levels else ""
+                )
+            case "deliver":
+                seen = "shown to" if self.browses(record) else "given to"
+                flag = {True: ", as redelivered", False: ", as new", None: ""}
+                said = f"{record.message} {seen} {self._named(record.consumer or '', record)}"
+                said += f", its delivery {record.position}{flag[record.redelivered]}"
+            case "acknowledge" | "reject" | "release":
+                said = f"{record.message} {words} by {record.consumer}"
+            case "empty":
+                said = f"{self._named(record.consumer or '', record)} found nothing"
+            case "consume":
+                window = f"window {record.window}" if record.window else "no limit"
+                said = f"{self._named(record.consumer or '', record)} subscribed, {window}"
+            case "cancel" | "get":
+                said = f"{record.consumer} {words}"
+            case "close":
+                said = f"channel {record.channel} {words}"
+            case "declare":
+                said = f"{record.queue} {words}"
+                said += f" with {record.levels} levels" if record.levels else ", first in first out"
+            case "crash" | "restart":
+                said = f"the broker {words}"
+            case _:
+                said = f"{record.queue} {words}"
+        return said if record.outcome == "ok" else f"{said} (not answered)"
+
+
+def _plain(taker: str | None) -> str | None:
+    """Return the name of a taker as it stands in the recording."""
+    return None if taker is None else taker.partition(NUMBERED)[0]
+
+
+_WORDS: Final = {
+    "publish": "published",
+    "acknowledge": "acknowledged",
+    "reject": "rejected",
+    "release": "released",
+    "cancel": "cancelled",
+    "get": "asked, and had no answer",
+    "close": "closed",
+    "declare": "declared",
+    "purge": "purged",
+    "delete": "deleted",
+    "crash": "crashed",
+    "restart": "came back",
+    "drained": "found drained",
+}
+"""What each kind is told as."""

@@ -1,0 +1,378 @@
+"""The records that witness a violation: a small history that breaks the same, and nothing else.
+
+Whoever doubts a verdict can have these few records judged again. So what is chosen here is judged
+before it is told: it has to show the same violation, and no other requirement may be broken by it.
+Where the records of the messages concerned break more, some are left out, which is no lie: the
+violation was found with all of them there. Owns the choice. Refuses to explain (`explanations.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.explain.recorded_facts import Violation
+from brokerproof.pipeline.intervals.covering_chain import who_took_turns
+from brokerproof.pipeline.intervals.known_queues import KnownQueues
+from brokerproof.pipeline.intervals.subscriptions import NUMBERED
+from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.readers.json_lines import lines_of
+from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.rules.several_messages import FOUND_NOTHING_OF_SEVERAL, IN_TURNS
+from brokerproof.pipeline.rules.stalls import RULE as STALLED
+from brokerproof.pipeline.tables import PLACE, SCHEMA, batch_of, records_of
+from brokerproof.spec.histories import CONTROL, Record
+
+FOLDER: Final = "witnesses"
+"""The folder of small histories, one for each broken requirement."""
+
+ROWS_JUDGED_MAX: Final = 2_000_000
+"""So many rows are judged, in all trials together, to find what can be left out."""
+TRIALS_MAX: Final = 120
+"""So many times something is left out to see what becomes of it."""
+ROWS_OF_QUEUE_MAX: Final = 200_000
+"""The records of a whole queue are taken where fewer do not show it, if they are no more."""
+
+NOWHERE: Final = 0
+"""The place of a record that is in no file: what was said of a queue on the command line."""
+
+_Found: TypeAlias = tuple[bool, frozenset[str]]
+"""Whether the violation is shown, and which other requirements are broken."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A violation, with the records that show it.
+
+    `is_shown` is whether they show it when they are judged by themselves, `besides` are the
+    requirements that they break then besides its own: none, wherever that could be had.
+    `begins_late` is whether they have to be judged as what was recorded late.
+    """
+
+    violation: Violation
+    records: pa.Table
+    is_shown: bool
+    besides: frozenset[str]
+    begins_late: bool = False
+
+    @property
+    def file(self) -> str:
+        """Where the records are, below the folder of the report."""
+        return f"{FOLDER}/{self.violation.requirement}.jsonl"
+
+    @property
+    def remark(self) -> str:
+        """What has to be known of the records before they are judged again; mostly nothing."""
+        if not self.is_shown:
+            return "by themselves its records do not show it"
+        said = []
+        if self.besides:
+            said.append(f"its records break {', '.join(sorted(self.besides))} too")
+        if self.begins_late:
+            said.append("its records are to be judged with --begins-late")
+        return "; ".join(said)
+
+
+def witnesses_of(
+    judgement: Judgement,
+    parts: Sequence[Path],
+    known: KnownQueues,
+    chosen: Collection[str] = (),
+) -> dict[str, Witness]:
+    """Return a witness of the first violation of each requirement that is broken.
+
+    `chosen` are the requirements that are asked, all if none are named.
+    """
+    table = judgement.violations
+    names = table.column("requirement").unique().to_pylist()
+    found = {}
+    for name in sorted(names):
+        if chosen and name not in chosen:
+            continue
+        first = first_of(table, name)
+        found[name] = _witness(_with_turns(first, parts, known), judgement, parts, known)
+    return found
+
+
+def first_of(violations: pa.Table, requirement: str) -> Violation:
+    """Return the violation of a requirement that was seen first; of several, the first by name.
+
+    One of messages with which nothing else is wrong comes before all others: it can be shown
+    without breaking anything besides.
+    """
+    whose = ["run", "queue", "message"]
+    many = violations.group_by(whose).aggregate([([], "count_all")])
+    asked = violations.filter(pc.equal(violations.column("requirement"), requirement))
+    asked = asked.join(many, whose)
+    of_witness = many.rename_columns(["run", "queue", "witness", "of_witness"])
+    asked = asked.join(of_witness, ["run", "queue", "witness"])
+    besides = pc.add(asked.column("count_all"), pc.fill_null(asked.column("of_witness"), 0))
+    asked = asked.append_column("besides", besides)
+    keys = ["besides", "late_end", *whose]
+    order = pc.sort_indices(asked, sort_keys=[(name, "ascending") for name in keys])
+    return Violation.of(asked.take(order[:1]).to_pylist()[0])
+
+
+def _with_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> Violation:
+    """Return a violation with all messages that took turns, where that is what it is about."""
+    if found.rule not in IN_TURNS:
+        return found
+    return replace(found, turns=who_took_turns(found, parts, known))
+
+
+def write_witnesses(witnesses: Mapping[str, Witness], report: Path) -> None:
+    """Write the records of each witness below the folder of the report, and no others."""
+    place = report / FOLDER
+    for old in place.glob("*.jsonl"):
+        old.unlink()
+    for each in witnesses.values():
+        place.mkdir(parents=True, exist_ok=True)
+        path = report / each.file
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        records = (r for batch in each.records.to_batches() for r in records_of(batch))
+        unfinished.write_bytes(b"".join(lines_of(records)))
+        unfinished.replace(path)
+
+
+def _witness(
+    found: Violation, judgement: Judgement, parts: Sequence[Path], known: KnownQueues
+) -> Witness:
+    """Return the records that show a violation, as few besides it as can be had.
+
+    Those of the messages concerned are enough, but for what a rule says of all of a queue.
+    """
+    history = ds.dataset([str(part) for part in parts])
+    best: Witness | None = None
+    for about in (_about(found, history), *_about_all(found, history)):
+        records = _chosen(found, history, about, known)
+        for begins_late in (False, True)[: 1 + judgement.begins_late]:
+            asked = records if begins_late else _published(records, found, judgement)
+            each = _reduced(_Trial(found, asked, judgement.stalled_after, begins_late))
+            if each.is_shown and not each.besides:
+                return each
+            if best is None or (each.is_shown, -len(each.besides)) > (
+                best.is_shown,
+                -len(best.besides),
+            ):
+                best = each
+    assert best is not None
+    return best
+
+
+# Which records are about a violation.
+
+
+def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
+    """Return what all is about the messages of a violation, and about who found nothing."""
+    field = ds.field
+    of_run, of_queue = field("run") == found.run, field("queue") == found.queue
+    names = {found.message, *([found.witness] if found.witness else []), *found.turns}
+    if found.rule in {"more-than-the-window", STALLED}:
+        taker = found.witness or ""
+        # Of a name that comes again the witness may be a later one.
+        takers = [taker, taker.partition(NUMBERED)[0]]
+        had = of_run & of_queue & field("consumer").isin(takers) & field("message").is_valid()
+        if found.rule != STALLED:
+            had &= field("start") <= found.late[1]
+        names |= set(history.to_table(columns=["message"], filter=had)["message"].to_pylist())
+    about = of_queue & field("message").isin(sorted(names))
+    if found.rule in {"found-nothing", FOUND_NOTHING_OF_SEVERAL}:
+        about |= of_queue & (field("op") == "empty") & (field("start") == found.late[0])
+    if found.rule == STALLED:
+        # The last that is known of the run, by which it had to be given.
+        last = of_run & (field("start") == found.late[1])
+        about |= last & (field("op") == "empty")
+        for row in history.to_table(columns=["queue", "message"], filter=last).to_pylist():
+            about |= (field("queue") == row["queue"]) & (field("message") == row["message"])
+    return of_run & about & ~_is_control()
+
+
+def _about_all(found: Violation, history: ds.Dataset) -> Iterator[pc.Expression]:
+    """Yield what all is about the messages and gets of a queue, if it is not too much."""
+    of_queue = (ds.field("run") == found.run) & (ds.field("queue") == found.queue)
+    about = of_queue & ~_is_control()
+    if history.count_rows(filter=about) <= ROWS_OF_QUEUE_MAX:
+        yield about
+
+
+def _is_control() -> pc.Expression:
+    return ds.field("op").isin(sorted(CONTROL))
+
+
+def _chosen(
+    found: Violation, history: ds.Dataset, about: pc.Expression, known: KnownQueues
+) -> pa.Table:
+    """Return these records, what their queue went through, and what is known of it, by time."""
+    of_run = ds.field("run") == found.run
+    messages = history.to_table(columns=SCHEMA.names, filter=about).cast(SCHEMA)
+    control = history.to_table(columns=SCHEMA.names, filter=of_run & _is_control()).cast(SCHEMA)
+    concerned = control.filter(pa.array(_concerned(found, control, messages)))
+    facts, made = known.facts(found.queue), []
+    is_declared = pc.any(pc.equal(concerned.column("op"), "declare")).as_py()
+    if facts.declared and not is_declared:
+        said = batch_of([facts.declaration(found.run, found.queue)], [NOWHERE])
+        made = [pa.Table.from_batches([said])]
+    table = pa.concat_tables([*made, concerned, messages])
+    return table.sort_by([("start", "ascending"), (PLACE, "ascending")])
+
+
+def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[bool]:
+    """Return which records about no single message say something of the queue."""
+    rows = [record for batch in control.to_batches() for record in records_of(batch)]
+    columns = (messages.column(name).to_pylist() for name in ("queue", "consumer", "channel"))
+    there = [*zip(*columns, strict=True), *((r.queue, r.consumer, r.channel) for r in rows)]
+    takers = {taker for queue, taker, _ in there if queue == found.queue and taker}
+    # A name that comes again stands for several subscriptions, of other queues too.
+    of_takers = [(r.queue, r.consumer, r.channel) for r in rows if r.consumer in takers]
+    channels = {
+        channel for queue, _, channel in (*there, *of_takers) if queue == found.queue and channel
+    } | {channel for _, _, channel in of_takers if channel}
+    subscribed = {each.channel for each in rows if each.op == "consume"}
+
+    def concerns(record: Record) -> bool:
+        match record.op:
+            case "crash" | "restart":
+                return True
+            case "consume" | "cancel":
+                return record.consumer in takers
+            case "close":
+                # One that was lost may have taken an answer with it, of any queue.
+                is_open = record.channel not in subscribed and record.outcome != "ok"
+                return is_open or record.channel in channels
+            case _:
+                # The last that is known of a run may be about another queue.
+                is_last = found.rule == STALLED and record.start == found.late[1]
+                return record.queue == found.queue or is_last
+
+    return [concerns(each) for each in rows]
+
+
+def _published(records: pa.Table, found: Violation, judgement: Judgement) -> pa.Table:
+    """Return records without those of messages that had been published before the recording."""
+    if not judgement.begins_late:
+        return records
+    messages = records.column("message")
+    published = messages.filter(pc.equal(records.column("op"), "publish"))
+    names = pa.array(sorted({*published.to_pylist(), found.message}), pa.string())
+    return records.filter(pc.or_(pc.is_null(messages), pc.is_in(messages, value_set=names)))
+
+
+# What they say when they are judged by themselves.
+
+
+@dataclass
+class _Trial:
+    """Records that are to show a violation, judged as often as it takes to choose among them."""
+
+    violation: Violation
+    records: pa.Table
+    stalled_after: int | None
+    begins_late: bool
+    trials: int = 0
+    rows: int = 0
+
+    def _judgement(self, kept: Marks) -> Judgement:
+        table = self.records.filter(pa.array(kept))
+        self.trials += 1
+        self.rows += table.num_rows
+        # How long a message may wait is asked of what is wrong by time only.
+        bound = self.stalled_after if self.violation.rule == STALLED else None
+        return judged_alone(table, begins_late=self.begins_late, stalled_after=bound)
+
+    def judged(self, kept: Marks) -> _Found:
+        """Return what some of the records say."""
+        rows = self._judgement(kept).violations.to_pylist()
+        is_shown = any(_is_same(self.violation, row) for row in rows)
+        return is_shown, frozenset(row["requirement"] for row in rows) - {
+            self.violation.requirement
+        }
+
+    def set_aside(self, kept: Marks) -> Ints:
+        """Return the places of those of some records that would be set aside."""
+        return numbers(self._judgement(kept).aside, "place")
+
+    def is_over(self) -> bool:
+        """Whether enough was tried."""
+        return self.trials >= TRIALS_MAX or self.rows >= ROWS_JUDGED_MAX
+
+    def witness(self, kept: Marks, said: _Found) -> Witness:
+        """Return what was chosen."""
+        table = self.records.filter(pa.array(kept))
+        return Witness(self.violation, table, *said, self.begins_late)
+
+
+def _is_same(found: Violation, row: dict[str, Any]) -> bool:
+    other = Violation.of(row)
+    by = [(each.witness or "").partition(NUMBERED)[0] for each in (found, other)]
+    return by[0] == by[1] and all(
+        getattr(found, name) == getattr(other, name)
+        for name in ("requirement", "run", "queue", "message", "rule")
+    )
+
+
+def _reduced(trial: _Trial) -> Witness:
+    """Return the records, without some if they break other requirements too.
+
+    First one at a time is left out if fewer are broken then: a whole message, then single records.
+    Where that does not help, all that is not needed is left out, in halves first; where that does
+    not help either, nothing is.
+    """
+    everything = kept = np.ones(trial.records.num_rows, dtype=np.bool_)
+    at_first = said = trial.judged(kept)
+    if not said[0] or not said[1]:
+        return _tidied(trial, kept, said)
+    units = list(_units(trial))
+    for unit in units:
+        if trial.is_over() or not said[1]:
+            break
+        fewer = kept.copy()
+        fewer[unit] = False
+        then = trial.judged(fewer)
+        if then[0] and len(then[1]) < len(said[1]):
+            kept, said = fewer, then
+    size = len(units)
+    while size and said[1] and not trial.is_over():
+        for first in range(0, len(units), size):
+            fewer = kept.copy()
+            fewer[np.concatenate(units[first : first + size])] = False
+            if trial.is_over() or not said[1] or (fewer == kept).all():
+                continue
+            then = trial.judged(fewer)
+            if then[0] and len(then[1]) <= len(said[1]):
+                kept, said = fewer, then
+        size //= 2
+    if said[1] == at_first[1]:
+        return _tidied(trial, everything, at_first)
+    return _tidied(trial, kept, said)
+
+
+def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
+    """Return the records without those that would be set aside, unless they show less then."""
+    aside = trial.set_aside(kept)
+    fewer = kept & ~np.isin(numbers(trial.records, PLACE), aside)
+    if (fewer == kept).all():
+        return trial.witness(kept, said)
+    then = trial.judged(fewer)
+    return trial.witness(fewer, then) if then == said else trial.witness(kept, said)
+
+
+def _units(trial: _Trial) -> Iterator[Ints]:
+    """Yield rows that may be left out: of each message but the one it is about, then each row."""
+    of_message: dict[str, list[int]] = {}
+    names = trial.records.column("message").to_pylist()
+    for row, name in enumerate(names):
+        if name is not None and name != trial.violation.message:
+            of_message.setdefault(name, []).append(row)
+    for rows in of_message.values():
+        yield np.array(rows, dtype=np.int64)
+    for row in range(len(names)):
+        yield np.array([row], dtype=np.int64)

@@ -1,0 +1,248 @@
+"""What is about no single message: queues, channels, crashes, and who found a queue drained.
+
+A history has few such records, so each worker has them all. Owns how they are looked up by columns
+of names. Refuses to know messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
+from brokerproof.pipeline.intervals.subscriptions import (
+    Key,
+    Leavings,
+    Subscription,
+    Times,
+    happened_by,
+)
+from brokerproof.pipeline.names import joint, ranks
+from brokerproof.pipeline.rules.dominance import Early, Ints, Late, dense, overtaken
+from brokerproof.spec.histories import NEVER, Kind, Record
+
+if TYPE_CHECKING:
+    from brokerproof.pipeline.intervals.idle import Idle
+
+
+def _agreed(declared: set[QueueFacts]) -> QueueFacts:
+    """Return what all declarations of a queue say; where they differ, next to nothing is certain.
+
+    It may have been deleted, or lost in a crash, and come back as another.
+    """
+    if len(declared) == 1:
+        return next(iter(declared))
+    levels = [each.levels for each in declared if each.levels is not None]
+    return QueueFacts(
+        max(levels, default=None),
+        durable=False,
+        may_be_durable=any(each.durable for each in declared),
+        returns=False,
+        may_drop=True,
+        selective=True,
+    )
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Spans of one kind, each with a number that says what it belongs to."""
+
+    of: Ints
+    start: Ints
+    end: Ints
+
+    def first_within(self, of: Ints, after: Ints, until: Ints) -> Ints:
+        """Return which span of the same lies between two times, or -1 where none does.
+
+        That is one that starts after `after` and ends before `until`; of several, the first to end.
+        """
+        return overtaken(Early(self.of, -self.start, -self.end), Late(of, -after, -until))
+
+    def next_start(self, of: Ints, since: Ints) -> Ints:
+        """Return when the first span of the same starts that ends at `since` or later, or NEVER."""
+        anything = np.full(of.size, -NEVER - 1, dtype=np.int64)
+        which = overtaken(Early(self.of, -self.end, -self.start), Late(of, 1 - since, anything))
+        starts = np.append(self.start, NEVER)
+        return starts[which]
+
+    def next_end(self, of: Ints, since: Ints) -> Ints:
+        """Return when the first span of the same ends that ends at `since` or later, or NEVER."""
+        anything = np.full(of.size, -NEVER - 1, dtype=np.int64)
+        which = overtaken(Early(self.of, -self.end, -self.end), Late(of, 1 - since, anything))
+        return np.append(self.end, NEVER)[which]
+
+    def latest_end(self, of: Ints, until: Ints) -> Ints:
+        """Return the latest end of the spans of the same that start at `until` or before, or -1."""
+        anything = np.full(of.size, -1, dtype=np.int64)
+        which = overtaken(Early(self.of, self.start, self.end), Late(of, until + 1, anything))
+        return np.append(self.end, -1)[which]
+
+
+NO_SPANS = Spans(*(np.empty(0, dtype=np.int64) for _ in range(3)))
+"""No spans at all."""
+
+
+@dataclass
+class Control:
+    """The records of a history that are about no single message.
+
+    Takers have the names that `subscriptions.py` gives them; `reused` are the names of consumers
+    that stand for several subscriptions. `idle` says when consumers were free for long, None where
+    that is not asked.
+    """
+
+    queues: dict[Key, QueueFacts] = field(default_factory=dict)
+    channel_of: dict[Key, str] = field(default_factory=dict)
+    window_of: dict[Key, int] = field(default_factory=dict)
+    mode_of: dict[Key, str] = field(default_factory=dict)
+    closed: dict[Key, Times] = field(default_factory=dict)
+    spans: dict[tuple[Kind, str, str], Times] = field(default_factory=dict)
+    unseen: dict[Key, Times] = field(default_factory=dict)
+    gone: dict[Key, Times] = field(default_factory=dict)
+    reused: dict[Key, list[Subscription]] = field(default_factory=dict)
+    polled: set[Key] = field(default_factory=set)
+    leavings: Leavings = field(default_factory=Leavings)
+    idle: Idle | None = None
+    known: KnownQueues = NOTHING_SAID
+    begins_late: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Record],
+        *,
+        begins_late: bool = False,
+        known: KnownQueues = NOTHING_SAID,
+    ) -> Control:
+        """Return what the records say, in any order of them.
+
+        `begins_late` is whether messages may have been published before the first record, `known`
+        what is known of queues that no record declares.
+        """
+        control = cls(begins_late=begins_late, known=known)
+        declared = dict[Key, set[QueueFacts]]()
+        leavings = Leavings()
+        for record in records:
+            control._take(record, declared)
+            leavings.take(record)
+        control.queues = {key: _agreed(facts) for key, facts in declared.items()}
+        control._subscribe(leavings)
+        return control
+
+    def _take(self, record: Record, declared: dict[Key, set[QueueFacts]]) -> None:
+        if record.outcome == "failed":
+            return
+        queue = (record.run, record.queue or "")
+        match record.op:
+            case "declare":
+                declared.setdefault(queue, set()).add(QueueFacts.of(record))
+            case "purge" | "delete" | "drained" | "crash" | "restart":
+                if record.op == "drained" and record.outcome != "ok":
+                    return
+                where = "" if record.op in {"crash", "restart"} else queue[1]
+                of_kind = self.spans.setdefault((record.op, record.run, where), [])
+                of_kind.append((record.start, happened_by(record)))
+            case "empty":
+                self.polled.add(queue)
+            case _:
+                pass
+
+    def _subscribe(self, leavings: Leavings) -> None:
+        """Take what is known of those who take."""
+        self.leavings, self.closed = leavings, leavings.closes
+        self.unseen, self.gone = leavings.unseen(), leavings.gone()
+        for key in leavings.consumes:
+            of_name = leavings.of_name(key)
+            if len(of_name) > 1:
+                self.reused[key] = of_name
+            for each in of_name:
+                self._subscribed(each)
+
+    def _subscribed(self, each: Subscription) -> None:
+        record = each.record
+        if record.channel is not None:
+            self.channel_of[each.taker] = record.channel
+        if record.mode != "acknowledge":
+            self.mode_of[each.taker] = record.mode
+        if record.window:
+            self.window_of[each.taker] = record.window
+        if record.selective and record.mode != "browse":
+            queue = (record.run, record.queue or "")
+            [facts] = self.facts([queue])
+            self.queues[queue] = replace(facts, selective=True)
+
+    def facts(self, keys: Iterable[Key]) -> list[QueueFacts]:
+        """Return what is known of each queue."""
+        return [self.queues.get(key) or self.known.facts(key[1]) for key in keys]
+
+    def undeclared(self, keys: Iterable[Key]) -> list[Key]:
+        """Return the queues of which no order is known."""
+        return [key for key in keys if key[1] and not self.facts([key])[0].declared]
+
+    def spans_of(self, kind: Kind, keys: Iterable[Key]) -> Spans:
+        """Return the spans of a kind; each belongs to the number of its queue among the keys."""
+        everywhere = kind in {"crash", "restart"}
+        return _spans(
+            self.spans.get((kind, run, "" if everywhere else queue), ()) for run, queue in keys
+        )
+
+    def closes_of_takers(self, keys: Iterable[Key]) -> Spans:
+        """Return when the channels of takers closed."""
+        return _spans(
+            self.closed.get((run, self.channel_of.get((run, name), "")), ()) for run, name in keys
+        )
+
+    def closes(self, keys: Iterable[Key]) -> Spans:
+        """Return when channels closed."""
+        return _spans(self.closed.get(key, ()) for key in keys)
+
+    def unseen_ends(self, keys: Iterable[Key]) -> Spans:
+        """Return when messages may have gone from queues that nobody saw given."""
+        return _spans(self.gone.get(key, ()) for key in keys)
+
+    def unseen_returns(self, keys: Iterable[Key]) -> Spans:
+        """Return when messages may have returned to queues that nobody saw given."""
+        return _spans(
+            [*self.unseen.get((run, queue), ()), *self.unseen.get((run, ""), ())]
+            for run, queue in keys
+        )
+
+
+def _spans(by_queue: Iterable[Iterable[tuple[int, int]]]) -> Spans:
+    rows = [
+        (number, start, end)
+        for number, spans in enumerate(by_queue)
+        for start, end in sorted(spans)
+    ]
+    if not rows:
+        return NO_SPANS
+    of, start, end = np.array(rows, dtype=np.int64).T
+    return Spans(of.copy(), start.copy(), end.copy())
+
+
+@dataclass(frozen=True)
+class Named:
+    """Names of a table two by two, the run's and another, as numbers that index `keys`."""
+
+    number: Ints
+    keys: tuple[Key, ...]
+
+
+def named(table: pa.Table, column: str) -> Named:
+    """Return the pairs of run and name that the rows of a table have."""
+    run, runs = ranks(table.column("run"))
+    name, names = ranks(table.column(column))
+    pairs, number = dense(joint(run, name))
+    width = int(name.max(initial=0)) + 2
+    run_names, other_names = runs.to_pylist(), [*names.to_pylist(), ""]
+    keys = tuple((run_names[p // width], other_names[p % width - 1]) for p in pairs.tolist())
+    return Named(number, keys)
+
+
+def looked_up(of: Named, found: Iterable[int]) -> Ints:
+    """Return for each row what was found for its key."""
+    return np.fromiter(found, dtype=np.int64, count=len(of.keys))[of.number]

@@ -1,0 +1,99 @@
+"""Who took turns in waiting: the fewest messages that together fill the span of a violation.
+
+The table of violations names one message of each, as all its rows do, and since when there always
+was one. The others are looked for where a violation is explained, among the records of its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from brokerproof.pipeline.explain.recorded_facts import Violation
+from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.known_queues import KnownQueues
+from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.rules.dominance import Early
+from brokerproof.pipeline.rules.several_messages import Columns, in_turns
+from brokerproof.pipeline.stages import by_message
+from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
+from brokerproof.spec.histories import CONTROL
+
+
+def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> tuple[str, ...]:
+    """Return the fewest messages that fill the span, in the order in which they left.
+
+    Those of which something is recorded in that time are enough, unless a channel that closed or a
+    broker that stopped brought back what was recorded before; then all of the queue are looked at.
+    """
+    history = ds.dataset([str(part) for part in parts])
+    field = ds.field
+    of_run = field("run") == found.run
+    control = Control.of(
+        (
+            record
+            for batch in history.to_table(
+                columns=SCHEMA.names, filter=of_run & field("op").isin(sorted(CONTROL))
+            )
+            .cast(SCHEMA)
+            .to_batches()
+            for record in records_of(batch)
+        ),
+        known=known,
+    )
+    of_queue = of_run & (field("queue") == found.queue) & field("message").is_valid()
+    then = (field("start") <= found.late[1]) & (
+        field("end").is_null() | (field("end") >= found.early[0])
+    )
+    names = history.to_table(columns=["message"], filter=of_queue & then).column("message")
+    asked = field("start") == found.late[0]
+    gets = of_run & (field("queue") == found.queue) & (field("op") == "empty") & asked
+    for of_messages in (of_queue & field("message").isin(names.unique()), of_queue):
+        table = history.to_table(columns=SCHEMA.names, filter=of_messages | gets).cast(SCHEMA)
+        if turns := _turns_in(table.sort_by(PLACE), found, control):
+            return turns
+    return ()
+
+
+def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str, ...]:
+    """Return who filled the span, as far as these records tell; nobody where they do not."""
+    torn = doubtful(contradictions(table, control))
+    columns = Columns.of(by_message(table, control, torn).passages)
+    given = columns.passage.given
+    is_it = (given.start == found.late[0]) & (given.end == found.late[1])
+    is_it &= pc.equal(columns.table.column("message"), found.message).to_numpy()
+    levels = np.unique(columns.level[is_it]).tolist()
+    for sides in in_turns(columns, levels):
+        if sides.name == found.rule and (sides.late & is_it).any():
+            rows = np.flatnonzero(sides.early)
+            early = sides.of_early(columns, rows, ranked=True)
+            last = list(fewest(early, found.late[0], found.late[1]))
+            if last:
+                of_messages = columns.table.column("message").take(pa.array(rows[last]))
+                # What came back may have had several turns; the last of them is told.
+                return tuple(dict.fromkeys(reversed(of_messages.to_pylist())))[::-1]
+    return ()
+
+
+def fewest(early: Early, start: int, end: int) -> Iterator[int]:
+    """Yield the fewest early rows that fill a span, in the order of their values; none if none do.
+
+    Each is the one of the greatest value of all that began before the one before it left, the first
+    of those that began before the span. No other choice reaches further.
+    """
+    rank = np.arange(early.key.size) if early.rank is None else early.rank
+    chosen: list[int] = []
+    reached = start
+    while reached <= end:
+        there = np.flatnonzero((early.key < reached) & (early.value > reached))
+        if not there.size:
+            return
+        best = there[np.lexsort((rank[there], -early.value[there]))[0]]
+        chosen.append(int(best))
+        reached = int(early.value[best])
+    yield from chosen

@@ -1,0 +1,233 @@
+"""When consumers were certainly free: there, with room in their windows, and given nothing.
+
+A consumer is free from when it had seen all deliveries so far, and enough of what it held had
+certainly been settled, until its next delivery can have been made, or until it may have left. Owns
+the spans for which that can be said; what they mean for messages is in `stalls.py`. Of a consumer
+whose stream has gaps, or whose name was used for several subscriptions, nothing is said.
+
+All deliveries and settlements of a consumer must be in the table; those of different consumers have
+nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.intervals.control import Control, named
+from brokerproof.pipeline.intervals.subscriptions import Leavings, Subscription, Times, happened_by
+from brokerproof.pipeline.names import is_one_of, joint, numbers
+from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.spec.histories import NEVER
+
+NO_DELIVERY: Final = -1
+
+COLUMNS: Final = ("op", "run", "queue", "consumer", "start", "end", "position", "outcome")
+"""The columns that are looked at."""
+
+KINDS: Final = ("deliver", "acknowledge", "reject", "release")
+"""The kinds of records that are looked at."""
+
+SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run", "consumer")),
+        *((name, pa.int64()) for name in ("position", "since", "until", "seen")),
+    ]
+)
+"""When a consumer was free, given nothing: until its delivery at a position can have been made.
+
+That was seen at `seen`. Where it had no more deliveries, the position is `NO_DELIVERY`, and both
+times are when it may have left.
+"""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Spans in which consumers were free, longer than what is borne; see `SCHEMA`.
+
+    `known` are the subscriptions of which it can be said when they were.
+    """
+
+    spans: pa.Table
+    known: tuple[Subscription, ...]
+    bound: int
+
+
+def of_consumers(history: pa.Table) -> pa.Table:
+    """Return what is looked at of a history."""
+    happened = is_one_of(history, "op", *KINDS) & ~is_one_of(history, "outcome", "failed")
+    return history.filter(pa.array(happened)).select(COLUMNS)
+
+
+def latest_times(history: pa.Table) -> dict[str, int]:
+    """Return the greatest start of each run."""
+    latest = history.group_by("run").aggregate([("start", "max")])
+    return {row["run"]: row["start_max"] for row in latest.to_pylist()}
+
+
+def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
+    """Return when the consumers of a table were free for longer than a bound.
+
+    Of each the last span is there whatever its length, so that it is known who had deliveries. That
+    of one whose deliveries do not follow each other begins at `NEVER`.
+    """
+    taker = named(table, "consumer")
+    subscribed = {each.taker: each for each in control.leavings.subscriptions()}
+    known = [subscribed.get(key) for key in taker.keys]
+    concerned = np.array([each is not None for each in known], dtype=np.bool_)[taker.number]
+    given = concerned & is_one_of(table, "op", "deliver")
+    rows = np.flatnonzero(given)
+    if not rows.size:
+        return SCHEMA.empty_table()
+    position = numbers(table, "position")
+    rows = rows[np.lexsort((position[rows], taker.number[rows]))]
+    group = taker.number[rows]
+    first = np.append(True, group[1:] != group[:-1])
+    number = np.arange(rows.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    start, end = numbers(table, "start"), numbers(table, "end", NEVER)
+    done = _settled(table, rows, joint(taker.number, position), concerned & ~given)
+    torn = _torn(group, first, position[rows] != number, end[rows])
+    there = np.array([0 if each is None else each.end for each in known], dtype=np.int64)
+    leavings = control.leavings
+    stays = np.array([0 if e is None else stays_until(e, leavings) for e in known], dtype=np.int64)
+    room = np.array([_room(each) for each in known], dtype=np.int64)
+    of_next = _Next(group, first, number, start[rows], end[rows], done)
+    since, until, seen, who, at = of_next.spans(there, stays, room)
+    since = np.where(torn[who], NEVER, since)
+    wanted = (at == NO_DELIVERY) | (seen - since > bound)
+    names = [taker.keys[each] for each in who[wanted].tolist()]
+    return pa.table(
+        {
+            "run": pa.array([run for run, _ in names], pa.string()),
+            "consumer": pa.array([name for _, name in names], pa.string()),
+            "position": at[wanted],
+            "since": since[wanted],
+            "until": until[wanted],
+            "seen": seen[wanted],
+        },
+        schema=SCHEMA,
+    )
+
+
+def _room(each: Subscription | None) -> int:
+    """Return how many unsettled deliveries a consumer may hold, `NEVER` without a limit."""
+    if each is None or each.record.mode != "acknowledge":
+        return NEVER
+    return each.record.window or NEVER
+
+
+def _settled(table: pa.Table, rows: Ints, key: Ints, settling: Marks) -> Ints:
+    """Return by when each delivery was certainly settled, or `NEVER`."""
+    certain = np.flatnonzero(settling & is_one_of(table, "outcome", "ok"))
+    end = numbers(table, "end", NEVER)
+    order = np.argsort(key[rows], kind="stable")
+    done = np.full(rows.size, NEVER, dtype=np.int64)
+    at = np.searchsorted(key[rows], key[certain], sorter=order)
+    at = order[np.minimum(at, rows.size - 1)]
+    same = key[rows[at]] == key[certain]
+    np.minimum.at(done, at[same], end[certain[same]])
+    return np.maximum(done, end[rows])
+
+
+def _torn(group: Ints, first: Marks, misplaced: Marks, end: Ints) -> Marks:
+    """Return, by number, the consumers whose deliveries do not follow each other."""
+    backwards = ~first & (end < np.append(-1, end[:-1]))
+    wrong = np.zeros(int(group.max()) + 1, dtype=np.bool_)
+    wrong[group[misplaced | backwards]] = True
+    return wrong
+
+
+@dataclass(frozen=True)
+class _Next:
+    """The deliveries of consumers, in the order of their streams, and when each was settled."""
+
+    group: Ints
+    first: Marks
+    number: Ints
+    start: Ints
+    end: Ints
+    done: Ints
+
+    def spans(self, there: Ints, stays: Ints, room: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Return since when, until when, until when seen, who and before which delivery.
+
+        The spans before deliveries come first, then those after the last of each consumer. There is
+        room before delivery k when k less the room have been settled, whichever they are: what is
+        settled before it is seen is of those before it.
+        """
+        last = np.flatnonzero(np.append(self.first[1:], True))
+        who = np.concatenate((self.group, self.group[last]))
+        count = np.concatenate((self.number, self.number[last] + 1))
+        before = np.append(0, self.end[:-1])
+        seen_all = np.concatenate((np.where(self.first, 0, before), self.end[last]))
+        ordered = self.done[np.lexsort((self.done, self.group))]
+        begin = np.flatnonzero(self.first)[np.cumsum(self.first) - 1]
+        begin = np.concatenate((begin, begin[last]))
+        needed = count - room[who]
+        freed = np.where(needed >= 0, ordered[begin + np.maximum(needed, 0)], 0)
+        since = np.maximum(np.maximum(there[who], seen_all), freed)
+        until = np.minimum(np.concatenate((self.start, stays[self.group[last]])), stays[who])
+        seen = np.minimum(np.concatenate((self.end, stays[self.group[last]])), stays[who])
+        at = np.concatenate((self.number, np.full(last.size, NO_DELIVERY)))
+        return since, until, seen, who, at
+
+
+def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: int) -> Idle:
+    """Return when consumers were free for longer than a bound, those that had nothing too.
+
+    `latest` is the time of the last record of each run, beyond which nothing is known.
+    """
+    known = [each for each in control.leavings.subscriptions() if _can_be_told(each, control)]
+    served = {
+        (row["run"], row["consumer"]) for row in spans.select(["run", "consumer"]).to_pylist()
+    }
+    takers = {each.taker for each in known}
+    rows = [row for row in spans.to_pylist() if (row["run"], row["consumer"]) in takers]
+    for each in known:
+        if each.taker not in served:
+            stays = stays_until(each, control.leavings)
+            times = {"since": each.end, "until": stays, "seen": stays}
+            run, name = each.taker
+            rows.append({"run": run, "consumer": name, "position": NO_DELIVERY, **times})
+    return Idle(
+        pa.Table.from_pylist(list(_long(rows, latest, bound)), schema=SCHEMA), tuple(known), bound
+    )
+
+
+def _can_be_told(each: Subscription, control: Control) -> bool:
+    """Whether a subscription takes any message, and no other has its name."""
+    record = each.record
+    takes_all = record.mode != "browse" and not record.selective
+    return takes_all and (record.run, record.consumer or "") not in control.reused
+
+
+def stays_until(each: Subscription, leavings: Leavings) -> int:
+    """Return until when a consumer was certainly there: whatever ends it may have happened then."""
+    record = each.record
+    run = record.run
+    ends: Times = [
+        (cancel.start, happened_by(cancel))
+        for cancel in leavings.cancels.get((run, record.consumer or ""), [])
+    ]
+    for (of, channel), closes in leavings.closes.items():
+        # A consumer whose channel is not known may be on any.
+        if of == run and record.channel in {None, channel}:
+            ends += closes
+    ends += leavings.deletions.get((run, record.queue or ""), [])
+    ends += leavings.crashes.get(run, [])
+    return min((start for start, end in ends if end >= record.start), default=NEVER)
+
+
+def _long(
+    rows: Iterable[dict[str, object]], latest: dict[str, int], bound: int
+) -> Iterator[dict[str, object]]:
+    """Yield the spans that are longer than a bound, as far as anything is known."""
+    for row in rows:
+        ends = latest.get(str(row["run"]), 0)
+        until, seen = (min(int(str(row[name])), ends) for name in ("until", "seen"))
+        if seen - int(str(row["since"])) > bound:
+            yield {**row, "until": until, "seen": seen}

@@ -1,0 +1,371 @@
+"""The passages of messages through their queues, made of all that was recorded of each message.
+
+Owns what the records of one message say together: which settlement belongs to which delivery, when
+what was given may have come back, when a message certainly waited and until when. All of a
+message's records must be in the table; where it is published more than once, that is told, and what
+is said of it is of no use (`doubts.py`). Those of different messages have nothing to do with each
+other. Where the records leave something open, a passage says the least.
+
+The deliveries of a message are taken in the order in which they were seen, which need not be that
+in which they were made. So a passage ends at the earliest at the earliest moment of *all* the
+deliveries that may have ended it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.intervals.control import Control, Named, Spans, looked_up, named
+from brokerproof.pipeline.names import is_one_of, marks, message_numbers, numbers, places_in
+from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.spec.histories import NEVER
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """What takers were given, all passages of a message side by side, in the order of being seen.
+
+    `row` is where each stands in the table, `message` numbers the messages, `published` is the row
+    of its publish, `first` and `last` mark the ends of a message's deliveries. `back` is when a
+    delivery came back; its start is `NEVER` where it cannot have, and its end where it need not.
+    """
+
+    row: Ints
+    message: Ints
+    published: Ints
+    first: Marks
+    last: Marks
+    start: Ints
+    end: Ints
+    back_start: Ints
+    back_end: Ints
+    freed: Ints
+    settlements: Ints
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The records of some messages, told apart.
+
+    `message` numbers the messages by row, `publish_of` has the row of each one's publish by that
+    number, `publish` are those rows. `published_again` is whether a message has several publishes.
+    """
+
+    queue: Named
+    taker: Named
+    message: Ints
+    publish_of: Ints
+    publish: Ints
+    deliveries: Deliveries
+    views: Ints
+    unknown: Ints
+    settles_nothing: Ints
+    published_again: bool
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The columns of a history as numbers."""
+
+    start: Ints
+    end: Ints
+    message: Ints
+    taker: Named
+    position: Ints
+    acknowledges: Marks
+    failed: Marks
+    certain: Marks
+
+
+def gathered(table: pa.Table, control: Control) -> Gathered:
+    """Tell the records of messages apart, and match what belongs together."""
+    queue = named(table, "queue")
+    rows = Rows(
+        start=numbers(table, "start"),
+        end=numbers(table, "end", NEVER),
+        message=message_numbers(table, queue.number),
+        taker=named(table, "consumer"),
+        position=numbers(table, "position"),
+        acknowledges=is_one_of(table, "op", "acknowledge", "reject"),
+        failed=is_one_of(table, "outcome", "failed"),
+        certain=is_one_of(table, "outcome", "ok"),
+    )
+    publish_of, again = _publishes(table, rows)
+    given = is_one_of(table, "op", "deliver") & ~rows.failed
+    browses = _is_of_mode(table, rows.taker, control, "browse")
+    acquiring = _by_message(rows, np.flatnonzero(given & ~browses))
+    settling = np.flatnonzero(rows.acknowledges | is_one_of(table, "op", "release"))
+    match = _matches(rows, acquiring, settling)
+    of_publish = publish_of[rows.message]
+    deliveries = _deliveries(table, rows, control, queue, of_publish, acquiring, settling, match)
+    return Gathered(
+        queue,
+        rows.taker,
+        rows.message,
+        publish_of,
+        publish_of[publish_of != NOBODY],
+        deliveries,
+        views=np.flatnonzero(given & browses),
+        unknown=np.flatnonzero(given & (of_publish == NOBODY)),
+        settles_nothing=settling[match == NOBODY],
+        published_again=again,
+    )
+
+
+def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> Marks:
+    """Return which deliveries are of a mode: what their consumer said when it subscribed counts."""
+    subscribed = [control.mode_of.get(key) for key in taker.keys]
+    said = np.array([each is not None for each in subscribed], dtype=np.bool_)
+    so = np.array([each == mode for each in subscribed], dtype=np.bool_)
+    return np.where(said[taker.number], so[taker.number], is_one_of(table, "mode", mode))
+
+
+def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
+    """Return the row of each message's publish, by its number, and whether some have several.
+
+    What has no publish has `NOBODY`, as has what is no message, which stands last.
+    """
+    publish = np.flatnonzero(is_one_of(table, "op", "publish") & ~rows.failed)
+    found = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    found[rows.message[publish]] = publish
+    return found, bool((found[rows.message[publish]] != publish).any())
+
+
+def _by_message(rows: Rows, given: Ints) -> Ints:
+    """Return deliveries by message, those of one in the order of being seen."""
+    message = rows.message[given]
+    order = np.argsort(message, kind="stable")
+    many = np.bincount(message, minlength=1)
+    several = np.flatnonzero(many[message[order]] > 1)
+    if several.size:
+        some = given[order[several]]
+        keys = (rows.position, rows.taker.number, rows.end, rows.message)
+        order[several] = order[several][np.lexsort([key[some] for key in keys])]
+    return given[order]
+
+
+def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
+    """Return for each settlement which delivery it settles, as a place among `acquiring`."""
+    found = np.full(settling.size, NOBODY, dtype=np.int64)
+    message = rows.message[acquiring]
+    first_of = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    first_of[message[::-1]] = np.arange(message.size)[::-1]
+    first = first_of[rows.message[settling]]
+    there = first != NOBODY
+    # Nearly every message is given once, so nearly every settlement is matched here.
+    same = there.copy()
+    candidates = first[there]
+    same[there] = (
+        rows.taker.number[acquiring[candidates]] == rows.taker.number[settling[there]]
+    ) & (rows.position[acquiring[candidates]] == rows.position[settling[there]])
+    found[same] = first[same]
+    left = np.flatnonzero(there & ~same)
+    if left.size:
+        several = np.flatnonzero(np.isin(message, rows.message[settling[left]]))
+        keys = [rows.message, rows.taker.number, rows.position]
+        of_deliveries = [key[acquiring[several]] for key in keys]
+        of_settlements = [key[settling[left]] for key in keys]
+        both = np.stack(
+            [np.concatenate(pair) for pair in zip(of_deliveries, of_settlements, strict=True)]
+        )
+        _, number = np.unique(both, axis=1, return_inverse=True)
+        number = number.reshape(-1)
+        numbers_of, first_of = np.unique(number[: several.size], return_index=True)
+        at, known = places_in(numbers_of, number[several.size :])
+        found[left[known]] = several[first_of[at[known]]]
+    return found
+
+
+def _deliveries(
+    table: pa.Table,
+    rows: Rows,
+    control: Control,
+    queue: Named,
+    of_publish: Ints,
+    acquiring: Ints,
+    settling: Ints,
+    match: Ints,
+) -> Deliveries:
+    message = rows.message[acquiring]
+    first = np.append(True, message[1:] != message[:-1])[: message.size]
+    last = np.append(message[1:] != message[:-1], True)[-message.size :] if message.size else first
+    settled = _Settled.of(rows, acquiring.size, settling[match != NOBODY], match[match != NOBODY])
+    start, end = rows.start[acquiring], rows.end[acquiring]
+    published = of_publish[acquiring]
+    is_published = published != NOBODY
+    start = start.copy()
+    start[is_published] = np.maximum(start[is_published], rows.start[published[is_published]])
+    keeps = ~_is_of_mode(table, rows.taker, control, "automatic")[acquiring]
+    back_start, back_end = settled.comes_back(
+        keeps,
+        _closing(table, rows, control, acquiring),
+        _crashing(table, rows, control, queue, published, acquiring),
+    )
+    earliest = _no_earlier_than_a_return(first, start, end, back_start)
+    return Deliveries(
+        acquiring,
+        message,
+        published,
+        first,
+        last,
+        np.minimum(earliest, end),
+        end,
+        back_start,
+        back_end,
+        np.where(keeps, settled.freed, end),
+        settled.count,
+    )
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """What the settlements of each delivery say; times are `NEVER` where there is none.
+
+    `done_by` is when it was certainly settled for good, `done_from` the earliest that it can have
+    been, `released_from` and `released_by` the same of a release, `freed` the earliest of all.
+    """
+
+    count: Ints
+    done_by: Ints
+    done_from: Ints
+    released_from: Ints
+    released_by: Ints
+    freed: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, size: int, settling: Ints, which: Ints) -> _Settled:
+        happened = ~rows.failed[settling]
+        settling, which = settling[happened], which[happened]
+        final, certain = rows.acknowledges[settling], rows.certain[settling]
+
+        def least(chosen: Marks, times: Ints) -> Ints:
+            found = np.full(size, NEVER, dtype=np.int64)
+            np.minimum.at(found, which[chosen], times[settling[chosen]])
+            return found
+
+        return cls(
+            np.bincount(which, minlength=size).astype(np.int64),
+            least(final & certain, rows.end),
+            least(final, rows.start),
+            least(~final, rows.start),
+            least(~final & certain, rows.end),
+            least(np.ones(settling.size, dtype=np.bool_), rows.start),
+        )
+
+    def comes_back(
+        self, keeps: Marks, closing: tuple[Ints, Ints], crashing: tuple[Ints, Ints]
+    ) -> tuple[Ints, Ints]:
+        """Return the span in which each delivery came back to its queue.
+
+        What was certainly settled for good before its release, or before its channel closed, did
+        not come back by it. A crash may forget settlements.
+        """
+        released = np.where(self.released_from <= self.done_by, self.released_from, NEVER)
+        closed = np.where(self.done_by < closing[0], NEVER, closing[0])
+        start = np.where(keeps, np.minimum(released, closed), NEVER)
+        surely_released = (self.count == 1) | (self.released_by < self.done_from)
+        by_release = np.where(surely_released, self.released_by, NEVER)
+        untouched = self.count == 0
+        by_itself = np.where(untouched, np.minimum(closing[1], crashing[1]), NEVER)
+        end = np.where(keeps, np.minimum(by_release, by_itself), NEVER)
+        return np.minimum(start, crashing[0]), end
+
+
+def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> tuple[Ints, Ints]:
+    """Return when the channel of each delivery closed."""
+    never = np.full(acquiring.size, NEVER, dtype=np.int64)
+    if not control.closed:
+        return never, never
+    channel = named(table, "channel")
+    begun, seen = rows.start[acquiring], rows.end[acquiring]
+    start, end = never, never
+    for of, spans in (
+        (rows.taker, control.closes_of_takers(rows.taker.keys)),
+        (channel, control.closes(channel.keys)),
+    ):
+        if spans.of.size:
+            start = np.minimum(start, spans.next_start(of.number[acquiring], begun))
+            end = np.minimum(end, spans.next_end(of.number[acquiring], seen))
+    return start, end
+
+
+def _crashing(
+    table: pa.Table,
+    rows: Rows,
+    control: Control,
+    queue: Named,
+    published: Ints,
+    acquiring: Ints,
+) -> tuple[Ints, Ints]:
+    """Return when a crash may have brought each delivery back, and by when it certainly had.
+
+    What was given before a crash may have been seen after it.
+    """
+    never = np.full(acquiring.size, NEVER, dtype=np.int64)
+    crashes = control.spans_of("crash", queue.keys)
+    if crashes.of.size == 0 or acquiring.size == 0:
+        return never, never
+    where = queue.number[acquiring]
+    start = crashes.next_start(where, rows.start[acquiring])
+    restarts = control.spans_of("restart", queue.keys)
+    back = _first_end_after(restarts, where, start)
+    durable = looked_up(queue, (facts.durable for facts in control.facts(queue.keys)))[acquiring]
+    kept = is_kept(table)[published] & (published != NOBODY)
+    surely = (durable != 0) & kept & (start > rows.end[acquiring]) & (start < NEVER)
+    return start, np.where(surely, back, NEVER)
+
+
+def is_kept(table: pa.Table) -> Marks:
+    """Return of which publishes a durable queue must keep the message when its broker crashes.
+
+    Who never answered a publish has not taken responsibility: the message may be kept or lost.
+    """
+    answered = is_one_of(table, "outcome", "ok") & (numbers(table, "end", NEVER) < NEVER)
+    return marks(table, "persistent") & answered
+
+
+def _first_end_after(spans: Spans, of: Ints, after: Ints) -> Ints:
+    """Return the end of the first of the spans that begin after a time, or NEVER."""
+    until = np.full(of.size, NEVER, dtype=np.int64)
+    which = spans.first_within(of, after, until)
+    return np.append(spans.end, NEVER)[which]
+
+
+def _no_earlier_than_a_return(first: Marks, start: Ints, end: Ints, back_start: Ints) -> Ints:
+    """Return the earliest moments of deliveries.
+
+    One that was certainly not the first of its message was made after one that was seen before it
+    can have come back.
+    """
+    group = np.cumsum(first) - 1
+    seen_first = end[first][group] if first.size else end
+    if first.all():
+        return start
+    returned = running_least(np.where(first, NEVER, np.roll(back_start, 1)), first)
+    again = ~first & (start > seen_first) & (returned < NEVER)
+    return np.where(again, np.maximum(start, returned), start)
+
+
+def running_least(values: Ints, begins: Marks) -> Ints:
+    """Return the least value so far since the last mark."""
+    return -_running_most(-values, begins)
+
+
+def least_from_here(values: Ints, ends: Marks) -> Ints:
+    """Return the least value from each place to the next mark, both included."""
+    return running_least(values[::-1], ends[::-1])[::-1]
+
+
+def _running_most(values: Ints, begins: Marks) -> Ints:
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(values.size, dtype=np.int64)
+    rank[order] = np.arange(values.size)
+    lift = (np.cumsum(begins) - 1) * np.int64(values.size)
+    best = np.maximum.accumulate(rank + lift) - lift
+    most: Ints = values[order[best]]
+    return most

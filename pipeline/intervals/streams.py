@@ -1,0 +1,175 @@
+"""Streams that contradict themselves: positions that come twice, or that go against time.
+
+The positions of a taker's deliveries say in which order it had them. Two deliveries at one
+position, or one that was seen before an earlier one can have been made, are wrong whatever the
+broker did: the recorder erred. Rules build on positions, so the messages of such deliveries are set
+aside, each with all that is about it. All deliveries to a taker must be in the table; no others
+have to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.intervals.control import Control, named
+from brokerproof.pipeline.intervals.intervals import running_least
+from brokerproof.pipeline.intervals.subscribers import told_apart
+from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
+from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.spec.histories import NEVER
+
+Doubtful: TypeAlias = Mapping[tuple[str, str, str], str]
+"""Messages, by run, queue and name, of which nothing is said, and why."""
+
+NONE_DOUBTFUL: Final[Doubtful] = {}
+
+TWICE: Final = "one position stands twice among the deliveries to its consumer"
+AGAINST_TIME: Final = (
+    "the positions of the deliveries to its consumer go against time: "
+    "a later one was seen before an earlier one can have been made"
+)
+
+COLUMNS: Final = (
+    "op",
+    "run",
+    "queue",
+    "message",
+    "consumer",
+    "channel",
+    "start",
+    "end",
+    "position",
+    "outcome",
+)
+"""The columns that are looked at."""
+
+FOUND: Final = pa.schema([(name, pa.string()) for name in ("run", "queue", "message", "reason")])
+
+
+def contradictions(history: pa.Table, control: Control) -> pa.Table:
+    """Return the messages of deliveries that contradict each other, once each, and why.
+
+    What is no delivery is not looked at, and need not be there.
+    """
+    history = told_apart(history, control).history
+    given = is_one_of(history, "op", "deliver") & ~is_one_of(history, "outcome", "failed")
+    rows = np.flatnonzero(given)
+    stream = joint(named(history, "consumer").number[rows], ranks(history.column("queue"))[0][rows])
+    position = numbers(history, "position")[rows]
+    start, end = numbers(history, "start")[rows], numbers(history, "end", NEVER)[rows]
+    order = np.argsort(stream, kind="stable")
+    if not _ascends(stream[order], position[order], strictly=True):
+        order = np.lexsort((position, stream))
+    of, at = stream[order], position[order]
+    reason = np.zeros(order.size, dtype=np.int64)
+    if _goes_against_time(of, start[order], end[order]):
+        reason[_against_time(of, at, start[order], end[order])] = 2
+    twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
+    reason[twice] = reason[twice + 1] = 1
+    wrong = np.flatnonzero(reason)
+    named_by = pa.array(rows[order[wrong]])
+    columns = [texts(history.column(name), named_by) for name in FOUND.names[:-1]]
+    why = pa.array([TWICE, AGAINST_TIME]).take(pa.array(reason[wrong] - 1))
+    found = pa.table([*columns, why], schema=FOUND).group_by(FOUND.names[:-1])
+    return found.aggregate([("reason", "max")]).rename_columns(FOUND.names)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a stream that is in order by itself: its positions, and between which times."""
+
+    first: int
+    last: int
+    latest_start: int
+    earliest_end: int
+
+
+Stretches: TypeAlias = Mapping[tuple[str, str, str], Stretch]
+"""By run, queue and consumer."""
+
+
+def stretches(history: pa.Table) -> Stretches | None:
+    """Return the stretch of each stream in some rows; None where one is not in order as it stands.
+
+    That costs less than `contradictions`. A consumer's name that comes again is one stream here:
+    what is in order together is in order in each part.
+    """
+    given = is_one_of(history, "op", "deliver") & ~is_one_of(history, "outcome", "failed")
+    is_placed = pc.is_valid(history.column("position")).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(given & is_placed)
+    if not rows.size:
+        return {}
+    stream = joint(named(history, "consumer").number[rows], ranks(history.column("queue"))[0][rows])
+    order = np.argsort(stream, kind="stable")
+    of, rows = stream[order], rows[order]
+    position = numbers(history, "position")[rows]
+    start, end = numbers(history, "start")[rows], numbers(history, "end", NEVER)[rows]
+    if not _ascends(of, position, strictly=True) or _goes_against_time(of, start, end):
+        return None
+    begins = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    ends = np.append(begins[1:], of.size) - 1
+    names = [
+        texts(history.column(name), pa.array(rows[begins])).to_pylist()
+        for name in ("run", "queue", "consumer")
+    ]
+    latest, earliest = np.maximum.reduceat(start, begins), np.minimum.reduceat(end, begins)
+    values = (position[begins], position[ends], latest, earliest)
+    parts = zip(*(each.tolist() for each in values), strict=True)
+    return {key: Stretch(*part) for key, part in zip(zip(*names, strict=True), parts, strict=True)}
+
+
+def are_in_order(parts: Iterable[Stretches | None]) -> bool:
+    """Whether the streams of which these are all stretches contradict themselves nowhere.
+
+    Says no as well where that cannot be told from the stretches.
+    """
+    streams: dict[tuple[str, str, str], list[Stretch]] = {}
+    for part in parts:
+        if part is None:
+            return False
+        for key, stretch in part.items():
+            streams.setdefault(key, []).append(stretch)
+    return all(map(_follow_each_other, streams.values()))
+
+
+def _follow_each_other(stream: list[Stretch]) -> bool:
+    latest, last = -1, -1
+    for each in sorted(stream, key=lambda stretch: stretch.first):
+        if each.first <= last or each.earliest_end < latest:
+            return False
+        last, latest = each.last, max(latest, each.latest_start)
+    return True
+
+
+def doubtful(found: pa.Table) -> Doubtful:
+    """Return the messages of a table of contradictions."""
+    return {(row["run"], row["queue"], row["message"]): row["reason"] for row in found.to_pylist()}
+
+
+def _ascends(stream: Ints, values: Ints, *, strictly: bool = False) -> bool:
+    """Whether values of streams that lie side by side do not go back within any."""
+    least = 1 if strictly else 0
+    goes_on = values[1:] - values[:-1] >= least
+    return bool((goes_on | (stream[1:] != stream[:-1])).all())
+
+
+def _goes_against_time(stream: Ints, start: Ints, end: Ints) -> bool:
+    """Whether anything was seen before something that stands before it can have been made."""
+    if _ascends(stream, start):
+        return bool(((end[1:] < start[:-1]) & (stream[1:] == stream[:-1])).any())
+    begins = np.append(True, stream[1:] != stream[:-1])
+    latest = -running_least(-start, begins)
+    return bool(((end[1:] < latest[:-1]) & ~begins[1:]).any())
+
+
+def _against_time(stream: Ints, position: Ints, start: Ints, end: Ints) -> Ints:
+    """Return what was seen before something of a smaller position can have been made, and that."""
+    late = overtaken(Early(stream, position, start), Late(stream, position, end))
+    early = overtaken(Early(stream, -position, -end), Late(stream, -position, -start))
+    return np.flatnonzero((late != NOBODY) | (early != NOBODY))

@@ -1,0 +1,147 @@
+"""Takers told apart in columns: to which subscription of a consumer's name each row belongs.
+
+A delivery is of the subscription that was there at some moment of its span, on its channel if it
+names one. Where that is none or several nobody knows which it is of, and its message is set aside
+as a whole. A settlement is of the taker whose delivery it settles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.intervals.control import Control, Named, named
+from brokerproof.pipeline.intervals.subscriptions import Key, Subscription
+from brokerproof.pipeline.names import is_one_of, joint, message_numbers, numbers, texts
+from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.spec.histories import NEVER
+
+NOBODY = -1
+UNCLEAR = (
+    "which of the subscriptions by the name of its consumer was given it is not known; "
+    "record channels and cancels"
+)
+
+
+@dataclass(frozen=True)
+class ToldApart:
+    """A history whose takers have their own names, and the deliveries of which that is not known.
+
+    `unclear` are rows.
+    """
+
+    history: pa.Table
+    unclear: Ints
+
+
+def told_apart(history: pa.Table, control: Control) -> ToldApart:
+    """Return a history with the takers that its names stand for."""
+    nothing = np.empty(0, dtype=np.int64)
+    if not control.reused:
+        return ToldApart(history, nothing)
+    taker = named(history, "consumer")
+    reused = np.array([key in control.reused for key in taker.keys], dtype=np.bool_)
+    concerned = reused[taker.number]
+    given = np.flatnonzero(concerned & is_one_of(history, "op", "deliver"))
+    if not given.size:
+        return ToldApart(history, nothing)
+    names = _Names(["?"], np.zeros(history.num_rows, dtype=np.int64))
+    _name_deliveries(history, control, taker, given, names)
+    settles = concerned & is_one_of(history, "op", "acknowledge", "release", "reject")
+    unclear = _name_settlements(history, taker, given, np.flatnonzero(settles), names)
+    return ToldApart(_renamed(history, names), unclear)
+
+
+@dataclass
+class _Names:
+    """The names of takers, and which each row has; 0 is of those that keep theirs."""
+
+    names: list[str]
+    of_row: Ints
+
+    def add(self, name: str) -> int:
+        self.names.append(name)
+        return len(self.names) - 1
+
+
+def _name_deliveries(
+    history: pa.Table, control: Control, taker: Named, given: Ints, names: _Names
+) -> None:
+    queue, channel = named(history, "queue"), named(history, "channel")
+    start, end = numbers(history, "start"), numbers(history, "end", NEVER)
+    for rows in _groups(given, taker.number, queue.number, channel.number):
+        row = int(rows[0])
+        of_queue = queue.keys[queue.number[row]][1]
+        of_channel = channel.keys[channel.number[row]][1]
+        there = [
+            each
+            for each in control.reused[taker.keys[taker.number[row]]]
+            if each.record.queue == of_queue
+        ]
+        on_it = [each for each in there if each.record.channel == of_channel]
+        candidates = on_it or there
+        which = the_only_one(candidates, start[rows], end[rows])
+        known = np.array([names.add(each.name) for each in candidates] + [0])
+        names.of_row[rows] = known[which]
+
+
+def _groups(rows: Ints, *keys: Ints) -> list[Ints]:
+    """Return rows in groups of equal keys."""
+    both = joint(*(key[rows] for key in keys))
+    order = np.argsort(both, kind="stable")
+    bounds = np.flatnonzero(np.diff(both[order])) + 1
+    return np.split(rows[order], bounds)
+
+
+def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) -> Ints:
+    """Return for each span the number of the subscription that was there, or `NOBODY`.
+
+    That is one that had begun by the end of the span and not left before its start. How many are
+    such, and if it is one which, are differences of sums over those that began and that left.
+    """
+    begun = np.array([each.start for each in subscriptions], dtype=np.int64)
+    left = np.array([max(each.left, each.start) for each in subscriptions], dtype=np.int64)
+    by_begin, by_end = np.argsort(begun, kind="stable"), np.argsort(left, kind="stable")
+    many_begun = np.searchsorted(begun[by_begin], end, side="right")
+    many_left = np.searchsorted(left[by_end], start, side="left")
+    sums_begun = np.append(0, np.cumsum(by_begin))
+    sums_left = np.append(0, np.cumsum(by_end))
+    which = sums_begun[many_begun] - sums_left[many_left]
+    return np.where(many_begun - many_left == 1, which, NOBODY)
+
+
+def _name_settlements(
+    history: pa.Table, taker: Named, given: Ints, settling: Ints, names: _Names
+) -> Ints:
+    """Name settlements as what they settle; return the deliveries that are not told apart."""
+    message = message_numbers(history, named(history, "queue").number)
+    both = np.concatenate((given, settling))
+    keys = (message, taker.number, numbers(history, "position"))
+    _, number = np.unique(np.stack([key[both] for key in keys]), axis=1, return_inverse=True)
+    number = number.reshape(-1)
+    of_given, of_settling = number[: given.size], number[given.size :]
+    least = np.full(int(number.max()) + 1, len(names.names), dtype=np.int64)
+    most = np.zeros_like(least)
+    np.minimum.at(least, of_given, names.of_row[given])
+    np.maximum.at(most, of_given, names.of_row[given])
+    names.of_row[settling] = np.where(least == most, most, 0)[of_settling]
+    unclear: Marks = (names.of_row[given] == 0) | (least != most)[of_given]
+    return given[unclear]
+
+
+def _renamed(history: pa.Table, names: _Names) -> pa.Table:
+    column = texts(history.column("consumer"), pa.array(np.arange(history.num_rows)))
+    told = pa.array(names.names).take(pa.array(names.of_row))
+    is_told = pa.array(names.of_row > 0)
+    renamed = pc.if_else(is_told, told, column)
+    at = history.schema.get_field_index("consumer")
+    return history.set_column(at, "consumer", renamed)
+
+
+def keys_of(table: pa.Table) -> list[Key]:
+    """Return the queues, by run and name, that a table has rows of."""
+    return [key for key in named(table, "queue").keys if key[1]]

@@ -1,0 +1,383 @@
+"""The table of passages: what the rules compare, one row for each passage of each message.
+
+Owns what a row says, and what of it the facts about queues and the breaks in a run leave certain:
+a purge, a crash, or a queue that drops messages ends a wait. The rules themselves are in
+`models/contract/history.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, is_kept, least_from_here
+from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
+from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.spec.histories import NEVER, Kind
+
+ALWAYS_GONE: Final = -1
+"""The end of a wait on which nothing can be built: before all times."""
+
+FIRST: Final = 1
+"""It begins with the message's publish."""
+SURE: Final = 2
+"""Its delivery is certainly what ended the wait."""
+ORDERED: Final = 4
+"""The rules about order are asked of it."""
+PLACED: Final = 8
+"""What returns to its queue takes its place back."""
+GIVEN: Final = 16
+"""There is a delivery."""
+VIEW: Final = 32
+"""The delivery is to a browser, which was shown the message."""
+QUERY: Final = 64
+"""It is no message but a get that found nothing."""
+CAME_BACK: Final = 128
+"""Somebody was seen to have had it before it."""
+DRAINED: Final = 256
+"""It is no message but a finding of its queue as drained."""
+
+ARRIVED: Final = 1
+"""A row's role in a slice: it arrived in it, and may be overtaken by what arrives later."""
+ARRIVES: Final = 2
+"""It may overtake what arrived before."""
+WAITED: Final = 4
+"""It began to wait in it, and may be overtaken by what is given later."""
+TAKEN: Final = 8
+"""It was given in it, and may overtake what waited before."""
+RETURNED: Final = 16
+"""It waited in it, having returned."""
+COUNTED: Final = 32
+"""It was seen in it."""
+FREED: Final = 64
+"""It began to be settled in it."""
+CARRY: Final = 128
+"""It says what slices before left to be counted."""
+ENDED: Final = 256
+"""It had certainly been given in it, and may overtake what waited in turns until then."""
+JOINED: Final = 512
+"""It says for the slices before since when there always was a message, until it left."""
+JOINED_URGENT: Final = 1024
+"""It says the same of messages of its level or a higher one."""
+ALL_ROLES: Final = 127 + ENDED
+
+TIMES: Final = (
+    "published_start",
+    "published_end",
+    "begun_end",
+    "left_start",
+    "given_start",
+    "given_end",
+)
+"""The times of a passage that rules compare."""
+
+SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run", "queue", "message", "consumer")),
+        *((name, pa.int32()) for name in ("slice", "levels", "level", "position")),
+        ("flags", pa.int16()),
+        ("roles", pa.int16()),
+        *((name, pa.int64()) for name in (*TIMES, "freed")),
+    ]
+)
+"""A passage as the rules about several messages get it; times that there are not are `NEVER`."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Passages in columns.
+
+    `publish` and `given` are rows of the history's table, `given` is `NOBODY` where there is no
+    delivery. `delivery` numbers what `Deliveries` has, and so does `returned_by`, the delivery from
+    which the message had come back, `NOBODY` on its first passage.
+    """
+
+    publish: Ints
+    given: Ints
+    delivery: Ints
+    returned_by: Ints
+    queue: Ints
+    is_first: Marks
+    sure: Marks
+    published_start: Ints
+    published_end: Ints
+    begun_start: Ints
+    begun_end: Ints
+    left_start: Ints
+    given_start: Ints
+    given_end: Ints
+
+
+def waits_of(table: pa.Table, found: Gathered) -> Waits:
+    """Return all passages of the messages that were published."""
+    start, end = numbers(table, "start"), numbers(table, "end", NEVER)
+    certain = is_one_of(table, "outcome", "ok")
+    end = np.where(certain, end, NEVER)
+    given = found.deliveries
+    known = given.published != NOBODY
+    of = np.flatnonzero(known)
+    first, last = given.first[of], given.last[of]
+    # A return that may lie before its delivery was seen leaves open what came between.
+    begins_surely = given.back_start >= given.end
+    back_end = np.where(begins_surely, given.back_end, NEVER)
+    before = np.maximum(of - 1, 0)
+    left = least_from_here(given.start[of], last)
+    after = np.append(left[1:], NEVER)
+    after[last] = NEVER
+    each = Waits(
+        publish=given.published[of],
+        given=given.row[of],
+        delivery=of,
+        returned_by=np.where(first, NOBODY, before),
+        queue=found.queue.number[given.row[of]],
+        is_first=first,
+        sure=after > given.end[of],
+        published_start=start[given.published[of]],
+        published_end=end[given.published[of]],
+        begun_start=np.where(first, start[given.published[of]], given.back_start[before]),
+        begun_end=np.where(first, end[given.published[of]], back_end[before]),
+        left_start=left,
+        given_start=given.start[of],
+        given_end=given.end[of],
+    )
+    returned = of[last & (given.back_start[of] < NEVER)]
+    was_given = np.zeros(found.publish_of.size, dtype=np.bool_)
+    was_given[given.message] = True
+    never_given = found.publish[~was_given[found.message[found.publish]]]
+    return _joined(
+        each,
+        _waiting(
+            start,
+            end,
+            found,
+            given.published[returned],
+            returned,
+            (given.back_start[returned], back_end[returned]),
+        ),
+        _waiting(
+            start,
+            end,
+            found,
+            never_given,
+            np.full(never_given.size, NOBODY),
+            (start[never_given], end[never_given]),
+        ),
+    )
+
+
+def _waiting(
+    start: Ints,
+    end: Ints,
+    found: Gathered,
+    publish: Ints,
+    returned_by: Ints,
+    begun: tuple[Ints, Ints],
+) -> Waits:
+    """Return passages that no delivery ended."""
+    never = np.full(publish.size, NEVER, dtype=np.int64)
+    return Waits(
+        publish=publish,
+        given=np.full(publish.size, NOBODY, dtype=np.int64),
+        delivery=np.full(publish.size, NOBODY, dtype=np.int64),
+        returned_by=returned_by,
+        queue=found.queue.number[publish],
+        is_first=returned_by == NOBODY,
+        sure=np.ones(publish.size, dtype=np.bool_),
+        published_start=start[publish],
+        published_end=end[publish],
+        begun_start=begun[0],
+        begun_end=begun[1],
+        left_start=never,
+        given_start=never,
+        given_end=never,
+    )
+
+
+def _joined(*parts: Waits) -> Waits:
+    return Waits(
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in Waits.__dataclass_fields__
+        }
+    )
+
+
+def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
+    """Return the passages as far as they are certain, where not all deliveries were seen.
+
+    What waited when a consumer went may have been on its way to it, and have returned then: it
+    certainly waits since that, and is not known to be on its first passage.
+    """
+    returns = control.unseen_returns(found.queue.keys)
+    if not returns.of.size:
+        return waits
+    latest = returns.latest_end(waits.queue, waits.given_end)
+    open_ = latest >= waits.begun_start
+    return replace(
+        waits,
+        is_first=waits.is_first & ~open_,
+        begun_end=np.where(open_, np.maximum(waits.begun_end, latest), waits.begun_end),
+    )
+
+
+def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> Waits:
+    """Return the passages as far as they are certain, after all that may have ended a wait.
+
+    What waited when its queue was purged may be gone from then on; so may what was there, waiting
+    or held, when its queue was deleted or the broker crashed without having it on disk.
+    """
+    facts = control.facts(found.queue.keys)
+    left = waits.left_start
+    held_since = np.append(found.deliveries.start, NEVER)[waits.returned_by]
+    was_there = waits.returned_by == NOBODY
+    there_since = np.where(was_there, waits.published_start, held_since)
+    breaks: tuple[tuple[Kind, Ints], ...] = (("purge", waits.begun_start), ("delete", there_since))
+    for kind, since in breaks:
+        spans = control.spans_of(kind, found.queue.keys)
+        if spans.of.size:
+            left = np.minimum(left, spans.next_start(waits.queue, since))
+    crashes = control.spans_of("crash", found.queue.keys)
+    if crashes.of.size:
+        durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
+        survives = durable & is_kept(table)[waits.publish]
+        ends = np.where(survives, NEVER, crashes.next_start(waits.queue, there_since))
+        left = np.minimum(left, ends)
+    gone = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]
+    unseen = control.unseen_ends(found.queue.keys)
+    if unseen.of.size:
+        until = np.full(waits.queue.size, NEVER, dtype=np.int64)
+        never_given = waits.given == NOBODY
+        gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
+    return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
+
+
+def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
+    """Return passages, and what browsers were shown, for the rules about several messages.
+
+    Gets that found nothing are among them, and when their queues were found drained.
+    """
+    facts = control.facts(found.queue.keys)
+    levels = np.array([each.levels or 0 for each in facts], dtype=np.int64)
+    ordered = np.array([not each.selective for each in facts], dtype=np.bool_)
+    placed = np.array([each.returns for each in facts], dtype=np.bool_)
+    flags = (
+        np.where(waits.is_first, FIRST, 0)
+        + np.where(waits.sure, SURE, 0)
+        + np.where(ordered[waits.queue], ORDERED, 0)
+        + np.where(placed[waits.queue], PLACED, 0)
+        + np.where(waits.given != NOBODY, GIVEN, 0)
+        + np.where(waits.returned_by != NOBODY, CAME_BACK, 0)
+    )
+    freed = np.append(found.deliveries.freed, NEVER)[waits.delivery]
+    taken = _rows(table, waits, waits.given, levels, flags, freed)
+    views = _views(table, found)
+    view_flags = np.full(views.publish.size, FIRST + SURE + VIEW + GIVEN)
+    is_new = _shown_first(table, found, views.given)
+    view_flags += np.where(((levels == 0) & placed)[views.queue] & is_new, ORDERED, 0)
+    shown = _rows(table, views, views.given, levels, view_flags, views.given_end)
+    return pa.concat_tables([taken, shown, _queries(table), _drained(found, control)])
+
+
+def _shown_first(table: pa.Table, found: Gathered, rows: Ints) -> Marks:
+    """Return which of these views are the first of their message by their browser."""
+    taker, _ = ranks(table.column("consumer"))
+    both = joint(found.message[rows], taker[rows])
+    order = np.lexsort((numbers(table, "position")[rows], both))
+    new = np.append(True, both[order][1:] != both[order][:-1])[: rows.size]
+    is_new = np.empty(rows.size, dtype=np.bool_)
+    is_new[order] = new
+    return is_new
+
+
+def _queries(table: pa.Table) -> pa.Table:
+    """Return the gets that found nothing, named by their taker and their time."""
+    certain = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")
+    rows = pa.array(np.flatnonzero(certain))
+    start = table.column("start").take(rows)
+    consumer = texts(table.column("consumer"), rows)
+    size = len(rows)
+    name = pc.binary_join_element_wise(consumer, pc.cast(start, pa.string()), " at ")
+    columns = {
+        "run": texts(table.column("run"), rows),
+        "queue": texts(table.column("queue"), rows),
+        "message": name,
+        "consumer": consumer,
+        "flags": np.full(size, QUERY, dtype=np.int16),
+        "roles": np.full(size, ALL_ROLES, dtype=np.int16),
+        "given_start": start,
+        "given_end": table.column("end").take(rows),
+    }
+    for each in SCHEMA:
+        if each.name not in columns:
+            columns[each.name] = pa.array(np.zeros(size, dtype=np.int64)).cast(each.type)
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _drained(found: Gathered, control: Control) -> pa.Table:
+    """Return when the queues of a part were found drained; so each part of a queue says it."""
+    spans = control.spans_of("drained", found.queue.keys)
+    keys = [found.queue.keys[number] for number in spans.of.tolist()]
+    times = zip(keys, spans.start.tolist(), spans.end.tolist(), strict=True)
+    rows = [
+        {
+            **{each.name: None if each.type == pa.string() else 0 for each in SCHEMA},
+            "run": run,
+            "queue": queue,
+            "message": f"drained at {start}",
+            "flags": QUERY + DRAINED,
+            "roles": ALL_ROLES,
+            "given_start": start,
+            "given_end": end,
+        }
+        for (run, queue), start, end in times
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _views(table: pa.Table, found: Gathered) -> Waits:
+    """Return what browsers were shown of what was published, as passages that nothing ended."""
+    rows = found.views[found.publish_of[found.message[found.views]] != NOBODY]
+    publish = found.publish_of[found.message[rows]]
+    start, end = numbers(table, "start"), numbers(table, "end", NEVER)
+    published_end = np.where(is_one_of(table, "outcome", "ok"), end, NEVER)
+    nobody = np.full(rows.size, NOBODY, dtype=np.int64)
+    begun = start[publish], published_end[publish]
+    waiting = _waiting(start, published_end, found, publish, nobody, begun)
+    given = np.minimum(np.maximum(start[rows], start[publish]), end[rows])
+    return replace(waiting, given=rows, given_start=given, given_end=end[rows])
+
+
+def _rows(
+    table: pa.Table, waits: Waits, given: Ints, levels: Ints, flags: Ints, freed: Ints
+) -> pa.Table:
+    publish = pa.array(waits.publish)
+    taker = pa.array(np.where(given == NOBODY, 0, given), mask=given == NOBODY)
+    priority = numbers(table, "priority")[waits.publish]
+    of_queue = levels[waits.queue]
+    level = np.where(of_queue > 0, np.minimum(priority, of_queue - 1), 0)
+    position = np.append(numbers(table, "position"), NOBODY)[given]
+    columns = {
+        "run": texts(table.column("run"), publish),
+        "queue": texts(table.column("queue"), publish),
+        "message": table.column("message").take(publish),
+        "consumer": texts(table.column("consumer"), taker),
+        "slice": np.zeros(flags.size, dtype=np.int32),
+        "levels": of_queue.astype(np.int32),
+        "level": level.astype(np.int32),
+        "position": position.astype(np.int32),
+        "flags": flags.astype(np.int16),
+        "roles": np.full(flags.size, ALL_ROLES, dtype=np.int16),
+        "published_start": waits.published_start,
+        "published_end": waits.published_end,
+        "begun_end": waits.begun_end,
+        "left_start": waits.left_start,
+        "given_start": waits.given_start,
+        "given_end": waits.given_end,
+        "freed": freed,
+    }
+    return pa.table(columns, schema=SCHEMA)

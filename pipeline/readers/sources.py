@@ -1,0 +1,154 @@
+"""The forms of recordings by name, how each is known, and who reads it.
+
+What is made of them is Parquet (`conversion.py`); everything after that reads nothing else.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
+from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.tables import Chunk, UnreadableHistory, records_of
+from brokerproof.spec.histories import Record
+
+BEGINNING_BYTES: Final = 4096
+
+PACKED: Final = {
+    b"\x1f\x8b": "gunzip",
+    b"\x28\xb5\x2f\xfd": "unzstd --rm",
+    b"\xfd7zXZ\x00": "unxz",
+    b"BZh": "bunzip2",
+    b"PK\x03\x04": "unzip",
+}
+"""How compressed files begin, and what unpacks them."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A form of recording: what it is, how its files are known, and who reads them.
+
+    `argument` says what may stand behind the name, after a colon; it is handed to the reader.
+    """
+
+    name: str
+    meaning: str
+    suffixes: tuple[str, ...]
+    looks_so: Callable[[bytes], bool]
+    chunks: Callable[[Path, str], Iterator[Chunk]]
+    argument: str = ""
+
+
+def _is_history(beginning: bytes) -> bool:
+    return beginning.startswith(b'{"') and any(
+        f'"{key}"'.encode() in beginning for key in ("op", json_lines.HEADER)
+    )
+
+
+def _is_trace(beginning: bytes) -> bool:
+    return b'"routed_queues"' in beginning or beginning.startswith(b"=" * 80)
+
+
+def _is_jepsen(beginning: bytes) -> bool:
+    return beginning[:1] in (b"{", b"[", b"#", b"(") and b":type" in beginning
+
+
+def _is_run(beginning: bytes) -> bool:
+    return beginning.startswith(b"{") and b'"brokerproof-counterexample/' in beginning
+
+
+SOURCES: Final[dict[str, Source]] = {
+    source.name: source
+    for source in (
+        Source(
+            "parquet",
+            "a history as Parquet",
+            (".parquet",),
+            lambda beginning: beginning.startswith(b"PAR1"),
+            lambda path, _: parquet.chunks(path),
+        ),
+        Source(
+            "runs",
+            "a counterexample of the gate",
+            (),
+            _is_run,
+            lambda path, _: rows.chunks_of(runs.read(path)),
+        ),
+        Source(
+            "firehose",
+            "a trace of RabbitMQ's tracing plugin, as JSON or text",
+            (),
+            _is_trace,
+            lambda path, argument: rows.chunks_of(firehose.read_as(path, argument)),
+            argument="the property that tells messages apart, `message_id` if none is named; "
+            "or `header=NAME`, or `payload`; and, after a comma, `steady`",
+        ),
+        Source(
+            "jepsen",
+            "a history of Jepsen's tests of queues, as EDN",
+            (".edn",),
+            _is_jepsen,
+            lambda path, _: rows.chunks_of(jepsen.read(path)),
+        ),
+        Source(
+            "history",
+            "a history as JSON Lines",
+            (".jsonl", ".ndjson"),
+            _is_history,
+            lambda path, _: json_lines.chunks(path),
+        ),
+    )
+}
+"""All forms, in the order in which a file's beginning is held against them."""
+
+
+def source_of(path: Path) -> Source:
+    """Return the form of a file by its name or its beginning; raises `UnreadableHistory`."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(BEGINNING_BYTES)
+    except OSError as error:
+        raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
+    by_name = next((one for one in SOURCES.values() if path.suffix in one.suffixes), None)
+    for packed, unpack in PACKED.items():
+        if beginning.startswith(packed):
+            first = "" if by_name is None else f"give it a name without {path.suffix}, and "
+            raise UnreadableHistory(
+                f"{path}: this is compressed, and read only unpacked; {first}unpack it with: "
+                f"{unpack} {shlex.quote(str(path))}"
+            )
+    if by_name is not None:
+        return by_name
+    for source in SOURCES.values():
+        if source.looks_so(beginning.lstrip()):
+            return source
+    known = ", ".join(SOURCES)
+    raise UnreadableHistory(
+        f"{path}: this is in no form that is known; name one with --form ({known}) or, if it is no "
+        "recording, move it away: in a folder, names that begin with . or _ are left out"
+    )
+
+
+def read(path: Path, form: str | None = None) -> Iterator[Record | SetAside]:
+    """Yield the records of a recording and the rows that were set aside, in tables' portions."""
+    source, argument = named_form(form)
+    for chunk in (source or source_of(path)).chunks(path, argument):
+        yield from chunk.set_aside
+        yield from records_of(chunk.batch)
+
+
+def named_form(form: str | None) -> tuple[Source | None, str]:
+    """Return the form of a name, and what is said behind it; raises `UnreadableHistory`."""
+    if form is None:
+        return None, ""
+    name, _, argument = form.partition(":")
+    if name not in SOURCES:
+        raise UnreadableHistory(f"there is no form {name!r}; name one of {', '.join(SOURCES)}")
+    source = SOURCES[name]
+    if argument and not source.argument:
+        raise UnreadableHistory(f"nothing can be said behind the form {name!r}, as {argument!r}")
+    return source, argument

@@ -1,0 +1,376 @@
+"""The rules about several messages of a queue: order, urgency, what returned, and gets.
+
+Each family of rules compares times of one kind. Which rows of a table are early and which are late
+is said by their roles, so that a table may be one slice of a history; in a whole history each row
+has all roles. How a history is cut is in `slices.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.models.contract.history import (
+    OVERTAKES_AN_EQUAL,
+    OVERTAKES_AN_EQUAL_IN_A_STREAM,
+    OVERTAKES_WHAT_RETURNED,
+    TAKEN_WHILE_ANOTHER_WAITED,
+    TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
+    TAKEN_WHILE_SOME_WAITED,
+    Passage,
+    Rule,
+    Span,
+)
+from brokerproof.pipeline.intervals.table import (
+    ARRIVED,
+    ARRIVES,
+    CAME_BACK,
+    DRAINED,
+    ENDED,
+    FIRST,
+    GIVEN,
+    JOINED,
+    JOINED_URGENT,
+    ORDERED,
+    PLACED,
+    QUERY,
+    RETURNED,
+    SURE,
+    TAKEN,
+    TIMES,
+    VIEW,
+    WAITED,
+)
+from brokerproof.pipeline.names import joint, numbers, ranks
+from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
+from brokerproof.pipeline.rules.dominance_of_three import (
+    EarlyOfTwoKeys,
+    LateOfTwoKeys,
+    overtaken_of_two_keys,
+)
+from brokerproof.pipeline.rules.violations import none, violations
+from brokerproof.spec.histories import NEVER
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table of passages as numbers; equal queues and takers have equal numbers."""
+
+    table: pa.Table
+    queue: Ints
+    level: Ints
+    taker: Ints
+    flags: Ints
+    roles: Ints
+    passage: Passage
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Columns:
+        """Return the columns of a table."""
+        queue = joint(
+            numbers(table, "slice"), ranks(table.column("run"))[0], ranks(table.column("queue"))[0]
+        )
+        place = numbers(table, "position")
+        times = {name: numbers(table, name) for name in TIMES}
+        left = Span(times["left_start"], times["left_start"])
+        return cls(
+            table,
+            queue,
+            numbers(table, "level"),
+            joint(queue, ranks(table.column("consumer"))[0]),
+            numbers(table, "flags"),
+            numbers(table, "roles"),
+            Passage(
+                Span(times["published_start"], times["published_end"]),
+                Span(times["begun_end"], times["begun_end"]),
+                left,
+                Span(times["given_start"], times["given_end"]),
+                Span(place, place),
+                Span(left.start, left.start),
+            ),
+        )
+
+    def has(self, flags: int, without: int = 0) -> Marks:
+        """Return which rows have all of these flags, and none of the others."""
+        return np.asarray((self.flags & (flags | without)) == flags, dtype=np.bool_)
+
+    def plays(self, role: int) -> Marks:
+        """Return which rows have a role in their slice, or one of several."""
+        return np.asarray((self.roles & role) != 0, dtype=np.bool_)
+
+    def rank(self, rows: Ints) -> Ints:
+        """Return the order of rows by which ties are settled: by name, then by time."""
+        name, _ = ranks(self.table.column("message").take(pa.array(rows)))
+        order = np.lexsort((self.passage.begun.end[rows], name))
+        rank = np.empty(rows.size, dtype=np.int64)
+        rank[order] = np.arange(rows.size)
+        return rank
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which rows of a table a rule is asked of, and as what.
+
+    `group` tells apart what has nothing to do with each other.
+    """
+
+    rule: Rule
+    name: str
+    early: Marks
+    late: Marks
+    group: Ints
+
+    def of_early(self, columns: Columns, rows: Ints, *, ranked: bool) -> Early:
+        """Return the early side of these rows."""
+        [(of_early, _)] = self.rule.early_first
+        [(_, of_later)] = self.rule.late_first
+        return Early(
+            self.group[rows],
+            of_early(columns.passage).end[rows],
+            of_later(columns.passage).start[rows],
+            columns.rank(rows) if ranked else None,
+        )
+
+    def of_late(self, columns: Columns, rows: Ints) -> Late:
+        """Return the late side of these rows."""
+        [(_, of_late)] = self.rule.early_first
+        [(of_sooner, _)] = self.rule.late_first
+        return Late(
+            self.group[rows],
+            of_late(columns.passage).start[rows],
+            of_sooner(columns.passage).end[rows],
+        )
+
+    def spans(self, columns: Columns, rows: Ints) -> Spans:
+        """Return the late side of these rows, where each moment of it is asked about."""
+        [(_, of_late)] = self.rule.early_first
+        span = of_late(columns.passage)
+        return Spans(self.group[rows], span.start[rows], span.end[rows])
+
+
+def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  # noqa: ARG001
+    """Yield the rules that compare when messages arrived, which are about equals only."""
+    arrived, arrives = columns.plays(ARRIVED), columns.plays(ARRIVES)
+    first = columns.has(FIRST | ORDERED, without=VIEW | QUERY)
+    of_level = joint(columns.queue, columns.level)
+    given = columns.has(FIRST | ORDERED | GIVEN, without=VIEW | QUERY)
+    yield Sides(
+        OVERTAKES_AN_EQUAL, "overtakes-an-equal", first & arrived, given & arrives, of_level
+    )
+    to_taker = columns.has(FIRST | ORDERED | GIVEN | SURE, without=QUERY)
+    of_taker = joint(columns.taker, columns.level)
+    yield Sides(
+        OVERTAKES_AN_EQUAL_IN_A_STREAM,
+        "overtakes-in-a-stream",
+        to_taker & arrived,
+        to_taker & arrives,
+        of_taker,
+    )
+
+
+def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
+    """Yield the rules that compare since when messages waited, for each level that is late."""
+    there = columns.has(0, without=VIEW | QUERY) & columns.plays(WAITED)
+    taken = columns.plays(TAKEN)
+    yield Sides(
+        TAKEN_WHILE_ANOTHER_WAITED,
+        "found-nothing",
+        there,
+        columns.has(QUERY, without=DRAINED) & taken,
+        columns.queue,
+    )
+    early = there & columns.has(ORDERED) & (columns.has(PLACED) | columns.has(FIRST))
+    placed = columns.has(PLACED) | columns.has(FIRST | SURE)
+    late = columns.has(ORDERED | GIVEN, without=VIEW | QUERY) & placed & taken
+    by_priority = numbers(columns.table, "levels") > 0
+    in_stream = early & columns.has(GIVEN | SURE)
+    for level in late_levels:
+        above = (columns.level > level) & by_priority
+        at = late & (columns.level == level) & by_priority
+        yield Sides(
+            TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
+            "overtakes-what-waits-in-a-stream",
+            in_stream & above,
+            at,
+            columns.taker,
+        )
+        yield Sides(
+            TAKEN_WHILE_ANOTHER_WAITED, "overtakes-what-waits", early & above, at, columns.queue
+        )
+
+
+def in_turns(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
+    """Yield the rules that are shown at each moment of a span, for each level that is late.
+
+    They are asked of messages that never returned, where they are about urgency: what is wrong with
+    others has another name.
+    """
+    of = columns.passage
+    there = columns.has(0, without=VIEW | QUERY) & (of.begun.end < of.left.start)
+    ended = columns.plays(ENDED)
+    for name, late in (
+        (FOUND_NOTHING_OF_SEVERAL, columns.has(QUERY, without=DRAINED)),
+        (LEFT_BEHIND_OF_SEVERAL, columns.has(QUERY | DRAINED)),
+    ):
+        yield Sides(
+            TAKEN_WHILE_SOME_WAITED,
+            name,
+            there & columns.plays(WAITED | JOINED),
+            late & ended,
+            columns.queue,
+        )
+    by_priority = numbers(columns.table, "levels") > 0
+    early = there & columns.has(FIRST | ORDERED) & columns.plays(WAITED | JOINED_URGENT)
+    placed = columns.has(PLACED) | columns.has(FIRST | SURE)
+    late = columns.has(ORDERED | GIVEN, without=VIEW | QUERY) & placed & ended
+    for level in late_levels:
+        yield Sides(
+            TAKEN_WHILE_SOME_WAITED,
+            OVERTAKES_SOME,
+            early & (columns.level > level) & by_priority,
+            late & (columns.level == level) & by_priority,
+            columns.queue,
+        )
+
+
+FOUND_NOTHING_OF_SEVERAL: Final = "found-nothing-of-several"
+LEFT_BEHIND_OF_SEVERAL: Final = "left-behind-of-several"
+OVERTAKES_SOME: Final = "overtakes-some-that-wait"
+IN_TURNS: Final = frozenset({FOUND_NOTHING_OF_SEVERAL, LEFT_BEHIND_OF_SEVERAL, OVERTAKES_SOME})
+"""The rules of which a violation has several early messages."""
+
+Family: TypeAlias = Callable[[Columns, Sequence[int]], Iterator[Sides]]
+
+
+def asked_of(family: Family, columns: Columns) -> Iterator[Sides]:
+    """Yield what a family asks of a table, at the levels that there are."""
+    late = columns.has(GIVEN, without=VIEW | QUERY) & (numbers(columns.table, "levels") > 0)
+    yield from family(columns, np.unique(columns.level[late]).tolist())
+
+
+def judged_by(family: Family, columns: Columns) -> Iterator[pa.Table]:
+    """Yield what a family of rules finds wrong in a table of passages."""
+    for sides in asked_of(family, columns):
+        yield judged(columns, sides)
+
+
+def judged(columns: Columns, sides: Sides) -> pa.Table:
+    """Return the violations of a rule of two comparisons."""
+    early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
+    of_late = sides.of_late(columns, late)
+    which = overtaken(sides.of_early(columns, early, ranked=False), of_late)
+    if (which == NOBODY).all():
+        return none()
+    # Names are looked at only where something is wrong, to find the one witness among equals.
+    groups = np.unique(sides.group[late[which != NOBODY]])
+    early = early[np.isin(sides.group[early], groups)]
+    late = late[which != NOBODY]
+    which = overtaken(sides.of_early(columns, early, ranked=True), sides.of_late(columns, late))
+    return _told(
+        columns,
+        sides.name,
+        late,
+        early[which],
+        sides.of_early(columns, early, ranked=False).value[which],
+    )
+
+
+def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
+    """Return the violations of a rule that is shown at each moment of a span."""
+    early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
+    if not early.size or not late.size:
+        return none()
+    spans = sides.spans(columns, late)
+    of_early = sides.of_early(columns, early, ranked=False)
+    # What is over before all spans, or begins after them, can only tell since when it was so.
+    then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
+    which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
+    if (which == NOBODY).all():
+        return none()
+    late = late[which != NOBODY]
+    early = early[np.isin(sides.group[early], np.unique(sides.group[late]))]
+    of_early = sides.of_early(columns, early, ranked=True)
+    last, since = overtaken_in_turns(of_early, sides.spans(columns, late))
+    return _told(columns, sides.name, late, early[last], of_early.value[last], since)
+
+
+def returned(columns: Columns) -> pa.Table:
+    """Return where a message was given while one waited that had returned to its place ahead."""
+    flags = ORDERED | PLACED
+    is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
+    early = np.flatnonzero(is_early & (columns.passage.begun.end < NEVER))
+    is_late = columns.has(flags | GIVEN, without=VIEW | QUERY) & columns.plays(TAKEN)
+    late = np.flatnonzero(is_late)
+    if not early.size:
+        return none()
+    group = joint(columns.queue, columns.level)
+    late = late[np.isin(group[late], group[early])]
+    (published, other_published), (begun, given) = OVERTAKES_WHAT_RETURNED.early_first
+    [(also_given, left)] = OVERTAKES_WHAT_RETURNED.late_first
+    of = columns.passage
+    value = left(of).start[early]
+    which = overtaken_of_two_keys(
+        EarlyOfTwoKeys(
+            group[early],
+            published(of).end[early],
+            begun(of).end[early],
+            value,
+            columns.rank(early),
+        ),
+        LateOfTwoKeys(
+            group[late],
+            other_published(of).start[late],
+            given(of).start[late],
+            also_given(of).end[late],
+        ),
+    )
+    wrong = which != NOBODY
+    return _told(
+        columns, "overtakes-what-returned", late[wrong], early[which[wrong]], value[which[wrong]]
+    )
+
+
+def _told(
+    columns: Columns, name: str, late: Ints, early: Ints, strength: Ints, since: Ints | None = None
+) -> pa.Table:
+    """Return violations; `since` is when the early ones began to wait, if others came before."""
+    of = columns.passage
+    table = columns.table
+    return violations(
+        pa.array(_requirements(columns, name, late, early), pa.string()),
+        name,
+        table,
+        late,
+        strength=strength,
+        witness=table.column("message").take(pa.array(early)),
+        late=(of.given.start[late], of.given.end[late]),
+        early=(of.begun.end[early] if since is None else since, of.left.start[early]),
+    )
+
+
+def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[str]:
+    """Return which promise each is: the contract names what came back before what is urgent."""
+    if name in _ALWAYS:
+        return [_ALWAYS[name]] * late.size
+    came_back = (columns.flags[early] & CAME_BACK) != 0
+    viewed = (columns.flags[late] & VIEW) != 0
+    about_urgency = name in {"overtakes-what-waits", "overtakes-what-waits-in-a-stream"}
+    plain = "priority-order" if about_urgency else "fifo-order"
+    names = np.full(late.size, plain, dtype=object)
+    names[came_back] = "release-rewinds"
+    names[viewed] = "browser-in-order"
+    return [str(each) for each in names]
+
+
+_ALWAYS: Final = {
+    "found-nothing": "get-finds",
+    FOUND_NOTHING_OF_SEVERAL: "get-finds",
+    LEFT_BEHIND_OF_SEVERAL: "nothing-lost",
+    OVERTAKES_SOME: "priority-order",
+}
+"""The rules that are about one promise."""

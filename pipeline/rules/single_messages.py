@@ -1,0 +1,254 @@
+"""The rules about one message: invented, given twice, lost, kept when it should be gone.
+
+Each is a rule of `models/contract/history.py` asked of columns. What a loss is called follows the
+contract's own order: by what happened to the message before (`Contract.histories`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.models.contract.history import GIVEN_BEFORE_PUBLISHED, HELD_BY_TWO, Passage, Span
+from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.intervals import NOBODY, Deliveries, Gathered, running_least
+from brokerproof.pipeline.intervals.table import Waits, interrupted
+from brokerproof.pipeline.names import marks, numbers, ranks, texts
+from brokerproof.pipeline.rules.dominance import Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.violations import violations
+from brokerproof.spec.histories import NEVER, Kind
+
+_NOTHING = Span(0, 0)
+
+
+def about_single_messages(
+    table: pa.Table, found: Gathered, waits: Waits, seen: Waits, control: Control
+) -> Iterator[pa.Table]:
+    """Yield what is wrong with messages by themselves.
+
+    `waits` are their passages, `seen` the same as far as nobody can have had them unseen.
+    """
+    if not control.begins_late:
+        yield _never_published(table, found)
+    yield from _given_before_published(table, found)
+    yield _held_by_two(table, found)
+    yield _told_as_new(table, found, control)
+    yield from _shown(table, found, control)
+    yield _left_behind(table, found, interrupted(waits, table, found, control), control)
+    yield from _kept(table, found, waits, seen, control)
+
+
+def _never_published(table: pa.Table, found: Gathered) -> pa.Table:
+    rows = found.unknown
+    seen = numbers(table, "start")[rows], numbers(table, "end", NEVER)[rows]
+    return violations(
+        "nothing-invented", "never-published", table, rows, strength=-seen[1], late=seen, early=seen
+    )
+
+
+def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Table]:
+    start, end = numbers(table, "start"), numbers(table, "end", NEVER)
+    for rows in (found.deliveries.row, found.views):
+        known = rows[found.publish_of[found.message[rows]] != NOBODY]
+        publish = found.publish_of[found.message[known]]
+        published = Span(start[publish], end[publish])
+        given = Span(start[known], end[known])
+        itself = Passage(published, published, _NOTHING, given, place=_NOTHING, back=_NOTHING)
+        wrong = np.flatnonzero(GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself))
+        yield violations(
+            "nothing-invented",
+            "given-before-published",
+            table,
+            known[wrong],
+            strength=published.start[wrong] - given.end[wrong],
+            late=(given.start[wrong], given.end[wrong]),
+            early=(published.start[wrong], published.end[wrong]),
+        )
+
+
+def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
+    given = found.deliveries
+    late = np.flatnonzero(~given.first)
+
+    def holds(which: Ints) -> Passage:
+        span = Span(given.start[which], given.end[which])
+        back = Span(given.back_start[which], NEVER)
+        return Passage(_NOTHING, _NOTHING, _NOTHING, span, place=_NOTHING, back=back)
+
+    wrong = late[HELD_BY_TWO.shown_by(holds(late), holds(late - 1))]
+    meddled = given.settlements[wrong - 1] > 1
+    names = np.where(meddled, "settled-once", "nothing-twice")
+    return violations(
+        pa.array(names.tolist(), pa.string()),
+        "held-by-two",
+        table,
+        given.row[wrong],
+        strength=-given.end[wrong],
+        witness=texts(table.column("consumer"), pa.array(given.row[wrong - 1])),
+        late=(given.start[wrong], given.end[wrong]),
+        early=(given.start[wrong - 1], given.end[wrong - 1]),
+    )
+
+
+def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table:
+    """Find what may have returned since it was given before, and is not told as redelivered.
+
+    After a crash either will do, for what was given before it.
+    """
+    given = found.deliveries
+    group = np.cumsum(given.first) - 1
+    firsts = np.flatnonzero(given.first)
+    first = firsts[group]
+    flag = table.column("redelivered")
+    told = marks(table, "redelivered") | np.asarray(flag.is_null().to_numpy(), dtype=np.bool_)
+    after = numbers(table, "start")[given.row] > given.end[first]
+    crashes = control.spans_of("crash", found.queue.keys)
+    earliest = np.minimum.reduceat(given.start, firsts) if firsts.size else firsts
+    crash = crashes.next_start(found.queue.number[given.row], earliest[group])
+    told = told[given.row] | (crash <= given.end)
+    wrong = np.flatnonzero(may_have_returned(given) & after & ~told)
+    return violations(
+        "redelivered-flag",
+        "told-as-new",
+        table,
+        given.row[wrong],
+        strength=-given.end[wrong],
+        witness=texts(table.column("consumer"), pa.array(given.row[first[wrong]])),
+        late=(given.start[wrong], given.end[wrong]),
+        early=(given.start[first[wrong]], given.end[first[wrong]]),
+    )
+
+
+def may_have_returned(given: Deliveries) -> Marks:
+    """Return which deliveries are of what may have come back from an earlier one by then.
+
+    Only of these the redelivered flag is asked. What is given again and cannot have come back is
+    `nothing-twice`, whatever its flag says.
+    """
+    back_start = np.where(given.first, NEVER, np.roll(given.back_start, 1))
+    return np.asarray(running_least(back_start, given.first) <= given.end, dtype=np.bool_)
+
+
+def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Table]:
+    """Find what browsers were shown while somebody had it, or twice."""
+    rows, given = found.views, found.deliveries
+    if not rows.size:
+        return
+    start, end = numbers(table, "start")[rows], numbers(table, "end", NEVER)[rows]
+    which = overtaken(
+        Early(given.message, given.end, given.back_start),
+        Late(found.message[rows], start, end),
+    )
+    wrong = np.flatnonzero(which != NOBODY)
+    held = which[wrong]
+    yield violations(
+        "browser-sees-available",
+        "shown-while-held",
+        table,
+        rows[wrong],
+        strength=-end[wrong],
+        witness=texts(table.column("consumer"), pa.array(given.row[held])),
+        late=(start[wrong], end[wrong]),
+        early=(given.start[held], given.end[held]),
+    )
+    taker, _ = ranks(table.column("consumer"))
+    position = numbers(table, "position")
+    order = np.lexsort((position[rows], taker[rows], found.message[rows]))
+    again = (found.message[rows[order]][1:] == found.message[rows[order]][:-1]) & (
+        taker[rows[order]][1:] == taker[rows[order]][:-1]
+    )
+    fifo = np.array([facts.is_fifo for facts in control.facts(found.queue.keys)])
+    late, early = order[1:][again], order[:-1][again]
+    asked = fifo[found.queue.number[rows[late]]]
+    late, early = late[asked], early[asked]
+    returned = np.isin(found.message[rows[late]], given.message[given.back_start < NEVER])
+    names = np.where(returned, "browser-never-rewound", "browser-once")
+    yield violations(
+        pa.array(names.tolist(), pa.string()),
+        "shown-again",
+        table,
+        rows[late],
+        strength=-end[late],
+        witness=texts(table.column("consumer"), pa.array(rows[early])),
+        late=(start[late], end[late]),
+        early=(start[early], end[early]),
+    )
+
+
+def found_drained(found: Gathered, waits: Waits, control: Control) -> Ints:
+    """Return through which finding of its queue as drained each passage waited, or `NOBODY`."""
+    drained = control.spans_of("drained", found.queue.keys)
+    return drained.first_within(waits.queue, waits.begun_end, waits.left_start)
+
+
+def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
+    """Find what waited all the time while its queue was found drained.
+
+    Nobody held anything then, so nobody had it unseen either.
+    """
+    drained = control.spans_of("drained", found.queue.keys)
+    which = found_drained(found, waits, control)
+    wrong = np.flatnonzero(which != NOBODY)
+    when = which[wrong]
+    names = _names_of_losses(found, waits, control, wrong, drained.start[when])
+    return violations(
+        pa.array(names, pa.string()),
+        "left-behind",
+        table,
+        waits.publish[wrong],
+        strength=-drained.end[when],
+        late=(drained.start[when], drained.end[when]),
+        early=(waits.begun_start[wrong], waits.begun_end[wrong]),
+    )
+
+
+def _names_of_losses(
+    found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
+) -> list[str]:
+    settlements = np.append(found.deliveries.settlements, 1)[waits.returned_by[wrong]]
+    returned = ~waits.is_first[wrong]
+    viewed = np.isin(found.message[waits.publish[wrong]], found.message[found.views])
+    crashes = control.spans_of("crash", found.queue.keys)
+    crashed = crashes.next_start(waits.queue[wrong], waits.begun_start[wrong]) < drained
+    names = np.full(wrong.size, "nothing-lost", dtype=object)
+    names[viewed] = "browser-takes-nothing"
+    names[returned & (settlements == 0)] = "close-releases"
+    names[returned & (settlements > 1)] = "settled-once"
+    names[crashed] = "survives-restart"
+    return [str(name) for name in names]
+
+
+def _kept(
+    table: pa.Table, found: Gathered, waits: Waits, seen: Waits, control: Control
+) -> Iterator[pa.Table]:
+    """Find what was given after it had waited all through what should have ended it.
+
+    A purge drops what waits; a deletion and a crash drop what somebody has, too.
+    """
+    facts = control.facts(found.queue.keys)
+    may_be = np.array([each.may_be_durable for each in facts], dtype=np.bool_)[waits.queue]
+    survives = may_be & marks(table, "persistent")[waits.publish]
+    everything = np.ones(waits.publish.size, dtype=np.bool_)
+    breaks: tuple[tuple[Kind, str, str, Marks, Ints], ...] = (
+        ("purge", "purge-drops", "kept-after-a-purge", everything, seen.begun_end),
+        ("delete", "delete-drops", "kept-after-a-deletion", everything, waits.begun_end),
+        ("crash", "transient-is-lost", "kept-after-a-crash", ~survives, waits.begun_end),
+    )
+    for kind, requirement, rule, concerned, begun in breaks:
+        spans = control.spans_of(kind, found.queue.keys)
+        was_given = np.flatnonzero((waits.left_start < NEVER) & concerned)
+        which = spans.first_within(
+            waits.queue[was_given], begun[was_given], waits.left_start[was_given]
+        )
+        wrong, when = was_given[which != NOBODY], which[which != NOBODY]
+        yield violations(
+            requirement,
+            rule,
+            table,
+            waits.publish[wrong],
+            strength=-spans.end[when],
+            late=(waits.given_start[wrong], waits.given_end[wrong]),
+            early=(spans.start[when], spans.end[when]),
+        )

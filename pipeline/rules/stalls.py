@@ -1,0 +1,169 @@
+"""The rule about messages that wait longer than is borne, while a consumer is free to take them.
+
+The contract knows no time: it says what must not be left when a broker has come to rest, not by
+when. How long may pass is the user's own bound, and without one nothing is said. It is meant for
+histories whose times are those of a clock.
+
+A message is stalled while two things are so: it certainly waits in its queue, and a consumer of the
+queue is certainly there, with room, and is given nothing. What is ahead of the message does not
+matter: it waits for the same free consumer. A message that goes to that consumer as the next one is
+stalled until it is seen: till then it either waited or was on its way.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import click
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.idle import NO_DELIVERY, Idle
+from brokerproof.pipeline.intervals.intervals import Gathered
+from brokerproof.pipeline.intervals.table import Waits
+from brokerproof.pipeline.names import joint, numbers, ranks
+from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.pipeline.rules.violations import none, violations
+from brokerproof.spec.histories import NEVER
+
+RULE: Final = "stalled"
+
+NS_OF: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+}
+"""Nanoseconds, the unit of records, in each unit that a duration may have."""
+
+DURATIONS: Final = f"a number with one of {', '.join(NS_OF)}, such as 200ms; alone it is of seconds"
+
+
+def duration(_context: click.Context, _option: click.Parameter, words: str | None) -> int | None:
+    """Return the nanoseconds that 200ms or 5s are; a number alone is of seconds.
+
+    None of them is refused: where no wait is borne, whatever took its time is accused.
+    """
+    if words is None:
+        return None
+    said = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", words.strip())
+    if said is None or (said[2] or "s") not in NS_OF:
+        raise click.BadParameter(f"{words!r} is no duration; {DURATIONS}")
+    nanoseconds = round(float(said[1]) * NS_OF[said[2] or "s"])
+    if nanoseconds == 0:
+        raise click.BadParameter(f"{words!r} is no time at all, and every message takes some")
+    if nanoseconds >= NEVER:
+        raise click.BadParameter(f"{words!r} is longer than any history")
+    return nanoseconds
+
+
+def stalled(
+    table: pa.Table, found: Gathered, waits: Waits, certain: Waits, control: Control
+) -> list[pa.Table]:
+    """Return the messages that were stalled; `certain` is how far `waits` are so for certain."""
+    if control.idle is None:
+        return []
+    spans = _Spans.of(control.idle, found)
+    return [
+        _while_it_waited(table, certain, spans, control.idle.bound),
+        _until_it_was_seen(table, found, waits, certain, spans, control.idle.bound),
+    ]
+
+
+def concerned(found: Gathered, waits: Waits, control: Control) -> int:
+    """Return how many passages there are of which somebody could have made an end."""
+    if control.idle is None:
+        return 0
+    served = {(each.record.run, each.record.queue or "") for each in control.idle.known}
+    there = np.array([key in served for key in found.queue.keys], dtype=np.bool_)
+    return int((there[waits.queue] & (waits.begun_end < NEVER)).sum())
+
+
+class _Spans:
+    """The spans in which consumers were free, by numbers of queues."""
+
+    def __init__(self, idle: Idle, queue: Ints) -> None:
+        there = queue != NOBODY
+        self.table = idle.spans.filter(pa.array(there))
+        self.queue = queue[there]
+        self.since, self.until, self.seen, self.position = (
+            numbers(self.table, name) for name in ("since", "until", "seen", "position")
+        )
+
+    @classmethod
+    def of(cls, idle: Idle, found: Gathered) -> _Spans:
+        """Return the spans of the queues that are there."""
+        queue_of = {each.taker: (each.record.run, each.record.queue or "") for each in idle.known}
+        number = {key: each for each, key in enumerate(found.queue.keys)}
+        takers = idle.spans.select(["run", "consumer"]).to_pylist()
+        queues = [number.get(queue_of[row["run"], row["consumer"]], NOBODY) for row in takers]
+        return cls(idle, np.array(queues, dtype=np.int64))
+
+
+def _while_it_waited(table: pa.Table, certain: Waits, spans: _Spans, bound: int) -> pa.Table:
+    """Find what waited while somebody was free: of several, for whom that was so the longest."""
+    waited = np.flatnonzero(certain.left_start > certain.begun_end + bound)
+    # Others are there for the delivery with which they ended.
+    long = np.flatnonzero(spans.until - spans.since > bound)
+    begun, left = certain.begun_end[waited], certain.left_start[waited]
+    name, _ = ranks(spans.table.column("consumer"))
+    which = overtaken(
+        Early(spans.queue[long], spans.since[long], spans.until[long], name[long]),
+        Late(certain.queue[waited], left - bound, begun + bound),
+    )
+    wrong = np.flatnonzero(which != NOBODY)
+    rows, which = waited[wrong], long[which[wrong]]
+    start = np.maximum(spans.since[which], begun[wrong])
+    end = np.minimum(spans.until[which], left[wrong])
+    return _told(table, certain, rows, spans, which, start, end)
+
+
+def _until_it_was_seen(
+    table: pa.Table, found: Gathered, waits: Waits, certain: Waits, spans: _Spans, bound: int
+) -> pa.Table:
+    """Find what somebody got who had been free before that, as the next thing."""
+    some = np.flatnonzero(spans.position != NO_DELIVERY)
+    given = np.flatnonzero(
+        (waits.given != NOBODY) & waits.sure & (certain.left_start >= waits.left_start)
+    )
+    if not some.size or not given.size:
+        return none()
+    number = {key: each for each, key in enumerate(found.taker.keys)}
+    rows = spans.table.take(pa.array(some)).select(["run", "consumer"]).to_pylist()
+    taker = np.array([number.get((row["run"], row["consumer"]), NOBODY) for row in rows])
+    both = joint(
+        np.concatenate((taker, found.taker.number[waits.given[given]])),
+        np.concatenate((spans.position[some], numbers(table, "position")[waits.given[given]])),
+    )
+    of_spans, of_given = both[: some.size], both[some.size :]
+    order = np.argsort(of_spans, kind="stable")
+    at = order[np.minimum(np.searchsorted(of_spans, of_given, sorter=order), some.size - 1)]
+    which = some[at]
+    start = np.maximum(spans.since[which], certain.begun_end[given])
+    end = spans.seen[which]
+    long = np.flatnonzero((of_spans[at] == of_given) & (end - start > bound))
+    return _told(table, certain, given[long], spans, which[long], start[long], end[long])
+
+
+def _told(
+    table: pa.Table,
+    certain: Waits,
+    rows: Ints,
+    spans: _Spans,
+    which: Ints,
+    start: Ints,
+    end: Ints,
+) -> pa.Table:
+    return violations(
+        "quiescence",
+        RULE,
+        table,
+        certain.publish[rows],
+        strength=end - start,
+        witness=spans.table.column("consumer").take(pa.array(which)),
+        late=(start, end),
+        early=(certain.begun_start[rows], certain.begun_end[rows]),
+    )

@@ -1,0 +1,151 @@
+"""Violations as a table: what is wrong, of which message, and the strongest witness of it.
+
+A violation is one for each requirement, run, queue and later message, whichever rules show it and
+however often. Owns which of several is kept; refuses to know how they are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.names import texts
+from brokerproof.pipeline.rules.dominance import Ints
+
+SCHEMA: Final = pa.schema(
+    [
+        ("requirement", pa.string()),
+        ("run", pa.string()),
+        ("queue", pa.string()),
+        ("message", pa.string()),
+        ("rule", pa.string()),
+        ("strength", pa.int64()),
+        ("witness", pa.string()),
+        ("late_start", pa.int64()),
+        ("late_end", pa.int64()),
+        ("early_start", pa.int64()),
+        ("early_end", pa.int64()),
+    ]
+)
+"""A violation. `late_*` is the span of what was wrong, `early_*` that of what it is held against;
+`witness` names the message or the taker of the latter, where it has a name of its own.
+"""
+
+KEY: Final = ("requirement", "run", "queue", "message")
+RULES: Final = (
+    "given-before-published",
+    "never-published",
+    "held-by-two",
+    "told-as-new",
+    "shown-while-held",
+    "shown-again",
+    "left-behind",
+    "found-nothing",
+    "left-behind-of-several",
+    "found-nothing-of-several",
+    "kept-after-a-purge",
+    "kept-after-a-deletion",
+    "kept-after-a-crash",
+    "more-than-the-window",
+    "overtakes-in-a-stream",
+    "overtakes-what-waits-in-a-stream",
+    "overtakes-an-equal",
+    "overtakes-what-waits",
+    "overtakes-what-returned",
+    "overtakes-some-that-wait",
+    "stalled",
+)
+"""The rules by their names; of two that show one violation, the one that is named first is kept."""
+
+NAMED_BY_WITNESS: Final = frozenset({"overtakes-what-waits", "overtakes-what-waits-in-a-stream"})
+"""The rules whose requirement is that of the strongest witness, of all that were overtaken."""
+
+
+def violations(
+    requirement: str | pa.Array,
+    rule: str,
+    source: pa.Table,
+    rows: Ints,
+    *,
+    strength: Ints,
+    witness: pa.Array | pa.ChunkedArray | None = None,
+    late: tuple[Ints, Ints],
+    early: tuple[Ints, Ints],
+) -> pa.Table:
+    """Return a violation for each of these rows of a table with run, queue and message."""
+    assert rule in RULES, rule
+    taken = pa.array(rows)
+    size = len(rows)
+    columns = {
+        "requirement": (
+            pa.repeat(requirement, size) if isinstance(requirement, str) else requirement
+        ),
+        "run": texts(source.column("run"), taken),
+        "queue": texts(source.column("queue"), taken),
+        "message": source.column("message").take(taken),
+        "rule": pa.repeat(rule, size),
+        "strength": strength,
+        "witness": pa.nulls(size, pa.string()) if witness is None else witness,
+        "late_start": late[0],
+        "late_end": late[1],
+        "early_start": early[0],
+        "early_end": early[1],
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def none() -> pa.Table:
+    """Return no violations."""
+    return SCHEMA.empty_table()
+
+
+def strongest(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return each violation once, with its strongest witness, in the order of their keys.
+
+    That is the one by the rule that is named first, of the greatest strength, whose witness has the
+    first name; what is left is settled by the times.
+    """
+    table = pa.concat_tables(tables) if tables else none()
+    if table.num_rows < 2:
+        return table
+    table = _without_superseded(table)
+    rank = pc.index_in(table.column("rule"), pa.array(RULES))
+    weakness = pa.array(-table.column("strength").to_numpy())
+    table = table.append_column("rank", rank).append_column("weakness", weakness)
+    order = [(name, "ascending") for name in KEY]
+    order += [(name, "ascending") for name in ("rank", "weakness", "witness")]
+    order += [
+        (name, "ascending") for name in ("late_start", "late_end", "early_start", "early_end")
+    ]
+    table = table.sort_by(order)
+    return _first_of_each(table, KEY).select(SCHEMA.names)
+
+
+def _without_superseded(table: pa.Table) -> pa.Table:
+    """Leave out what a stronger witness, of a slice before, puts under another requirement."""
+    named_so = pc.is_in(table.column("rule"), pa.array(sorted(NAMED_BY_WITNESS)))
+    if not pc.any(named_so).as_py():
+        return table
+    some = table.filter(named_so)
+    late = ["run", "queue", "message", "rule", "late_start", "late_end"]
+    order = [(name, "ascending") for name in late]
+    order += [("strength", "descending"), ("witness", "ascending")]
+    kept = _first_of_each(some.sort_by(order), late)
+    return pa.concat_tables([table.filter(pc.invert(named_so)), kept])
+
+
+def _first_of_each(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return of rows that have the same in these columns, and lie side by side, the first."""
+    new = np.ones(table.num_rows, dtype=np.bool_)
+    same = np.ones(max(table.num_rows - 1, 0), dtype=np.bool_)
+    for name in names:
+        column = table.column(name).combine_chunks()
+        if pa.types.is_string(column.type):
+            column = pc.fill_null(column, "")
+        same &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    new[1:] = ~same
+    return table.filter(pa.array(new))

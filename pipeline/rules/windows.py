@@ -1,0 +1,88 @@
+"""The rule about windows: how much a taker had seen, and not begun to settle.
+
+It is a sum over time, so what slices before leave is one number for each taker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from brokerproof.pipeline.intervals.control import Named, looked_up, named
+from brokerproof.pipeline.intervals.table import CARRY, COUNTED, FREED, GIVEN, QUERY, VIEW
+from brokerproof.pipeline.names import joint, numbers
+from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.rules.violations import violations
+from brokerproof.spec.histories import NEVER
+
+Windows = dict[tuple[str, str], int]
+"""How many unsettled deliveries takers may hold, by run and name; who is not in it has no limit."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What takers held, each time that it changed: in the order of takers and times.
+
+    `row` is a row of the table, `takes` whether that is when it was seen; `held` is what its taker
+    held then.
+    """
+
+    row: Ints
+    takes: Ints
+    held: Ints
+    taker: Ints
+    window: Ints
+
+
+def beyond_windows(table: pa.Table, windows: Windows) -> pa.Table:
+    """Return the deliveries by which a taker held more than its window."""
+    each = held(table, windows)
+    wrong = np.flatnonzero((each.takes == 1) & (each.held > each.window))
+    rows = each.row[wrong]
+    times = numbers(table, "given_start")[rows], numbers(table, "given_end")[rows]
+    return violations(
+        "credit-not-exceeded",
+        "more-than-the-window",
+        table,
+        rows,
+        strength=each.held[wrong] - each.window[wrong],
+        witness=table.column("consumer").take(pa.array(rows)),
+        late=times,
+        early=times,
+    )
+
+
+def held(table: pa.Table, windows: Windows) -> Held:
+    """Return what takers with windows held, at least.
+
+    That is what was seen less what was begun to be settled; of one time, what was settled comes
+    first. Rows that say what slices before left have that in `position`.
+    """
+    taker = named(table, "consumer")
+    window = looked_up(taker, (windows.get(key, NEVER) for key in taker.keys))
+    flags, roles = numbers(table, "flags"), numbers(table, "roles")
+    position, freed = numbers(table, "position"), numbers(table, "freed")
+    given = numbers(table, "given_end")
+    counted = (window < NEVER) & ((flags & GIVEN) != 0) & ((flags & (VIEW | QUERY)) == 0)
+    # What was settled when it was seen, such as all in automatic mode, was never held for sure.
+    counted &= freed > given
+    before = np.flatnonzero((roles & CARRY) != 0)
+    settled = np.flatnonzero(counted & ((roles & FREED) != 0) & (freed < NEVER))
+    seen = np.flatnonzero(counted & ((roles & COUNTED) != 0))
+    row = np.concatenate((before, settled, seen))
+    takes = np.repeat((0, 0, 1), (before.size, settled.size, seen.size))
+    change = np.concatenate((position[before], np.full(settled.size, -1), np.ones_like(seen)))
+    when = np.concatenate((np.full(before.size, -1), freed[settled], given[seen]))
+    group = _groups(table, taker)[row]
+    order = np.lexsort((position[row], takes, when, group))
+    row, change, group = row[order], change[order], group[order]
+    total = np.cumsum(change)
+    begins = np.append(True, group[1:] != group[:-1])[: row.size]
+    first = np.maximum.accumulate(np.where(begins, np.arange(row.size), 0))
+    return Held(row, takes[order], total - (total - change)[first], group, window[row])
+
+
+def _groups(table: pa.Table, taker: Named) -> Ints:
+    return joint(numbers(table, "slice"), taker.number)

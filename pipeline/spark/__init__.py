@@ -1,0 +1,1 @@
+"""The rules on Spark: the session, the two shuffles, and slices of hot queues."""

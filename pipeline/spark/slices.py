@@ -1,0 +1,345 @@
+"""How a hot queue is cut into slices of time, and what slices leave to those after them.
+
+A row goes to each slice in which it plays a role: where it arrived, began to wait, was given, was
+settled. A slice is judged by itself. What it leaves to all later ones is its *summary*, a few rows
+of the same table: of each group the early row that a rule would name as its witness, and the late
+row that is most easily found overtaking. Where the rows that are left from before overtake nothing
+with the latter, nothing of the slice does, and it is right that it was judged by itself. The other
+slices fail: they are judged again with what was left to them in front.
+
+Combining summaries is associative, and a summary of no rows changes nothing: they are a monoid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.intervals.control import Control, named
+from brokerproof.pipeline.intervals.intervals import running_least
+from brokerproof.pipeline.intervals.subscriptions import Key
+from brokerproof.pipeline.intervals.table import (
+    ALL_ROLES,
+    ARRIVED,
+    ARRIVES,
+    CARRY,
+    COUNTED,
+    ENDED,
+    FIRST,
+    FREED,
+    GIVEN,
+    JOINED,
+    JOINED_URGENT,
+    QUERY,
+    RETURNED,
+    SCHEMA,
+    TAKEN,
+    VIEW,
+    WAITED,
+)
+from brokerproof.pipeline.names import joint, numbers
+from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Marks, greatest
+from brokerproof.pipeline.rules.dominance_in_turns import stays_of
+from brokerproof.pipeline.rules.several_messages import (
+    Columns,
+    Family,
+    Sides,
+    arrivals,
+    asked_of,
+    in_turns,
+    judged_by,
+    judged_in_turns,
+    waiting,
+)
+from brokerproof.pipeline.rules.windows import Windows, held
+from brokerproof.spec.histories import NEVER
+
+FAMILIES: Final[tuple[tuple[Family, int, int], ...]] = (
+    (arrivals, ARRIVED, ARRIVES),
+    (waiting, WAITED, TAKEN),
+)
+"""The families whose rules leave something to later slices, with their early and late roles."""
+
+_BELOW_ALL: Final = (-1,)
+
+_NOTHING_TAKEN: Final = -(2**31)
+"""How much more a taker held at most in a slice in which it took nothing."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where queues are cut: `at` has the times between slices, in order, of each hot queue.
+
+    `returning` are the queues to which something returned. A queue that is not in `at` is whole.
+    """
+
+    at: Mapping[Key, Ints] = field(default_factory=dict)
+    returning: frozenset[Key] = frozenset()
+
+
+def sliced(passages: pa.Table, cuts: Cuts, control: Control) -> pa.Table:
+    """Return the rows of each slice, with their roles in it; whole queues are slice 0."""
+    queue = named(passages, "queue")
+    hot = np.array([key in cuts.at for key in queue.keys], dtype=np.bool_)
+    if not hot.any():
+        return passages
+    whole = np.flatnonzero(~hot[queue.number])
+    parts = [(whole, np.zeros(whole.size, dtype=np.int64), np.full(whole.size, ALL_ROLES))]
+    for number, key in enumerate(queue.keys):
+        if hot[number]:
+            rows = np.flatnonzero(queue.number == number)
+            parts += _roles(passages.take(pa.array(rows)), rows, key, cuts, control)
+    row, slice_, role = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.lexsort((slice_, row))
+    row, slice_, role = row[order], slice_[order], role[order]
+    new = np.append(True, (row[1:] != row[:-1]) | (slice_[1:] != slice_[:-1]))[: row.size]
+    first = np.flatnonzero(new)
+    if first.size:
+        role = np.bitwise_or.reduceat(role, first)
+    return with_columns(passages.take(pa.array(row[first])), slice=slice_[first], roles=role)
+
+
+def _roles(
+    table: pa.Table, rows: Ints, key: Key, cuts: Cuts, control: Control
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield rows, slices and a role of each, for the rows of one hot queue."""
+    bounds = cuts.at[key]
+    flags = numbers(table, "flags")
+    taken = (flags & (VIEW | QUERY)) == 0
+    given = (flags & GIVEN) != 0
+    query = (flags & QUERY) != 0
+    by_priority = control.facts([key])[0].levels is not None
+    emptied = key in control.polled or ("drained", *key) in control.spans
+    waits = taken & (by_priority or emptied)
+    back = taken & ((flags & FIRST) == 0)
+    takers = named(table, "consumer")
+    limited = np.array([each in control.window_of for each in takers.keys], dtype=np.bool_)
+    counted = taken & given & limited[takers.number]
+    compared = taken & given & (by_priority or key in cuts.returning)
+    asked: tuple[tuple[int, str, Marks], ...] = (
+        (ARRIVED, "published_end", ~query),
+        (ARRIVES, "published_start", ~query & given),
+        (WAITED, "begun_end", waits),
+        (TAKEN, "given_start", compared | query),
+        (ENDED, "given_end", (taken & given & by_priority) | query),
+        (COUNTED, "given_end", counted),
+        (FREED, "freed", counted),
+    )
+    for role, name, concerned in asked:
+        time = numbers(table, name)
+        which = np.flatnonzero(concerned & (time < NEVER))
+        yield rows[which], slice_of(bounds, time[which]), np.full(which.size, role)
+    begun, left = numbers(table, "begun_end"), numbers(table, "left_start")
+    which = np.flatnonzero(back & (begun < left))
+    first, last = slice_of(bounds, begun[which]), slice_of(bounds, left[which])
+    many = last - first + 1
+    place = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    yield (
+        rows[np.repeat(which, many)],
+        np.repeat(first, many) + place,
+        np.full(place.size, RETURNED),
+    )
+
+
+def slice_of(bounds: Ints, time: Ints) -> Ints:
+    """Return the slices of times, from 1."""
+    return np.searchsorted(bounds, time, side="right").astype(np.int64) + 1
+
+
+def summary(table: pa.Table, windows: Windows) -> pa.Table:
+    """Return what the slices in a table leave; whole queues leave nothing."""
+    part = table.filter(pc.greater(table.column("slice"), 0))
+    if not part.num_rows:
+        return part
+    columns = Columns.of(part)
+    kept = [_counted(part, windows), *_joined(part, columns), *_ended(part, columns)]
+    for family, early_role, late_role in FAMILIES:
+        for sides in family(columns, _BELOW_ALL):
+            rows = np.flatnonzero(sides.early)
+            kept.append(_rows(part, rows[_standing_for_all(columns, sides, rows)], early_role))
+        for sides in asked_of(family, columns):
+            rows = np.flatnonzero(sides.late)
+            kept.append(_rows(part, rows[_soonest(columns, sides, rows)], late_role))
+    return pa.concat_tables(kept)
+
+
+def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
+    """Yield since when there always was a message, for those of each level or a higher one.
+
+    That is the early row that leaves last, with the time at which the first came of those that made
+    way for each other.
+    """
+    levels = np.unique(columns.level[columns.has(FIRST, without=VIEW | QUERY)]).tolist()
+    of_all, _, *of_levels = in_turns(columns, [each - 1 for each in levels])
+    for level, sides in ((0, of_all), *zip(levels, of_levels, strict=True)):
+        rows = np.flatnonzero(sides.early)
+        early = sides.of_early(columns, rows, ranked=False)
+        last = _greatest_by_name(columns, early, rows, early.group)
+        stays = stays_of(early)
+        yield with_columns(
+            _rows(table, rows[last], JOINED if sides is of_all else JOINED_URGENT),
+            begun_end=stays.begin[stays.of[last]],
+            level=np.full(last.size, level),
+        )
+
+
+def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
+    """Yield the late rows that overtake in turns if any of their group and level does.
+
+    What was left to the slice has to last until `given_end`: from then on its own messages take
+    turns, or the late one had been given. Where that began in a slice before, it also must have
+    begun sooner, and of several such rows none is the one that is most easily found.
+    """
+    for sides in asked_of(in_turns, columns):
+        rows = np.flatnonzero(sides.late)
+        late = sides.spans(columns, rows)
+        stays = stays_of(sides.of_early(columns, np.flatnonzero(sides.early), ranked=False))
+        around = stays.around(late.group, late.end, late.end)
+        until = np.where(around == NOBODY, late.end, np.append(stays.begin, 0)[around])
+        group = joint(late.group, columns.level[rows] + 1)
+        begins_here = columns.plays(TAKEN)[rows]
+        here, before = np.flatnonzero(begins_here), np.flatnonzero(~begins_here)
+        easiest = here[greatest(Early(group[here], until[here], -until[here]))]
+        order = before[np.lexsort((until[before], -late.start[before], group[before]))]
+        new = np.append(True, group[order][1:] != group[order][:-1])[: order.size]
+        least = running_least(until[order], new)
+        sooner = new.copy()
+        sooner[1:] |= least[1:] < least[:-1]
+        chosen = np.concatenate((easiest, order[sooner]))
+        yield with_columns(
+            _rows(table, rows[chosen], ENDED),
+            given_start=np.minimum(late.start, until)[chosen],
+            given_end=until[chosen],
+        )
+
+
+def _standing_for_all(columns: Columns, sides: Sides, rows: Ints) -> Ints:
+    """Return the early rows that witness for all of their group and level towards later slices."""
+    early = sides.of_early(columns, rows, ranked=False)
+    return _greatest_by_name(columns, early, rows, joint(early.group, columns.level[rows]))
+
+
+def _greatest_by_name(columns: Columns, early: Early, rows: Ints, group: Ints) -> Ints:
+    """Return of each group the early row of the greatest value, by the first name of several."""
+    groups, number = np.unique(group, return_inverse=True)
+    most = np.full(groups.size, np.iinfo(np.int64).min)
+    np.maximum.at(most, number, early.value)
+    equal = np.flatnonzero((early.value == most[number]) & (early.key < NEVER))
+    rank = columns.rank(rows[equal])
+    return equal[greatest(Early(group[equal], early.key[equal], early.value[equal], rank))]
+
+
+def _soonest(columns: Columns, sides: Sides, rows: Ints) -> Ints:
+    """Return the late rows that overtake if any of their group and level does."""
+    late = sides.of_late(columns, rows)
+    group = joint(late.group, columns.level[rows] + 1)
+    return greatest(Early(group, late.key, -late.bound))
+
+
+def _counted(table: pa.Table, windows: Windows) -> pa.Table:
+    """Return a row for each slice and taker that counts what it holds.
+
+    `position` is how much more it holds after the slice than before, `level` how much more it held
+    at most when it took something. That can be less than nothing, where much was settled before.
+    """
+    each = held(table, windows)
+    if not each.row.size:
+        return SCHEMA.empty_table()
+    last = np.append(each.taker[1:] != each.taker[:-1], True)
+    first = np.flatnonzero(np.append(True, last[:-1]))
+    most = np.maximum.reduceat(np.where(each.takes == 1, each.held, _NOTHING_TAKEN), first)
+    rows = _rows(table, each.row[last], CARRY)
+    return with_columns(rows, position=each.held[last], level=most)
+
+
+def _rows(table: pa.Table, rows: Ints, role: int) -> pa.Table:
+    return with_columns(table.take(pa.array(rows)), roles=np.full(rows.size, role))
+
+
+def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
+    """Return a table of passages in which some columns of numbers are others."""
+    for name, values in columns.items():
+        number = SCHEMA.get_field_index(name)
+        kind = SCHEMA.field(number)
+        table = table.set_column(number, kind, pa.array(values).cast(kind.type))
+    return table
+
+
+def left_to(summaries: pa.Table, windows: Windows) -> pa.Table:
+    """Return what is left to each slice that has to be judged again, as rows in front of it."""
+    found: list[pa.Table] = []
+    queue = named(summaries, "queue")
+    for number in range(len(queue.keys)):
+        of_queue = summaries.filter(pa.array(queue.number == number))
+        found += _left_in_queue(of_queue, windows)
+    return pa.concat_tables(found) if found else SCHEMA.empty_table()
+
+
+def _left_in_queue(summaries: pa.Table, windows: Windows) -> Iterator[pa.Table]:
+    roles = numbers(summaries, "roles")
+    slices = numbers(summaries, "slice")
+    early_roles = ARRIVED | WAITED | JOINED | JOINED_URGENT
+    left = SCHEMA.empty_table()
+    counted = SCHEMA.empty_table()
+    for each in np.unique(slices).tolist():
+        here = slices == each
+        late = summaries.filter(pa.array(here & ((roles & (ARRIVES | TAKEN | ENDED)) != 0)))
+        takers = summaries.filter(pa.array(here & (roles == CARRY)))
+        before = _moved(pa.concat_tables([left, counted]), each)
+        if _overtakes(before, late) or _exceeds(counted, takers, windows):
+            yield before
+        own = summaries.filter(pa.array(here & ((roles & early_roles) != 0)))
+        left = _combined(pa.concat_tables([left, own]))
+        counted = _added(counted, takers)
+
+
+def _moved(table: pa.Table, number: int) -> pa.Table:
+    return with_columns(table, slice=np.full(table.num_rows, number))
+
+
+def _overtakes(before: pa.Table, late: pa.Table) -> bool:
+    columns = Columns.of(pa.concat_tables([before, late]))
+    one_by_one = (wrong for family, _, _ in FAMILIES for wrong in judged_by(family, columns))
+    turns = (judged_in_turns(columns, sides) for sides in asked_of(in_turns, columns))
+    return any(wrong.num_rows for wrong in (*one_by_one, *turns))
+
+
+def _combined(table: pa.Table) -> pa.Table:
+    """Return the rows that stand for the rows of several slices."""
+    together = _moved(table, 1)
+    columns = Columns.of(together)
+    kept = [
+        _rows(together, rows[_standing_for_all(columns, sides, rows)], role)
+        for family, role, _ in FAMILIES
+        for sides in family(columns, _BELOW_ALL)
+        for rows in [np.flatnonzero(sides.early)]
+    ]
+    return pa.concat_tables([*kept, *_joined(together, columns)])
+
+
+def _added(counted: pa.Table, takers: pa.Table) -> pa.Table:
+    """Return how much takers hold after one more slice."""
+    together = pa.concat_tables([counted, takers])
+    taker = named(together, "consumer")
+    total = np.zeros(len(taker.keys), dtype=np.int64)
+    np.add.at(total, taker.number, numbers(together, "position"))
+    _, first = np.unique(taker.number, return_index=True)
+    return with_columns(together.take(pa.array(first)), position=total)
+
+
+def _exceeds(counted: pa.Table, takers: pa.Table, windows: Windows) -> bool:
+    """Whether a taker may exceed its window in a slice, with what it held before."""
+    together = pa.concat_tables([counted, takers])
+    taker = named(together, "consumer")
+    held_before = np.zeros(len(taker.keys), dtype=np.int64)
+    size = counted.num_rows
+    np.add.at(held_before, taker.number[:size], numbers(counted, "position"))
+    most = np.full(len(taker.keys), _NOTHING_TAKEN, dtype=np.int64)
+    np.maximum.at(most, taker.number[size:], numbers(takers, "level"))
+    limits = np.array([windows.get(key, NEVER) for key in taker.keys], dtype=np.int64)
+    return bool((held_before + most > limits).any())

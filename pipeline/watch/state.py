@@ -1,0 +1,196 @@
+"""What `trace watch` keeps between batches, in a folder: whole or not at all, one for each batch.
+
+Owns the names in the folder and the order in which they appear. A batch reads the state that the
+batch before it left and writes its own beside it, under a name that only a finished one has. So a
+batch that was cut short is done once more from the same state, and says the same again under the
+same names: what was written of it is replaced, and nothing is said twice or lost.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerproof.pipeline.readers.rejected_rows import Account, Category
+from brokerproof.pipeline.tables import SCHEMA
+
+VIOLATIONS: Final = "violations"
+SET_ASIDE: Final = "set_aside"
+CHECKPOINT: Final = "checkpoint"
+STATE: Final = "state"
+ROWS: Final = "rows"
+_CONTROL: Final = "control.parquet"
+_CARRIED: Final = "carried.json"
+_END: Final = "-end"
+_UNFINISHED: Final = ".unfinished"
+
+
+class StateIsMissing(Exception):
+    """The state that a batch goes on from is not there; the message is one line."""
+
+
+class Carried(msgspec.Struct, kw_only=True):
+    """What is known besides the records: counts, and how far each run has come.
+
+    `batch` is the batch that left this, `files` how many files were read in all; `checked` and
+    `aside` count their rows; `raised`, `withdrawn` and `strangers` count what was said so far.
+    `undecided` counts the queues of which something found is not certain yet, or something given
+    was not seen for certain; `first_undecided` names a few.
+    """
+
+    batch: int = -1
+    files: int = 0
+    newest: dict[str, int] = {}
+    rows: int = 0
+    checked: int = 0
+    aside: dict[Category, int] = {}
+    raised: int = 0
+    withdrawn: int = 0
+    strangers: int = 0
+    undecided: int = 0
+    first_undecided: list[str] = []
+
+    @property
+    def account(self) -> Account:
+        """How many rows there were, and what became of them."""
+        account = Account(self.rows, self.checked)
+        account.by_category.update(self.aside)
+        return account
+
+
+@dataclass(frozen=True)
+class State:
+    """What a batch left; `rows` is the folder of the records and the states of queues."""
+
+    carried: Carried = field(default_factory=Carried)
+    control: pa.Table = field(default_factory=SCHEMA.empty_table)
+    rows: Path | None = None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a watch."""
+
+    path: Path
+
+    def prepare(self) -> None:
+        """Make the folder, and remove what batches that were cut short left half done.
+
+        Raises `StateIsMissing` where Spark has noted batches of which there is no state.
+        """
+        for name in (VIOLATIONS, SET_ASIDE, STATE):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
+        for left in (self.path / STATE).glob(f".*{_UNFINISHED}"):
+            shutil.rmtree(left)
+        for name in (VIOLATIONS, SET_ASIDE):
+            for left in (self.path / name).glob(f".*{_UNFINISHED}"):
+                left.unlink()
+        done = [int(each.name) for each in self.checkpoint.glob("commits/[0-9]*")]
+        self.left_by(max(done, default=-1))
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where Spark notes which files are of which batch."""
+        return self.path / CHECKPOINT
+
+    def latest(self) -> State | None:
+        """Return the state that was left last, None where there is none."""
+        names = sorted(each.name for each in (self.path / STATE).iterdir())
+        return self._read(names[-1]) if names else None
+
+    def left_by(self, batch: int) -> State:
+        """Return what a batch left, or what was left when all was taken for finished after it.
+
+        Raises `StateIsMissing`.
+        """
+        if batch < 0:
+            return State()
+        for name in (_name(batch, end=True), _name(batch)):
+            if (self.path / STATE / name).is_dir():
+                return self._read(name)
+        raise StateIsMissing(
+            f"{self.path / STATE}: the state of batch {batch} is not there; "
+            "begin anew with another folder"
+        )
+
+    def has(self, batch: int, *, end: bool = False) -> bool:
+        """Whether a batch was finished."""
+        return (self.path / STATE / _name(batch, end=end)).is_dir()
+
+    def _read(self, name: str) -> State:
+        folder = self.path / STATE / name
+        try:
+            carried = msgspec.json.decode((folder / _CARRIED).read_bytes(), type=Carried)
+            control = pq.read_table(folder / _CONTROL, schema=SCHEMA)
+        except (OSError, msgspec.DecodeError, pa.ArrowException) as error:
+            raise StateIsMissing(f"{folder}: this is no state of a watch: {error}") from error
+        return State(carried, control, folder / ROWS)
+
+    def begin(self, batch: int, *, end: bool = False) -> Path:
+        """Return a new folder for the state that a batch will leave; it has no name yet."""
+        folder = self._unfinished(batch, end=end)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir()
+        return folder
+
+    def _unfinished(self, batch: int, *, end: bool) -> Path:
+        # A process that was killed may leave a Java runtime that writes for a moment longer.
+        return self.path / STATE / f".{_name(batch, end=end)}.{os.getpid()}{_UNFINISHED}"
+
+    def finish(self, carried: Carried, control: pa.Table, *, end: bool = False) -> None:
+        """Give the state of a batch its name, and remove those that nobody will ask for."""
+        folder = self._unfinished(carried.batch, end=end)
+        pq.write_table(control, folder / _CONTROL, compression="zstd")
+        (folder / _CARRIED).write_bytes(msgspec.json.encode(carried))
+        for path in (*folder.rglob("*"), folder):
+            _to_disk(path)
+        folder.rename(self.path / STATE / _name(carried.batch, end=end))
+        _to_disk(self.path / STATE)
+        needed = {
+            _name(n, end=e) for n in (carried.batch, carried.batch - 1) for e in (True, False)
+        }
+        for old in (self.path / STATE).iterdir():
+            if old.name not in needed and not old.name.endswith(_UNFINISHED):
+                shutil.rmtree(old)
+
+    def tell(
+        self, kind: str, batch: int, lines: Iterable[dict[str, Any] | msgspec.Struct], *, end: bool
+    ) -> Path:
+        """Write what a batch says, in place of what it said when it was cut short."""
+        path = self.path / kind / f"{_name(batch, end=end)}.jsonl"
+        text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        if text:
+            unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
+            unfinished.write_bytes(text)
+            _to_disk(unfinished)
+            unfinished.replace(path)
+        return path
+
+
+def told(folder: Path, kind: str = VIOLATIONS) -> Iterator[dict[str, Any]]:
+    """Yield what a watch wrote, batch by batch."""
+    for path in sorted((folder / kind).glob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            yield msgspec.json.decode(line, type=dict[str, Any])
+
+
+def _name(batch: int, *, end: bool = False) -> str:
+    return f"{batch:010}{_END if end else ''}"
+
+
+def _to_disk(path: Path) -> None:
+    """Have what was written there survive the machine."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,449 @@
+"""Judging a history while it grows: what may be said of a queue now, and what must be kept of it.
+
+The rules are those of `stages.py`, asked of all records of a queue that are kept. A verdict hangs
+on what was recorded and on what was not, so nothing is *raised* that a record still to come could
+take back. What can still come is bounded by the *clock* of a run, the greatest start of its
+records, and one allowance, `late`:
+
+    When a record that starts at t is there, all records are there that started before t - late, and
+    all deliveries that were seen before it.
+
+So an operation that takes longer than `late` to be answered, and is recorded then, may be judged as
+if it had not been. From this follow two horizons of a queue, beyond which nothing is certain:
+
+* `seen`: clock - late. What comes later starts later or, if it is a delivery, was seen later. It
+  settles who certainly held what: a publish, a release, a close that comes later is later.
+* `made`: what comes later also starts later if it is a delivery. The start of a delivery is as old
+  as what made room for it, at worst its subscription; but those to one consumer do not go back. So
+  it lies before the last start of each consumer that is still there. A consumer without a window,
+  or one to which nothing comes, holds it back until it leaves: a message that waits may be with it.
+
+Let a violation be found among some records, its late event ending at or before `made`. Deliveries
+that come later start later, so no message is found to have left earlier than that; ends of waits,
+returns and settlements that come later lie later. So each comparison of the rule stays true, and
+`trace check` of all records finds the violation too. Rules that compare no moment at which a
+delivery was *made* need `seen` only. What was overtaken must have been seen by `made` as well:
+until then a consumer that leaves may turn out to have had it, and it may go to another stream.
+
+What `made` has passed is over: nothing that comes later overtakes it. So it is kept only for what
+it overtook itself, which is seen later, and to be known if it comes again: messages that were
+settled for good are kept for `keep` longer, and what is decided later than that is missed.
+
+Four things hang on the future for ever: under which of two requirements a violation is filed
+(`settled-once` for `nothing-twice`, and the like); a return by a close or crash of what is settled
+later all the same; a loss, which a consumer that leaves unseen takes back; and what a queue is (a
+consumer that selects, another declaration). A violation that such a record takes away or renames is
+*withdrawn*, as long as all that it was judged by is kept: where nothing was forgotten, always; else
+where it is about one message, which is kept. A queue that has forgotten messages does not call a
+message invented that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerproof.pipeline.intervals.control import Control, Named, named
+from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.intervals.subscribers import told_apart
+from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
+from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
+from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks
+from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.violations import NAMED_BY_WITNESS, RULES, strongest
+from brokerproof.pipeline.spark.slices import with_columns
+from brokerproof.pipeline.stages import by_message, by_queue
+from brokerproof.pipeline.tables import PLACE, records_of
+from brokerproof.spec.histories import NEVER
+
+SEEN_RULES: Final = frozenset(
+    {
+        "given-before-published",
+        "never-published",
+        "held-by-two",
+        "shown-while-held",
+        "shown-again",
+        "more-than-the-window",
+    }
+)
+"""The rules that compare no moment at which a delivery was made."""
+
+ABOUT_SEVERAL: Final = frozenset(
+    {"found-nothing", "found-nothing-of-several", "left-behind-of-several", "more-than-the-window"}
+    | {rule for rule in RULES if rule.startswith("overtakes-")}
+)
+"""The rules that look at more than the records of one message."""
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """A violation of a queue that was raised; `late_end` is when what was wrong had happened."""
+
+    requirement: str
+    message: str
+    rule: str
+    late_end: int
+
+
+class QueueState(msgspec.Struct, kw_only=True):
+    """What is known of a queue besides the records that are kept of it.
+
+    Attributes:
+        made: the horizon, which never goes back.
+        pending: whether something is to be judged again when the clock has moved.
+        forgot: whether records of it were forgotten.
+        oldest: the least start of what is kept of it, `NEVER` where nothing is.
+        last: the greatest start of a delivery to each of its consumers that are still there.
+        raised: what was raised about messages that are kept.
+        found, withdrawn: the violations that this judgement raises, and takes back.
+        strangers: how many records this judgement forgot that were about no message it knows.
+
+    """
+
+    run: str
+    queue: str
+    made: int = -1
+    pending: bool = False
+    forgot: bool = False
+    oldest: int = NEVER
+    last: dict[str, int] = {}
+    raised: list[Raised] = []
+    found: list[dict[str, Any]] = []
+    withdrawn: list[Raised] = []
+    strangers: int = 0
+
+    @property
+    def key(self) -> Key:
+        """Its run and name."""
+        return self.run, self.queue
+
+
+@dataclass(frozen=True)
+class Takers:
+    """The consumers of each queue: when each subscribed, and when it had certainly left."""
+
+    of: Mapping[Key, Mapping[str, tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far runs have come, in their own times.
+
+    Attributes:
+        newest: the greatest start of each run.
+        late: how much later than it starts, or is seen, something may be recorded.
+        keep: how long what is settled is kept, None for ever.
+        fresh_from: the least place of the rows that are new.
+        stirred: the runs of which something new is known that is about no single message.
+        finished: whether nothing comes any more.
+
+    """
+
+    newest: Mapping[str, int]
+    late: int
+    keep: int | None
+    fresh_from: int = 0
+    stirred: frozenset[str] = frozenset()
+    finished: bool = False
+
+    def seen(self, run: str) -> int:
+        """Return the horizon of a run for what was seen."""
+        return NEVER if self.finished else self.newest.get(run, 0) - self.late - 1
+
+    def forgets_before(self, run: str) -> int:
+        """Return the time before which what is settled is forgotten."""
+        return -1 if self.keep is None or self.finished else self.seen(run) - self.keep
+
+
+def judged(
+    table: pa.Table,
+    states: Iterable[QueueState],
+    control: Control,
+    takers: Takers,
+    clock: Clock,
+) -> tuple[pa.Table, list[QueueState]]:
+    """Judge some queues; return the records that are kept of them, and their new states.
+
+    `table` has all records of these queues that are kept or new. Queues of which nothing new is
+    known, and nothing is pending, are left as they are.
+    """
+    known = {
+        each.key: msgspec.structs.replace(each, found=[], withdrawn=[], strangers=0)
+        for each in states
+    }
+    queue = named(table, "queue")
+    for key in queue.keys:
+        known.setdefault(key, QueueState(run=key[0], queue=key[1]))
+    chosen = _chosen(table, queue, known, clock)
+    part, rest = table.filter(pa.array(chosen)), table.filter(pa.array(~chosen))
+    if part.num_rows:
+        rest = pa.concat_tables([rest, _Part(part, known, control, takers, clock).kept()])
+    return rest, list(known.values())
+
+
+def _chosen(table: pa.Table, queue: Named, known: Mapping[Key, QueueState], clock: Clock) -> Marks:
+    """Return which rows are of queues that have to be judged."""
+    fresh = np.bincount(
+        queue.number, weights=numbers(table, PLACE) >= clock.fresh_from, minlength=len(queue.keys)
+    )
+    wanted = [
+        clock.finished or many > 0 or known[key].pending or key[0] in clock.stirred
+        for key, many in zip(queue.keys, fresh.tolist(), strict=True)
+    ]
+    return np.array(wanted, dtype=np.bool_)[queue.number]
+
+
+class _Part:
+    """All kept records of some queues, which are judged."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        known: Mapping[Key, QueueState],
+        control: Control,
+        takers: Takers,
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._control = control
+        self._clock = clock
+        self._queue = named(table, "queue")
+        self._states = [known[key] for key in self._queue.keys]
+        name, _ = ranks(table.column("message"))
+        _, message = np.unique(joint(self._queue.number, name), return_inverse=True)
+        self._message: Ints = message.astype(np.int64)
+        self._has_name: Marks = name >= 0
+        self._seen = np.array([clock.seen(key[0]) for key in self._queue.keys], dtype=np.int64)
+        happened = ~is_one_of(table, "outcome", "failed")
+        self._published = self._of_message(is_one_of(table, "op", "publish") & happened)
+        self._given = is_one_of(table, "op", "deliver") & happened
+        self._taken = self._given & ~is_one_of(table, "mode", "browse")
+        self._move_horizons(takers)
+
+    def _of_message(self, rows: Marks) -> Marks:
+        """Return which rows are about a message that one of these rows is about."""
+        about = np.bincount(self._message[rows], minlength=int(self._message.max()) + 1) > 0
+        return np.asarray(about[self._message] & self._has_name)
+
+    def _move_horizons(self, takers: Takers) -> None:
+        end = numbers(self._table, "end", NEVER)
+        rows = self._taken & (end <= self._seen[self._queue.number])
+        names = {name for state in self._states for name in takers.of.get(state.key, ())}
+        apart = told_apart(self._table, self._control).history
+        wanted = pc.is_in(apart.column("consumer"), pa.array(sorted(names), pa.string()))
+        rows &= wanted.to_numpy()
+        of_taker = (
+            apart.filter(pa.array(rows))
+            .group_by(["run", "queue", "consumer"])
+            .aggregate([("start", "max")])
+            .to_pylist()
+        )
+        latest = {(row["run"], row["queue"], row["consumer"]): row["start_max"] for row in of_taker}
+        for state, seen in zip(self._states, self._seen.tolist(), strict=True):
+            last = {}
+            for name, (subscribed, gone) in takers.of.get(state.key, {}).items():
+                if gone > seen - self._clock.late:
+                    start = max(subscribed, latest.get((*state.key, name), 0))
+                    last[name] = max(start, state.last.get(name, 0))
+            state.last = last
+            if not self._clock.finished:
+                made = min([seen, *(start - 1 for start in last.values())])
+                state.made = max(state.made, made)
+
+    def kept(self) -> pa.Table:
+        """Judge, tell the states what was found, and return the rows that are kept."""
+        forgot = np.array([state.forgot for state in self._states], dtype=np.bool_)
+        # What is known of these has been forgotten, so that nothing can be said of them.
+        strange = forgot[self._queue.number] & self._has_name & ~self._published
+        self._judge(self._table.filter(pa.array(~strange)))
+        over = self._over(forgot)
+        for number, state in enumerate(self._states):
+            here = self._queue.number == number
+            state.strangers = int((here & over & strange).sum())
+            state.forgot = state.forgot or bool((here & over).any())
+        kept = self._table.filter(pa.array(~over))
+        self._forget_raised(kept)
+        return kept
+
+    def _judge(self, part: pa.Table) -> None:
+        torn = doubtful(contradictions(part, self._control))
+        stage = by_message(part, self._control, torn)
+        made = np.array([state.made for state in self._states], dtype=np.int64)
+        if self._clock.finished:
+            made[:] = NEVER
+        at = {state.key: number for number, state in enumerate(self._states)}
+        queue = named(stage.passages, "queue")
+        number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
+        flags = numbers(stage.passages, "flags")
+        open_ = numbers(stage.passages, "given_end") > made[number]
+        # What is not seen yet may have been on its way to a consumer that leaves later, and return.
+        begun = np.where(open_, NEVER, numbers(stage.passages, "begun_end"))
+        flags = np.where(open_, flags & ~(FIRST | SURE), flags)
+        passages = with_columns(stage.passages, flags=flags, begun_end=begun)
+        wrong = pa.concat_tables([stage.violations, *by_queue(passages, self._control)])
+        final = self._final(wrong, at, made)
+        final &= ~_may_be_renamed(wrong, stage.passages.filter(pa.array(open_)))
+        not_yet = named(wrong.filter(pa.array(~final)), "queue").keys
+        given = open_ & ((flags & GIVEN) != 0)
+        waiting = {*np.unique(number[given]).tolist(), *(at[key] for key in not_yet)}
+        for each, state in enumerate(self._states):
+            state.pending = each in waiting
+        self._raise(strongest([wrong.filter(pa.array(final))]), at)
+        self._withdraw(wrong, part)
+
+    def _final(self, wrong: pa.Table, at: Mapping[Key, int], made: Ints) -> Marks:
+        """Return which violations no record that is still to come takes back."""
+        queue = named(wrong, "queue")
+        number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
+        by_seen = is_one_of(wrong, "rule", *sorted(SEEN_RULES))
+        horizon = np.where(by_seen, self._seen[number], made[number])
+        return np.asarray(numbers(wrong, "late_end") <= horizon)
+
+    def _raise(self, wrong: pa.Table, at: Mapping[Key, int]) -> None:
+        """Tell the states what is found that was not raised before."""
+        before = [{(each.requirement, each.message) for each in s.raised} for s in self._states]
+        for row in wrong.to_pylist():
+            number = at[row["run"], row["queue"]]
+            if (row["requirement"], row["message"]) not in before[number]:
+                state = self._states[number]
+                names = ("requirement", "message", "rule", "late_end")
+                state.found.append(row)
+                state.raised.append(Raised(*(row[name] for name in names)))
+
+    def _withdraw(self, wrong: pa.Table, part: pa.Table) -> None:
+        """Take back what is found no more, where all that it was judged by is kept."""
+        columns = (
+            wrong.column(name).to_pylist() for name in ("run", "queue", "requirement", "message")
+        )
+        found = set(zip(*columns, strict=True))
+        kept: set[tuple[str, str, str]] | None = None
+        for state in self._states:
+            gone = [r for r in state.raised if (*state.key, r.requirement, r.message) not in found]
+            if gone and kept is None:
+                kept = _messages_of(part)
+            state.withdrawn = [
+                each
+                for each in gone
+                if not state.forgot
+                or (each.rule not in ABOUT_SEVERAL and (*state.key, each.message) in (kept or ()))
+            ]
+            taken_back = set(state.withdrawn)
+            state.raised = [each for each in state.raised if each not in taken_back]
+
+    def _over(self, forgot: Marks) -> Marks:
+        """Return the rows that are forgotten from now on."""
+        if self._clock.keep is None or self._clock.finished:
+            return np.zeros(self._table.num_rows, dtype=np.bool_)
+        before = [self._clock.forgets_before(state.run) for state in self._states]
+        start = numbers(self._table, "start")
+        newest = np.maximum(start, numbers(self._table, "end"))
+        newest_of = np.full(int(self._message.max()) + 1, -1, dtype=np.int64)
+        np.maximum.at(newest_of, self._message, newest)
+        final = is_one_of(self._table, "op", "acknowledge", "reject")
+        final &= is_one_of(self._table, "outcome", "ok")
+        done = self._of_message(final | (self._taken & is_one_of(self._table, "mode", "automatic")))
+        done &= self._of_message(self._taken)
+        done |= forgot[self._queue.number] & ~self._published
+        last = np.where(self._has_name, newest_of[self._message], newest)
+        too_old = last < np.array(before, dtype=np.int64)[self._queue.number]
+        return np.asarray(too_old & (done | ~self._has_name))
+
+    def _forget_raised(self, kept: pa.Table) -> None:
+        """Forget what was raised about messages that are forgotten, and note what is kept."""
+        queue = named(kept, "queue")
+        oldest = np.full(len(queue.keys), NEVER, dtype=np.int64)
+        np.minimum.at(oldest, queue.number, numbers(kept, "start"))
+        of_queue = dict(zip(queue.keys, oldest.tolist(), strict=True))
+        names: set[tuple[str, str, str]] | None = None
+        for state in self._states:
+            state.oldest = of_queue.get(state.key, NEVER)
+            before = self._clock.forgets_before(state.run)
+            if any(each.late_end < before for each in state.raised):
+                names = _messages_of(kept) if names is None else names
+                state.raised = [
+                    each
+                    for each in state.raised
+                    if each.late_end >= before or (*state.key, each.message) in names
+                ]
+
+
+def _may_be_renamed(wrong: pa.Table, unseen: pa.Table) -> Marks:
+    """Return which violations may turn out to have a stronger witness, with another requirement.
+
+    Of two that a message overtook the one that left last is the witness, and the requirement says
+    whether that one had returned. `unseen` are the passages whose ends are not known.
+    """
+    result = np.zeros(wrong.num_rows, dtype=np.bool_)
+    both = pa.concat_tables([each.select(["run", "queue"]) for each in (wrong, unseen)])
+    queue = named(both, "queue").number
+    flags, begun = numbers(unseen, "flags"), numbers(unseen, "begun_end")
+    by_witness = is_one_of(wrong, "rule", *sorted(NAMED_BY_WITNESS))
+    for requirement, of_others in (("priority-order", 0), ("release-rewinds", FIRST)):
+        others = np.flatnonzero((flags & (FIRST | VIEW | QUERY)) == of_others)
+        rows = np.flatnonzero(by_witness & is_one_of(wrong, "requirement", requirement))
+        of_unseen = Early(queue[wrong.num_rows + others], begun[others], np.zeros_like(others))
+        late = numbers(wrong, "late_start")[rows]
+        which = overtaken(of_unseen, Late(queue[rows], late, np.full(rows.size, -1)))
+        result[rows[which != NOBODY]] = True
+    return result
+
+
+def _messages_of(table: pa.Table) -> set[tuple[str, str, str]]:
+    columns = (table.column(name).to_pylist() for name in ("run", "queue", "message"))
+    return set(zip(*columns, strict=True))
+
+
+def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
+    """Return the consumers that the records about no single message tell of.
+
+    Browsers are left out, which take nothing. A consumer has left when its cancel was answered, its
+    channel was closed or, if that is to count, its queue deleted, or when the broker stopped.
+    """
+    records = (record for batch in control.to_batches() for record in records_of(batch))
+    found: dict[Key, dict[str, tuple[int, int]]] = {}
+    for each in Leavings.of(records).subscriptions(by_deletion=by_deletion):
+        if each.record.mode != "browse":
+            of_queue = found.setdefault((each.record.run, each.record.queue or ""), {})
+            of_queue[each.name] = (each.start, each.left)
+    return Takers(found)
+
+
+def still_needed(control: pa.Table, oldest: Mapping[str, int]) -> pa.Table:
+    """Return the records about no single message that matter to what is kept, or comes.
+
+    `oldest` is the least start of what is kept of each run. What had ended before that is over, and
+    so is the subscription of a consumer that had left; its channel may close after its queue is
+    deleted, and is then asked what it was given unseen.
+    """
+    takers = takers_of(control, by_deletion=False).of
+    keep = [_matters(row, takers, oldest.get(row["run"], 0)) for row in control.to_pylist()]
+    return control.filter(pa.array(keep, pa.bool_()))
+
+
+def _matters(
+    row: Mapping[str, Any], takers: Mapping[Key, Mapping[str, tuple[int, int]]], oldest: int
+) -> bool:
+    match row["op"]:
+        case "declare":
+            return True
+        case "consume":
+            of_queue = takers.get((row["run"], row["queue"]), {})
+            names = (row["consumer"], f"{row['consumer']}{NUMBERED}")
+            left = [
+                gone
+                for name, (start, gone) in of_queue.items()
+                if start == row["start"] and (name == names[0] or name.startswith(names[1]))
+            ]
+            return max(left, default=NEVER) >= oldest
+        case _:
+            return row["end"] is None or row["outcome"] != "ok" or row["end"] >= oldest
+
+
+def states_of(told: Sequence[bytes]) -> list[QueueState]:
+    """Return states that were written."""
+    return [msgspec.msgpack.decode(each, type=QueueState) for each in told]

@@ -1,0 +1,1 @@
+"""ActiveMQ's cursors: what pages messages in, in memory and from a store."""

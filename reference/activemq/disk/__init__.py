@@ -1,0 +1,1 @@
+"""ActiveMQ's stores: the journal, the reference store, and the linked container."""

@@ -1,0 +1,192 @@
+"""What ActiveMQ's queues have on disk: a store of each level, and temporary lists.
+
+Owns which stores and lists a queue has, and the cursors over them. Refuses to know who is given a
+message, and how a store keeps it (`journaled_store`).
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from brokerproof.reference.activemq.cursors.queue_cursor import LevelCursors, QueueCursor
+from brokerproof.reference.activemq.cursors.references import decoded
+from brokerproof.reference.activemq.cursors.store_cursor import StoreCursor
+from brokerproof.reference.activemq.cursors.transient_cursors import FileCursor, MemoryCursor
+from brokerproof.reference.activemq.disk.journaled_store import QueueStores
+from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
+from brokerproof.reference.activemq.disk.reference_store import StoreParameters
+from brokerproof.reference.front.storage import Storage
+from brokerproof.reference.shared.disk import SimulatedDisk
+from brokerproof.spec.protocol.messages import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from brokerproof.reference.activemq.cursors.store_cursor import Surroundings
+    from brokerproof.reference.activemq.parameters import CursorParameters
+    from brokerproof.reference.activemq.queue_memory import QueueMemory
+    from brokerproof.reference.front.storage import Definition
+    from brokerproof.reference.shared.disk import Disk
+    from brokerproof.spec.protocol.candidate import Unsynced
+    from brokerproof.spec.protocol.messages import Order
+
+
+LARGE_BYTES: Final = 1 << 20
+"""No search fills a file of so many bytes."""
+
+
+def levels_of(order: Order, parameters: CursorParameters) -> list[int]:
+    """Return the levels that have stores of their own, the highest first."""
+    if isinstance(order, Priority) and parameters.levels == "apart":
+        return list(reversed(range(order.levels)))
+    return [0]
+
+
+def store_name(queue: str, level: int) -> str:
+    """Return what a store is called; a queue's name may not do for a file's."""
+    return f"{blake2b(queue.encode(), digest_size=12).hexdigest()}.{level}"
+
+
+class CursorStorage(Storage):
+    """One disk with the stores of all queues; construction starts with what the disk has.
+
+    `pending` and `swapped` are the temporary lists by the name of the store beside which they are.
+    """
+
+    __slots__ = ("is_down", "parameters", "pending", "stores", "swapped")
+
+    def __init__(self, disk: Disk, parameters: CursorParameters, unsynced: Unsynced) -> None:
+        super().__init__(disk, unsynced)
+        self.parameters = parameters
+        self.start()
+
+    def start(self) -> None:
+        """Come back with what is durable, and remove what belongs to no queue."""
+        self.is_down = False
+        self.read_definitions()
+        self.pending: dict[str, LinkedContainer] = {}
+        self.swapped: dict[str, LinkedContainer] = {}
+        parameters = StoreParameters(
+            reading=self.parameters.read,
+            duplicates=self.parameters.duplicates,
+            set_batch="honoured" if self.parameters.cache == "placed" else "ignored",
+            free_list=self.parameters.free_list,
+            data_file_bytes=self.parameters.data,
+            journal_file_bytes=self.parameters.data,
+            front_max=self.parameters.lag,
+        )
+        self.stores = QueueStores(
+            self.disk,
+            parameters,
+            [
+                store_name(each.name, level)
+                for each in self.definitions.values()
+                for level in levels_of(each.order, self.parameters)
+            ],
+        )
+
+    def open(
+        self, definition: Definition, memory: QueueMemory, queue: Surroundings
+    ) -> tuple[QueueCursor, int]:
+        """Return the cursors of a queue, and how many messages ever came to it as far as is known.
+
+        It is new unless it has come back; if it is durable, it will come back from now on.
+        """
+        if definition.name not in self.definitions:
+            self.define(definition)
+        levels: list[LevelCursors] = []
+        arrivals = 0
+        for level in levels_of(definition.order, self.parameters):
+            name = store_name(definition.name, level)
+            persistent = None
+            if definition.durable:
+                store = self.stores.open(name)
+                persistent = StoreCursor(store, level, memory, self.parameters, queue)
+                last = store.references.container.last()
+                if last is not None:
+                    value = store.message(store.references.container.value_at(last))
+                    arrivals = max(arrivals, decoded(value).arrival)
+            transient = MemoryCursor(level, memory, queue)
+            if self.parameters.transient == "file" or definition.durable:
+                # Where something else waits for memory nothing may be there for good.
+                transient = self._file_cursor(name, level, memory, queue)
+            classes = self.parameters.classes
+            levels.append(LevelCursors(level, persistent, transient, classes))
+        return QueueCursor(levels), arrivals
+
+    def _file_cursor(
+        self, name: str, level: int, memory: QueueMemory, queue: Surroundings
+    ) -> FileCursor:
+        self.pending[name] = LinkedContainer(self.disk, f"pending.{name}")
+        self.swapped[name] = LinkedContainer(self.disk, f"swapped.{name}")
+        return FileCursor(level, memory, queue, self.pending[name], self.swapped[name])
+
+    def house(self, queue: str, order: Order, cursor: QueueCursor) -> None:
+        """Let the cursors of a copied queue be over the stores and lists of this storage."""
+        for level in levels_of(order, self.parameters):
+            name, at = store_name(queue, level), cursor.at(level)
+            if at.persistent is not None:
+                at.persistent.store = self.stores.open(name)
+            if isinstance(at.transient, FileCursor):
+                at.transient.disk = self.pending[name]
+                at.transient.swapped = self.swapped[name]
+
+    def delete(self, queue: str, order: Order) -> None:
+        """Remove a queue: what says that there is one first, then all that there is of it."""
+        self.undefine(queue)
+        for level in levels_of(order, self.parameters):
+            name = store_name(queue, level)
+            if name in self.stores.names():
+                self.stores.delete(name)
+            for lists in (self.pending, self.swapped):
+                if name in lists:
+                    lists.pop(name).delete()
+        self.stores.sync()
+
+    def crash(self) -> None:
+        """Lose what is not synced; nothing is asked of the stores before the next start."""
+        super().crash()
+        self.is_down = True
+
+    def sync(self) -> None:
+        """Make durable what has to outlive a crash before a client is told that it does."""
+        self.stores.sync()
+
+    def fork(self) -> CursorStorage:
+        """Return an independent copy, on a copy of the disk, which must be a simulated one."""
+        copy = object.__new__(CursorStorage)
+        assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not copied"
+        copy.disk = disk = self.disk.fork()
+        copy.unsynced = self.unsynced
+        copy.definitions = self.definitions.copy()
+        copy.parameters = self.parameters
+        copy.is_down = self.is_down
+        copy.stores = self.stores.fork(disk)
+        copy.pending = {name: each.fork(disk) for name, each in self.pending.items()}
+        copy.swapped = {name: each.fork(disk) for name, each in self.swapped.items()}
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return a value that is equal for disks on which everything goes on alike.
+
+        Where files are small, it shows when one ends and is removed.
+        """
+        disk = self.disk
+        assert isinstance(disk, SimulatedDisk), "what is on a real disk is not named"
+        if self.is_down or self.parameters.data < LARGE_BYTES:
+            content = tuple(sorted(disk.content().items()))
+            overwritten = tuple(sorted(disk.overwritten().items()))
+            stores = None if self.is_down else self.stores.fingerprint()
+            return content, overwritten, stores, disk.power()
+        lists = [*self.pending.items(), *self.swapped.items()]
+        return (
+            tuple(self.definitions),
+            self.stores.meaning(),
+            tuple([(name, _name_list(each)) for name, each in lists]),
+            disk.power(),
+        )
+
+
+def _name_list(container: LinkedContainer) -> Hashable:
+    return tuple([key for key, _ in container.entries()])

@@ -1,0 +1,433 @@
+"""How much memory messages take: a tree of accounts, and who is told when one is no longer full.
+
+Owns what is used at each node, the percentage that follows from it, and who waits for space.
+Refuses to know queues and cursors, and whether anybody keeps to a limit: nodes count what they are
+told, and answer when they are asked (`is_full`, `room_for`).
+
+A change is made at a node and then at all above it, under one lock for the whole tree, so that
+nobody can register between the last look and the change. Whoever is to be told of it is told when
+it is complete at all of them (`usage_notices`).
+
+Source: ActiveMQ's usage of memory (5.1 to current), as far as nothing else is said. AMQ-4361 is
+followed: after a stop nobody waits again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from brokerproof.reference.activemq.usage_notices import (
+    ChangeNotice,
+    Execute,
+    Notices,
+    SpaceCallback,
+    SpaceNotice,
+    UsageListener,
+)
+
+if TYPE_CHECKING:
+    from brokerproof.spec.protocol.messages import Message
+
+FULL_PERCENT: Final = 100
+MESSAGE_BYTES_MIN: Final = 1024
+"""What a message costs at least, whatever it carries (all releases)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCopies:
+    """What has been copied so far of those who listen and wait, and of nodes; told by identity."""
+
+    callbacks: Mapping[SpaceCallback, SpaceCallback] = field(default_factory=dict)
+    listeners: Mapping[UsageListener, UsageListener] = field(default_factory=dict)
+    execute: Execute | None = None
+    nodes: dict[MemoryUsage, MemoryUsage] = field(default_factory=dict)
+
+
+class MemoryUsage:
+    """One node of the tree: `used` of `limit` bytes, and the whole `percent` that this is.
+
+    A node below `parent` has `portion` of its limit, rounded down, and follows its changes, unless
+    it is given a `limit` of its own; then its portion is 0. A limit of 0 is no limit. The
+    percentage is rounded down to a multiple of `min_delta`, so that small changes are no events.
+    """
+
+    __slots__ = (
+        "callbacks",
+        "children",
+        "is_stopped",
+        "limit",
+        "listeners",
+        "min_delta",
+        "notices",
+        "parent",
+        "percent",
+        "portion",
+        "used",
+    )
+
+    def __init__(
+        self,
+        limit: int | None,
+        parent: MemoryUsage | None = None,
+        portion: float = 1.0,
+        min_delta: int = 1,
+        *,
+        execute: Execute | None = None,
+    ) -> None:
+        if limit is None and (parent is None or portion <= 0):
+            raise ValueError("without a limit there must be a part of the parent's")
+        if parent is not None and execute is not None:
+            raise ValueError("who hands out notices is settled at the root")
+        if (limit is not None and limit < 0) or min_delta < 1:
+            raise ValueError("a limit is at least 0, and a delta at least 1")
+        self.parent = parent
+        self.portion = 0.0 if limit is not None else portion
+        self.min_delta = min_delta
+        self.limit = 0 if limit is None else limit
+        self.used = 0
+        self.percent = 0
+        self.is_stopped = False
+        self.children: list[MemoryUsage] = []
+        self.listeners: list[UsageListener] = []
+        self.callbacks: list[SpaceCallback] = []
+        self.notices: Notices = Notices(execute) if parent is None else parent.notices
+        if parent is not None:
+            with self.notices.changed:
+                parent.children.append(self)
+                _follow_limit(self)
+
+    def path(self) -> Iterator[MemoryUsage]:
+        """Yield this node and all above it."""
+        node: MemoryUsage | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def increase(self, size: int) -> None:
+        """Count `size` bytes more here and then above."""
+        assert size >= 0, "to count less, decrease"
+        self._change(size)
+
+    def decrease(self, size: int) -> None:
+        """Count `size` bytes less here and then above."""
+        assert size >= 0, "to count more, increase"
+        self._change(-size)
+
+    def _change(self, size: int) -> None:
+        with self.notices.changed:
+            for node in self.path():
+                assert node.used + size >= 0, "more is given back than was taken"
+                node.used += size
+                _refresh(node)
+                if node.is_stopped:
+                    _stay_while_used(node)
+        self.notices.tell()
+
+    def set_limit(self, limit: int) -> None:
+        """Give the node a limit of its own, in bytes; those below that have a part of it follow."""
+        if limit < 0:
+            raise ValueError("a limit is at least 0")
+        with self.notices.changed:
+            self.limit, self.portion = limit, 0.0
+            _follow_limit(self)
+        self.notices.tell()
+
+    def set_portion(self, portion: float) -> None:
+        """Give the node a part of its parent's limit."""
+        if self.parent is None or portion <= 0:
+            raise ValueError("a part is more than nothing of a parent's limit")
+        with self.notices.changed:
+            self.portion = portion
+            _follow_limit(self)
+        self.notices.tell()
+
+    def is_full(self, water_mark: int = FULL_PERCENT) -> bool:
+        """Say whether this node or one above it has reached `water_mark` percent."""
+        return any(node.percent >= water_mark for node in self.path())
+
+    def room_for(self, size: int) -> bool:
+        """Say whether `size` bytes more keep within the limits here and above.
+
+        Our own: the releases ask `is_full` before they add, so they go beyond a limit by the last
+        message. Whoever asks this instead never does.
+        """
+        return all(node.limit == 0 or node.used + size <= node.limit for node in self.path())
+
+    def add_listener(self, listener: UsageListener) -> None:
+        """Tell `listener` of each change of the percentage from now on."""
+        with self.notices.changed:
+            self.listeners.append(listener)
+
+    def remove_listener(self, listener: UsageListener) -> None:
+        """Tell it no more."""
+        with self.notices.changed:
+            self.listeners.remove(listener)
+
+    def notify_when_not_full(self, callback: SpaceCallback) -> bool:
+        """Register a callback that runs once when there is space; say whether it was registered.
+
+        If not, there is space already, or the node has stopped, and the caller goes on by itself.
+        Where the parent is full the callback waits there, and this node is looked at again when
+        that has space.
+        """
+        with self.notices.changed:
+            return _register(self, callback)
+
+    def wait_for_space(self, timeout_s: float | None = None) -> bool:
+        """Block this thread until neither this node nor one above is full; say whether that is so.
+
+        It ends without space when the time is over, or when one of these nodes has stopped. The
+        releases ask one node after the other; here all must have space at one moment.
+        """
+        changed = self.notices.changed
+        with changed:
+            changed.wait_for(lambda: not self.is_full() or self._has_stopped(), timeout_s)
+            return not self.is_full()
+
+    def _has_stopped(self) -> bool:
+        return any(node.is_stopped for node in self.path())
+
+    def stop(self) -> None:
+        """Wake all who wait for this node and those below, and run the callbacks that are left.
+
+        Nobody can register here any more (AMQ-4361), and those that wait at a full parent on behalf
+        of a stopped node run, too; current releases still let callers register, and leave those at
+        the parent waiting. What is charged stays charged until it is given back.
+        """
+        with self.notices.changed:
+            _stop(self)
+            for node in self.path():
+                left = [each for each in node.callbacks if _waits_for_stopped(each)]
+                self.notices.waiting.extend([SpaceNotice(each) for each in left])
+                node.callbacks = [each for each in node.callbacks if not _waits_for_stopped(each)]
+            self.notices.changed.notify_all()
+        self.notices.tell()
+
+    def fork(self, copies: UsageCopies) -> MemoryUsage:
+        """Return a copy of a root and all below it, and note each node's copy in `copies`.
+
+        Who listens and waits there are the copies that `copies` has of them. Threads that block
+        have none.
+        """
+        assert self.parent is None, "a tree is copied from its root"
+        assert not self.notices.waiting, "a tree is copied between changes"
+        return _fork(self, None, Notices(copies.execute), copies)
+
+    def fingerprint(self, name: Callable[[SpaceCallback | UsageListener], Hashable]) -> Hashable:
+        """Return a value that is equal for trees that behave alike; `name` tells who is waiting."""
+        return (
+            self.limit,
+            self.portion,
+            self.min_delta,
+            self.used,
+            self.is_stopped,
+            tuple([_name_callback(each, self, name) for each in self.callbacks]),
+            tuple([name(each) for each in self.listeners]),
+            tuple([each.fingerprint(name) for each in self.children]),
+        )
+
+
+class _LookAgain:
+    """Waits at a full parent for `node`, which is looked at again before `callback` is told."""
+
+    __slots__ = ("callback", "node")
+
+    def __init__(self, node: MemoryUsage, callback: SpaceCallback) -> None:
+        self.node = node
+        self.callback = callback
+
+    def space_available(self) -> None:
+        """Wait at the node itself, if that is full."""
+        with self.node.notices.changed:
+            if _register_here(self.node, self.callback):
+                return
+        self.callback.space_available()
+
+
+# What is done under the lock.
+
+
+def _follow_limit(node: MemoryUsage) -> None:
+    """Take a part of the parent's limit, if there is one to take."""
+    if node.parent is not None and node.portion > 0:
+        # In decimals: 29 percent of 100 bytes are 29, which binary fractions miss.
+        node.limit = int(node.parent.limit * Decimal(str(node.portion)))
+    _refresh(node)
+    for child in node.children:
+        if not child.is_stopped:
+            _follow_limit(child)
+
+
+def _refresh(node: MemoryUsage) -> None:
+    """Reckon the percentage anew, and note who is to be told."""
+    old, new = node.percent, _percent_used(node)
+    if old == new:
+        return
+    node.percent = new
+    if node.is_stopped:
+        return
+    waiting = node.notices.waiting
+    if old >= FULL_PERCENT > new:
+        node.notices.changed.notify_all()
+        waiting.extend([SpaceNotice(each) for each in node.callbacks])
+        node.callbacks.clear()
+    waiting.extend([ChangeNotice(each, old, new) for each in node.listeners])
+
+
+def _percent_used(node: MemoryUsage) -> int:
+    if node.limit == 0:
+        return 0
+    return node.used * 100 // node.limit // node.min_delta * node.min_delta
+
+
+def _register(node: MemoryUsage, callback: SpaceCallback) -> bool:
+    if node.is_stopped:
+        return False
+    if node.parent is not None and _register(node.parent, _LookAgain(node, callback)):
+        return True
+    return _register_here(node, callback)
+
+
+def _register_here(node: MemoryUsage, callback: SpaceCallback) -> bool:
+    if node.is_stopped or node.percent < FULL_PERCENT:
+        return False
+    node.callbacks.append(callback)
+    return True
+
+
+def _stop(node: MemoryUsage) -> None:
+    node.is_stopped = True
+    node.notices.waiting.extend([SpaceNotice(each) for each in node.callbacks])
+    node.callbacks.clear()
+    for child in list(node.children):
+        _stop(child)
+    _stay_while_used(node)
+
+
+def _stay_while_used(node: MemoryUsage) -> None:
+    """Let a stopped node leave unless it is charged something: a copy of that needs the node's."""
+    if node.parent is None:
+        return
+    siblings = node.parent.children
+    if node.used and node not in siblings:
+        siblings.append(node)
+    elif not node.used and node in siblings:
+        siblings.remove(node)
+
+
+def _waits_for_stopped(callback: SpaceCallback) -> bool:
+    while isinstance(callback, _LookAgain):
+        if callback.node.is_stopped:
+            return True
+        callback = callback.callback
+    return False
+
+
+# Copies and names.
+
+
+def _fork(
+    node: MemoryUsage, parent: MemoryUsage | None, notices: Notices, copies: UsageCopies
+) -> MemoryUsage:
+    copy = object.__new__(MemoryUsage)
+    copies.nodes[node] = copy
+    copy.parent = parent
+    copy.portion = node.portion
+    copy.min_delta = node.min_delta
+    copy.limit = node.limit
+    copy.used = node.used
+    copy.percent = node.percent
+    copy.is_stopped = node.is_stopped
+    copy.notices = notices
+    copy.children = [_fork(each, copy, notices, copies) for each in node.children]
+    copy.listeners = [copies.listeners[each] for each in node.listeners]
+    copy.callbacks = [_copy_callback(each, copies) for each in node.callbacks]
+    return copy
+
+
+def _copy_callback(callback: SpaceCallback, copies: UsageCopies) -> SpaceCallback:
+    if isinstance(callback, _LookAgain):
+        node = copies.nodes[callback.node]
+        return _LookAgain(node, _copy_callback(callback.callback, copies))
+    return copies.callbacks[callback]
+
+
+def _name_callback(
+    callback: SpaceCallback,
+    at: MemoryUsage,
+    name: Callable[[SpaceCallback | UsageListener], Hashable],
+) -> Hashable:
+    """Name who waits, and the way down to the node that is looked at again before that."""
+    if isinstance(callback, _LookAgain):
+        place = at.children.index(callback.node)
+        return place, _name_callback(callback.callback, callback.node, name)
+    return name(callback)
+
+
+def charge_of(message: Message, minimum: int = MESSAGE_BYTES_MIN) -> int:
+    """Return the bytes that a message's content is charged.
+
+    That is its body and its properties as MessagePack, of which there are no bytes if there are no
+    properties; where that is less than `minimum`, `minimum` comes on top. So a body of
+    100 bytes costs 1124. The releases measure the whole message as it comes over the wire, which
+    ours does not have, and marshal properties in a form of their own.
+    """
+    properties = len(msgspec.msgpack.encode(message.properties)) if message.properties else 0
+    size = message.size + properties
+    return size if size >= minimum else minimum + size
+
+
+class Charged:
+    """A message's content: `size` bytes, charged to `usage` while there are `references` to it.
+
+    The first reference charges it and the last one discharges it; nothing else does. Whoever shares
+    it between threads holds a lock of its own while it counts.
+    """
+
+    __slots__ = ("references", "size", "usage")
+
+    def __init__(self, size: int, usage: MemoryUsage | None = None) -> None:
+        self.size = size
+        self.usage = usage
+        self.references = 0
+
+    def house(self, usage: MemoryUsage) -> None:
+        """Let it be charged to `usage`, unless it is at home at a node already (AMQ-2861).
+
+        So a copy for another queue is a new `Charged`, without a node (AMQ-2487).
+        """
+        if self.usage is None:
+            assert self.references == 0, "what is referred to has been charged to nobody"
+            self.usage = usage
+
+    def retain(self) -> int:
+        """Refer to it once more; return how many references there are."""
+        self.references += 1
+        if self.references == 1 and self.usage is not None:
+            self.usage.increase(self.size)
+        return self.references
+
+    def release(self) -> int:
+        """Refer to it once less; return how many references are left."""
+        assert self.references > 0, "what nobody refers to is let go"
+        self.references -= 1
+        if self.references == 0 and self.usage is not None:
+            self.usage.decrease(self.size)
+        return self.references
+
+    def fork(self, nodes: Mapping[MemoryUsage, MemoryUsage]) -> Charged:
+        """Return a copy that is charged to the copy of its node, which has been charged already."""
+        copy = object.__new__(Charged)
+        copy.size = self.size
+        copy.usage = None if self.usage is None else nodes[self.usage]
+        copy.references = self.references
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return what is equal for contents that are charged alike, given the same node."""
+        return self.size, self.references, self.usage is not None

@@ -1,0 +1,320 @@
+"""What a queue has in memory and is to hand out, in the order in which it is handed out.
+
+Owns the three lists that the queue and its cursors are made of: in order of arrival, by priority in
+ten levels, and the one that consumers are served from, where what was given back comes before what
+was never given. Refuses to know what an entry is: it has an id and a priority, and an id is never
+in one list twice.
+
+Source: ActiveMQ's pending lists, current; the releases up to 5.3 have only the first of them, and
+nothing of what is said of priorities. What is absent may be removed, which does nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+
+from brokerproof.spec.protocol.messages import PRIORITIES
+
+LOWEST: Final = PRIORITIES[0]
+HIGHEST: Final = PRIORITIES[-1]
+
+
+class Pending(Protocol):
+    """What a list holds."""
+
+    @property
+    def id(self) -> str:
+        """Its name, by which it is found."""
+
+    @property
+    def priority(self) -> int:
+        """Its priority; what is beyond 0 to 9 counts as the nearest of these."""
+
+
+Entry = TypeVar("Entry", bound=Pending)
+
+
+def level_of(entry: Pending) -> int:
+    """Return which of the ten levels an entry belongs to.
+
+    Releases before 5.4 throw the clamped value away, so that every message is of level 4
+    (AMQ-2789, AMQ-2843).
+    """
+    return max(LOWEST, min(entry.priority, HIGHEST))
+
+
+class OrderedPendingList(Generic[Entry]):
+    """Entries in the order in which they are handed out; each is found and taken out in O(1).
+
+    It must not change while somebody goes through it; whoever takes out meanwhile goes through its
+    `values`.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        # Not a plain dictionary: that has no front to insert at, and forgets slowly at the front.
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self.add_all(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __contains__(self, entry: Entry) -> bool:
+        return entry.id in self._entries
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return the entry with this id, if it is here."""
+        return self._entries.get(entry_id)
+
+    def first(self) -> Entry | None:
+        """Return what is handed out next."""
+        return next(iter(self._entries.values()), None)
+
+    def values(self) -> list[Entry]:
+        """Return all in their order, as they are now."""
+        return list(self._entries.values())
+
+    def add_last(self, entry: Entry) -> None:
+        """Put an entry behind all others."""
+        assert entry.id not in self._entries, "an entry is in a list once"
+        self._entries[entry.id] = entry
+
+    def add_first(self, entry: Entry) -> None:
+        """Put an entry before all others."""
+        self.add_last(entry)
+        self._entries.move_to_end(entry.id, last=False)
+
+    def add_all(self, entries: Iterable[Entry] | None) -> None:
+        """Put entries behind all others, in their order."""
+        for entry in entries or ():
+            self.add_last(entry)
+
+    def insert_at_head(self, entries: Sequence[Entry] | None) -> None:
+        """Put entries before all others, in their order."""
+        for entry in reversed(entries or ()):
+            self.add_first(entry)
+
+    def remove(self, entry: Entry | None) -> Entry | None:
+        """Take an entry out; return it, or None if it is not here."""
+        return None if entry is None else self._entries.pop(entry.id, None)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._entries.clear()
+
+    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> OrderedPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        copy = object.__new__(OrderedPendingList)
+        copy._entries = self._entries.copy()
+        if copy_of is not None:
+            for name, entry in self._entries.items():
+                copy._entries[name] = copy_of(entry)
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return the ids in order."""
+        return tuple(self._entries)
+
+
+class PrioritizedPendingList(Generic[Entry]):
+    """A list for each of ten levels, of which the highest that has something is served first.
+
+    Where an entry is put first or last, or at the head, that is within its level. `values` has the
+    order in which they are handed out, which it had not always (AMQ-6128).
+    """
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        # Only levels that have something: few have, and all are copied.
+        self._levels: dict[int, OrderedPendingList[Entry]] = {}
+        self.add_all(entries)
+
+    def _level(self, entry: Entry) -> OrderedPendingList[Entry]:
+        assert entry not in self, "an entry is in a list once"
+        return self._levels.setdefault(level_of(entry), OrderedPendingList())
+
+    def __len__(self) -> int:
+        return sum([len(level) for level in self._levels.values()])
+
+    def __iter__(self) -> Iterator[Entry]:
+        for level in sorted(self._levels, reverse=True):
+            yield from self._levels[level]
+
+    def __contains__(self, entry: Entry) -> bool:
+        return self.get(entry.id) is not None
+
+    def of_level(self, level: int) -> Iterable[Entry]:
+        """Return what is of one level, in its order."""
+        return self._levels.get(level, ())
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return the entry with this id, if it is here."""
+        for level in self._levels.values():
+            if (entry := level.get(entry_id)) is not None:
+                return entry
+        return None
+
+    def first(self) -> Entry | None:
+        """Return what is handed out next."""
+        return next(iter(self), None)
+
+    def values(self) -> list[Entry]:
+        """Return all in their order, as they are now."""
+        return list(self)
+
+    def add_last(self, entry: Entry) -> None:
+        """Put an entry behind all others of its level."""
+        self._level(entry).add_last(entry)
+
+    def add_first(self, entry: Entry) -> None:
+        """Put an entry before all others of its level."""
+        self._level(entry).add_first(entry)
+
+    def add_all(self, entries: Iterable[Entry] | None) -> None:
+        """Put entries behind all others of their levels, in their order."""
+        for entry in entries or ():
+            self.add_last(entry)
+
+    def insert_at_head(self, entries: Sequence[Entry] | None) -> None:
+        """Put entries before all others of their levels, in their order."""
+        for entry in reversed(entries or ()):
+            self.add_first(entry)
+
+    def remove(self, entry: Entry | None) -> Entry | None:
+        """Take an entry out; return it, or None if it is not here."""
+        if entry is None:
+            return None
+        for number, level in self._levels.items():
+            if (found := level.remove(entry)) is not None:
+                if not level:
+                    del self._levels[number]
+                return found
+        return None
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._levels.clear()
+
+    def fork(
+        self, copy_of: Callable[[Entry], Entry] | None = None
+    ) -> PrioritizedPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        copy = object.__new__(PrioritizedPendingList)
+        copy._levels = {each: level.fork(copy_of) for each, level in self._levels.items()}
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return the ids of each level in order."""
+        return tuple([(each, self._levels[each].fingerprint()) for each in sorted(self._levels)])
+
+
+PendingList: TypeAlias = OrderedPendingList[Entry] | PrioritizedPendingList[Entry]
+
+
+class DispatchPendingList(Generic[Entry]):
+    """What consumers are served from: entries that were given back, and then those paged in.
+
+    Where the queue is `prioritized` the two are merged by priority, and of one level what was given
+    back comes first; releases before 5.14 serve all of it first (AMQ-6151).
+    """
+
+    __slots__ = ("paged_in", "prioritized", "redelivered")
+
+    def __init__(self, *, prioritized: bool = False) -> None:
+        self.prioritized = prioritized
+        self.redelivered: PendingList[Entry] = _empty(prioritized)
+        self.paged_in: PendingList[Entry] = _empty(prioritized)
+
+    def __len__(self) -> int:
+        return len(self.redelivered) + len(self.paged_in)
+
+    def __iter__(self) -> Iterator[Entry]:
+        first, second = self.redelivered, self.paged_in
+        if isinstance(first, OrderedPendingList) or isinstance(second, OrderedPendingList):
+            yield from first
+            yield from second
+            return
+        for level in reversed(PRIORITIES):
+            yield from first.of_level(level)
+            yield from second.of_level(level)
+
+    def __contains__(self, entry: Entry) -> bool:
+        return entry in self.redelivered or entry in self.paged_in
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return the entry with this id, if it is here."""
+        found = self.redelivered.get(entry_id)
+        return self.paged_in.get(entry_id) if found is None else found
+
+    def first(self) -> Entry | None:
+        """Return what is handed out next."""
+        return next(iter(self), None)
+
+    def values(self) -> list[Entry]:
+        """Return all in their order, as they are now."""
+        return list(self)
+
+    def add_last(self, entry: Entry) -> None:
+        """Put an entry behind all that is paged in."""
+        assert entry not in self.redelivered, "an entry is in a list once"
+        self.paged_in.add_last(entry)
+
+    def add_first(self, entry: Entry) -> None:
+        """Put an entry before all that is paged in, behind what was given back."""
+        assert entry not in self.redelivered, "an entry is in a list once"
+        self.paged_in.add_first(entry)
+
+    def add_all(self, entries: Iterable[Entry] | None) -> None:
+        """Put entries behind all that is paged in, in their order."""
+        for entry in entries or ():
+            self.add_last(entry)
+
+    def insert_at_head(self, entries: Sequence[Entry] | None) -> None:
+        """Put entries before all that is paged in, in their order."""
+        for entry in reversed(entries or ()):
+            self.add_first(entry)
+
+    def add_for_redelivery(self, entries: Iterable[Entry] | None) -> None:
+        """Put entries behind all others that were given back, in their order."""
+        for entry in entries or ():
+            assert entry not in self.paged_in, "an entry is in a list once"
+            self.redelivered.add_last(entry)
+
+    def insert_for_redelivery(self, entries: Sequence[Entry] | None) -> None:
+        """Put entries before all others that were given back, in their order (AMQ-6286)."""
+        for entry in entries or ():
+            assert entry not in self.paged_in, "an entry is in a list once"
+        self.redelivered.insert_at_head(entries)
+
+    def remove(self, entry: Entry | None) -> Entry | None:
+        """Take an entry out; return it, or None if it is not here."""
+        found = self.paged_in.remove(entry)
+        return self.redelivered.remove(entry) if found is None else found
+
+    def clear(self) -> None:
+        """Take all out."""
+        self.redelivered.clear()
+        self.paged_in.clear()
+
+    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> DispatchPendingList[Entry]:
+        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        copy = object.__new__(DispatchPendingList)
+        copy.prioritized = self.prioritized
+        copy.redelivered = self.redelivered.fork(copy_of)
+        copy.paged_in = self.paged_in.fork(copy_of)
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return the ids of both lists in order."""
+        return self.prioritized, self.redelivered.fingerprint(), self.paged_in.fingerprint()
+
+
+def _empty(prioritized: bool) -> PendingList[Entry]:
+    return PrioritizedPendingList() if prioritized else OrderedPendingList()

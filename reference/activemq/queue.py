@@ -1,0 +1,472 @@
+"""The queue: what is paged in from its cursors, and given to those who have room for it.
+
+Owns what is paged in and not settled, when something is paged in, and who is given it. Refuses to
+know where what is pending is kept (`queue_cursor`) and what is on disk (`storage`).
+
+What a consumer gave back comes before what was paged in and given to nobody, and that before what
+is pending. In a queue of priorities the level decides before that. A pass pages in no more than
+consumers have room for, so that what comes later and is more urgent need not overtake it; what is
+with a consumer gives way in memory to what could be given next, since its content can be read again
+by its id.
+
+Source: the analysis of ActiveMQ's queue (5.1), doPageIn; ActiveMQ 5.3 and later where the analysis
+is silent. Of what 5.1 does otherwise the parameters have what matters, see `parameters`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from brokerproof.reference.activemq.audit import MessageAudit
+from brokerproof.reference.activemq.browsers import Browsers
+from brokerproof.reference.activemq.cursors.references import Reference, Stored
+from brokerproof.reference.activemq.cursors.transient_cursors import FileCursor
+from brokerproof.reference.activemq.disk.storage import CursorStorage
+from brokerproof.reference.activemq.groups import without_content
+from brokerproof.reference.activemq.pending_lists import DispatchPendingList
+from brokerproof.reference.activemq.queue_memory import QueueMemory
+from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Takers
+from brokerproof.reference.front.consumers import RankedConsumer
+from brokerproof.reference.front.credit import Window
+from brokerproof.reference.front.ranked_queue import RankedQueue
+from brokerproof.spec.protocol.answers import Accepted
+from brokerproof.spec.protocol.messages import Priority, level_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from brokerproof.reference.activemq.queue_memory import GivesWay
+    from brokerproof.reference.front.consumers import Consumer, Mode
+    from brokerproof.reference.front.outbox import Executor, Outbox
+    from brokerproof.reference.front.storage import Definition, Storage
+    from brokerproof.reference.shared.clock import Times
+    from brokerproof.spec.protocol.messages import Message
+
+
+class Late(NamedTuple):
+    """Messages paged in, and who was there then: they are given out when it is somebody's turn."""
+
+    references: list[Reference]
+    consumers: list[RankedConsumer]
+
+
+class CursorQueue(RankedQueue[Reference]):
+    """One queue; `arrivals` is how many messages have come to it.
+
+    Of what is paged in, `resident` has its content in memory; `fresh` was paged in by the pass that
+    goes on, and does not give way. `late` is given out when something else happens. `replaced` are
+    messages that were paged in once more while somebody had them (AMQ-1957).
+    """
+
+    __slots__ = (
+        "arrivals",
+        "audit",
+        "browsers",
+        "cursor",
+        "fresh",
+        "last_waits",
+        "late",
+        "memory",
+        "paged_in",
+        "parameters",
+        "parked",
+        "pending",
+        "replaced",
+        "resident",
+        "storage",
+        "takers",
+    )
+
+    def __init__(
+        self,
+        definition: Definition,
+        outbox: Outbox,
+        executor: Executor,
+        storage: CursorStorage,
+    ) -> None:
+        order = definition.order
+        super().__init__(definition.name, order, outbox, executor)
+        self.storage = storage
+        self.parameters = parameters = storage.parameters
+        self.memory = QueueMemory(parameters)
+        self.audit = MessageAudit(
+            parameters.depth, parameters.producers, parameters.audit, parameters.word
+        )
+        self.paged_in: dict[str, Reference] = {}
+        self.resident: dict[str, Reference] = {}
+        self.replaced: list[Reference] = []
+        self.fresh: set[str] = set()
+        self.pending = DispatchPendingList[Reference](prioritized=isinstance(order, Priority))
+        self.takers = Takers(GROUP_MAPS[parameters.groups]())
+        self.browsers = Browsers()
+        self.parked: dict[str, Message] = {}
+        self.late: Late | None = None
+        self.last_waits = False
+        self.cursor, self.arrivals = storage.open(definition, self.memory, self)
+
+    # Arriving.
+
+    def enqueue(self, message: Message, times: Times | None = None) -> None:
+        """Take a message in, or let its publisher wait until there is memory for it."""
+        assert times is None, "here nothing has a time"
+        self._give_what_is_late()
+        self.last_waits = bool(self.parked) or self._must_wait(message)
+        if self.last_waits:
+            self.parked[message.id] = message
+        else:
+            self._take_in(message)
+        self.wake_up()
+
+    def has_parked_last(self) -> bool:
+        """Whether the last message that was to be taken in waits for memory, or did."""
+        return self.last_waits
+
+    def _must_wait(self, message: Message) -> bool:
+        if self.parameters.flow == "full":
+            return self.memory.usage.is_full()
+        if self._is_kept(message) or isinstance(self.cursor.levels[0].transient, FileCursor):
+            return False
+        return not self.memory.fits(self.memory.size_of(message))
+
+    def _is_kept(self, message: Message) -> bool:
+        return self.durable and message.persistent
+
+    def _take_in(self, message: Message) -> None:
+        kept = self._is_kept(message)
+        self.arrivals += 1
+        stored = Stored(self.arrivals, message)
+        self.cursor.add_last(stored, level_of(message.priority, self.order), kept=kept)
+        if kept:
+            self.storage.sync()
+
+    def _take_parked(self) -> bool:
+        """Take in what waits, in its order, while there is memory (AMQ-2523)."""
+        were = len(self.parked)
+        for name, message in list(self.parked.items()):
+            if self._must_wait(message):
+                break
+            del self.parked[name]
+            self._take_in(message)
+            self.outbox.tell(Accepted(message=name))
+        return len(self.parked) < were
+
+    # Waking up.
+
+    def wake_up(self) -> None:
+        """Do what there is to do; the release does one pass for each event, and no more."""
+        while self._pass() and self.parameters.passes == "again":
+            pass
+
+    def _pass(self) -> bool:
+        """Give out what is paged in, then page in what there is room for; say if anything moved."""
+        moved = self._take_parked()
+        moved |= self._give_what_is_late()
+        first = self.pending.first()
+        if first is not None and self._is_cursor_more_urgent_than(first):
+            moved |= self._page_in(self.takers.room(self.parameters.page), above=True)
+        moved |= self._dispatch()
+        page = self.parameters.page
+        if len(self.pending) < page and self._page_in(self.takers.room(page)):
+            moved = True
+            if self.parameters.detached == "accepted":
+                # Outside of any lock, with those who were there: they may have left by then.
+                self.late = Late(self._take_fresh(), list(self.takers))
+                return False
+            self._dispatch()
+        self.fresh.clear()
+        return self._show() or moved
+
+    def _show(self) -> bool:
+        """Show browsers what there is; as long as one looks, all that is pending is paged in."""
+        if not self.browsers.want_more():
+            return False
+        while (reference := self.cursor.take_next(self.parameters.page)) is not None:
+            self._is_paged_in(reference)
+            # Nobody is given it at once.
+            self.fresh.clear()
+        return self.browsers.show(self.pending.values, self._send_to_browser)
+
+    def _send_to_browser(self, browser: RankedConsumer, reference: Reference) -> None:
+        self._load(reference)
+        self.outbox.send(browser, reference)
+
+    def _is_cursor_more_urgent_than(self, reference: Reference) -> bool:
+        return self.parameters.levels == "apart" and self.cursor.level() > reference.level
+
+    def _page_in(self, wanted: int, *, above: bool = False) -> bool:
+        """Page in up to as many messages as are wanted; with `above`, of the highest level."""
+        level = self.cursor.level()
+        moved = False
+        for left in range(wanted, 0, -1):
+            if above and self.cursor.level() != level:
+                break
+            reference = self.cursor.take_next(left)
+            if reference is None:
+                break
+            moved |= self._is_paged_in(reference)
+        return moved
+
+    def _is_paged_in(self, reference: Reference) -> bool:
+        """Note that a message is paged in, unless it was; say so."""
+        if reference.id in self.paged_in and self.parameters.paged == "checked":
+            assert reference.content is not None, "what is paged in is in memory"
+            reference.content.release()
+            return False
+        if reference.id in self.paged_in:
+            self.replaced.append(self.paged_in[reference.id])
+        self.paged_in[reference.id] = reference
+        self.resident[reference.id] = reference
+        self.pending.remove(reference)
+        self.pending.add_last(reference)
+        self.fresh.add(reference.id)
+        self.browsers.note_available(reference)
+        return True
+
+    def _take_fresh(self) -> list[Reference]:
+        taken = [each for each in self.pending.paged_in if each.id in self.fresh]
+        for each in taken:
+            self.pending.remove(each)
+        self.fresh.clear()
+        return taken
+
+    def others(self, cursor: GivesWay) -> Iterator[GivesWay]:
+        """Yield who gives way to a message that a cursor reads: consumers first."""
+        yield self
+        for each in self.cursor.cursors():
+            if each is not cursor:
+                yield each
+
+    def give_way(self) -> bool:
+        """Let go of the content of a message that nobody is given now; say whether there was one.
+
+        It is with a consumer, or was; it is read again if it comes back.
+        """
+        if self.parameters.in_flight == "stays":
+            return False
+        for reference in self.resident.values():
+            if reference.id not in self.fresh and self.cursor.of(reference).can_let_go(reference):
+                self._let_go(reference)
+                return True
+        return False
+
+    def _let_go(self, reference: Reference) -> None:
+        """Have the content of a message in memory no more, if it is there."""
+        if reference.content is not None:
+            reference.content.release()
+            reference.content = None
+            reference.message = without_content(reference.message)
+            if self.resident.get(reference.id) is reference:
+                del self.resident[reference.id]
+
+    # Giving out.
+
+    def _dispatch(self) -> bool:
+        """Give out what is paged in, to whose turn it is; say whether anything was given.
+
+        What nobody may take now stays, and does not keep back what is behind it.
+        """
+        given = []
+        try:
+            for reference in self.pending:
+                if not self.takers.room(1) or self._is_cursor_more_urgent_than(reference):
+                    break
+                taker = self.takers.taker_of(reference.message)
+                if taker is not None:
+                    given.append(reference)
+                    self._hand_out(reference, taker)
+        finally:
+            # Not meanwhile: a list that is gone through must not change, and a copy of it costs.
+            for reference in given:
+                self.pending.remove(reference)
+        return bool(given)
+
+    def _hand_out(self, reference: Reference, taker: RankedConsumer) -> None:
+        has_room = taker.allocate_credit(reference)
+        assert has_room, "whose turn it is has room"
+        self._load(reference)
+        self.browsers.note_given(reference)
+        if taker.mode.settled_when_sent:
+            self._forget(reference)
+            self._sync_for([reference])
+        else:
+            reference.owner = taker
+        self.outbox.send(taker, reference)
+
+    def _load(self, reference: Reference) -> None:
+        """Have the content of a message in memory, whoever has to give way."""
+        fresh, self.fresh = self.fresh, {reference.id}
+        self.cursor.of(reference).load(reference, self.others(self))
+        self.resident[reference.id] = reference
+        fresh.discard(reference.id)
+        self.fresh = fresh
+
+    def _give_what_is_late(self) -> bool:
+        """Give out what an earlier pass has paged in, to those who were there (AMQ-1738)."""
+        if self.late is None:
+            return False
+        late, self.late = self.late, None
+        for reference in late.references:
+            taker = next((each for each in late.consumers if _takes_late(each)), None)
+            if taker is None:
+                self.pending.remove(reference)
+                self.pending.add_last(reference)
+            elif taker.is_closed():
+                # It has left, and nobody will ever hear of the message.
+                reference.owner = taker
+                self.browsers.note_given(reference)
+            else:
+                late.consumers.remove(taker)
+                late.consumers.append(taker)
+                self._hand_out(reference, taker)
+        return True
+
+    def credit_restored(self) -> None:
+        """Note that a window that others share may have room: here nobody shares one."""
+
+    # Consumers.
+
+    def subscribe(self, subscription: RankedConsumer, others: Sequence[CursorQueue] = ()) -> bool:
+        """Let a consumer stand in line, and serve it; say whether it was let in."""
+        assert not others, "here a consumer is of one queue"
+        # One that wants the queue for itself is let in beside others, and they beside it.
+        alone = False
+        if not self.registrations.enter(alone):
+            return False
+        self._give_what_is_late()
+        subscription.open()
+        if subscription.mode.acquires:
+            self.takers.add(subscription)
+        else:
+            self.browsers.add(subscription, self.paged_in.values())
+        self.wake_up()
+        if self.parameters.passes == "once":
+            # One for the page-in at once, and one for the wake-up.
+            self.wake_up()
+        return True
+
+    def unsubscribe(self, subscription: RankedConsumer) -> bool:
+        """Let a consumer leave, whose groups others may have now; what it holds stays."""
+        was_there = self._leave(subscription)
+        if was_there:
+            self.wake_up()
+        return was_there
+
+    def _leave(self, subscription: RankedConsumer) -> bool:
+        """With the last consumer the cursor lets go of what it has in memory (5.1, 5.2)."""
+        is_browser = self.browsers.remove(subscription)
+        if not (is_browser or self.takers.remove(subscription)):
+            return False
+        subscription.close()
+        self.registrations.leave()
+        subscription.leave_channel()
+        if not is_browser and not len(self.takers) and self.parameters.leaving == "clears":
+            self.cursor.clear()
+        return True
+
+    def get(self, channel: str, mode: Mode) -> bool:
+        """Give the first message to whoever asks, past all who stand in line."""
+        taker = self.new_subscription(consumer=None, channel=channel, mode=mode, credit=Window(1))
+        taker.open()
+        self._give_what_is_late()
+        first = self.pending.first()
+        if first is None or self._is_cursor_more_urgent_than(first):
+            self._page_in(1)
+            first = self.pending.first()
+        if first is not None:
+            self.pending.remove(first)
+            self._hand_out(first, taker)
+        self.fresh.clear()
+        taker.close()
+        self.wake_up()
+        return first is not None
+
+    def set_limits(
+        self, subscription: RankedConsumer, limit: int | None, byte_limit: int | None
+    ) -> None:
+        """Replace a consumer's window."""
+        self._give_what_is_late()
+        subscription.set_limits(limit, byte_limit)
+        self.wake_up()
+
+    # Settling.
+
+    def remove(self, entry: Reference, subscription: RankedConsumer) -> None:
+        """Settle a delivery for good."""
+        self._give_what_is_late()
+        self._forget(entry)
+        self._sync_for([entry])
+        subscription.restore_credit(entry)
+        self.wake_up()
+
+    def _forget(self, reference: Reference) -> None:
+        """Let go of a message that is paged in, in memory and on disk."""
+        cursor = self.cursor.of(reference)
+        if self.parameters.counters == "drifting" and reference.redelivered:
+            cursor.count_off_again()
+        cursor.remove(reference)
+        if self.paged_in.get(reference.id) is reference:
+            del self.paged_in[reference.id]
+        elif reference in self.replaced:
+            self.replaced.remove(reference)
+        self.browsers.note_gone(reference)
+        self._let_go(reference)
+
+    def _sync_for(self, references: Iterable[Reference]) -> None:
+        if any(each.kept for each in references):
+            self.storage.sync()
+
+    def release(self, deliveries: Iterable[tuple[Reference, RankedConsumer]]) -> None:
+        """Return messages, in their order, ahead of all that was never given out (AMQ-2719)."""
+        self._give_what_is_late()
+        for reference, taker in deliveries:
+            reference.owner = None
+            reference.redelivered = True
+            # Of two references to one message (AMQ-1957) the later one is given out again.
+            self.pending.remove(reference)
+            self.pending.add_for_redelivery([reference])
+            self.browsers.note_available(reference)
+            taker.restore_credit(reference)
+        self.wake_up()
+
+    def purge(self) -> None:
+        """Drop what is available, for good."""
+        self._give_what_is_late()
+        dropped = self.pending.values()
+        for reference in dropped:
+            self.pending.remove(reference)
+            self._forget(reference)
+        self.cursor.purge()
+        self.storage.sync()
+        self.wake_up()
+
+    def come_to_rest(self, *, drained: bool) -> None:
+        """Give out what is late, when nothing else happens."""
+        while drained and self._give_what_is_late():
+            self.wake_up()
+
+    def drop_everything(self) -> list[RankedConsumer]:
+        """Let all consumers leave, and drop all messages, those given out too."""
+        self.late = None
+        leaving = [each for each in self._everybody() if self._leave(each)]
+        for reference in (*self.paged_in.values(), *self.replaced):
+            reference.is_gone = True
+        self.paged_in.clear()
+        self.replaced.clear()
+        self.pending.clear()
+        self.parked.clear()
+        self.outbox.forget_what_has_gone()
+        self.storage.delete(self.name, self.order)
+        return leaving
+
+    def _everybody(self) -> list[RankedConsumer]:
+        return [*self.takers, *(each.consumer for each in self.browsers)]
+
+    def move_to(self, storage: Storage) -> None:
+        """Have, as a copy, the messages of a copy of the disk."""
+        assert isinstance(storage, CursorStorage)
+        self.storage = storage
+        storage.house(self.name, self.order, self.cursor)
+
+
+def _takes_late(consumer: Consumer) -> bool:
+    return consumer.is_closed() or not consumer.is_suspended()

@@ -1,0 +1,123 @@
+"""The consumers of an ActiveMQ queue, and which of them is given a message.
+
+Owns the line in which they stand, who is elected of those who want the queue for themselves, and
+who owns which group. Refuses to know what is pending and where.
+
+They are served in turn: whoever is given something goes behind all of its priority. One that has no
+room is passed over, and so is one that the message's group does not belong to, which is asked last,
+since it may come to own the group by that.
+
+Source: ActiveMQ's queue, 5.2 to current (doActualDispatch); AMQ-1902, AMQ-2952.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from brokerproof.reference.activemq.exclusive import ExclusiveElection
+from brokerproof.reference.activemq.groups import (
+    BucketGroupMap,
+    CachedGroupMap,
+    GroupRule,
+    SimpleGroupMap,
+    Taking,
+    membership_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping
+
+    from brokerproof.reference.activemq.groups import GroupMap
+    from brokerproof.reference.front.consumers import RankedConsumer
+    from brokerproof.spec.protocol.messages import Message
+
+
+GROUP_MAPS: Final[Mapping[str, Callable[[], GroupMap]]] = {
+    "cached": CachedGroupMap,
+    "buckets": BucketGroupMap,
+    "simple": SimpleGroupMap,
+}
+"""Who owns a group: remembered for the groups asked for last, by buckets, or exactly."""
+
+
+class Takers:
+    """Consumers in the order in which they are asked."""
+
+    __slots__ = ("election", "groups", "line")
+
+    def __init__(self, owners: GroupMap) -> None:
+        self.line: list[RankedConsumer] = []
+        self.election = ExclusiveElection()
+        self.groups = GroupRule(owners)
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def __iter__(self) -> Iterator[RankedConsumer]:
+        return iter(self.line)
+
+    def add(self, consumer: RankedConsumer) -> None:
+        """Let a consumer come."""
+        self._stand_in_line(consumer)
+        if consumer.exclusive:
+            self.election.add(_name(consumer), consumer.priority)
+
+    def remove(self, consumer: RankedConsumer) -> bool:
+        """Let a consumer leave, and its groups belong to nobody; say whether it was there."""
+        if consumer not in self.line:
+            return False
+        self.line.remove(consumer)
+        self.election.remove(_name(consumer))
+        self.groups.remove_consumer(_name(consumer))
+        return True
+
+    def _stand_in_line(self, consumer: RankedConsumer) -> None:
+        at = len(self.line)
+        while at and self.line[at - 1].priority < consumer.priority:
+            at -= 1
+        self.line.insert(at, consumer)
+
+    def room(self, most: int) -> int:
+        """Return for how many messages there is room, up to `most`."""
+        room = 0
+        for consumer in self.line:
+            room += self._room_of(consumer, most)
+            if room >= most:
+                return most
+        return room
+
+    def _room_of(self, consumer: RankedConsumer, most: int) -> int:
+        if consumer.is_suspended() or not self.election.admits(_name(consumer)):
+            return 0
+        limit, used = consumer.credit.limit, consumer.credit.used
+        return most if limit is None or not consumer.mode.uses_credit else limit - used
+
+    def taker_of(self, message: Message) -> RankedConsumer | None:
+        """Return who is given a message, and goes to the end; None if nobody may or has room."""
+        member = membership_of(message)
+        for at, consumer in enumerate(self.line):
+            if (
+                not consumer.is_suspended()
+                and self.election.admits(_name(consumer))
+                and self.groups.take(_name(consumer), member) is not Taking.REFUSED
+            ):
+                del self.line[at]
+                self._stand_in_line(consumer)
+                return consumer
+        return None
+
+    def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> Takers:
+        """Return the same with copies of the consumers."""
+        copy = object.__new__(Takers)
+        copy.line = [copies[each] for each in self.line]
+        copy.election = self.election.fork()
+        copy.groups = self.groups.fork()
+        return copy
+
+    def fingerprint(self) -> Hashable:
+        """Return what is equal for lines that go on alike, beside the consumers themselves."""
+        return self.election.fingerprint(), self.groups.fingerprint()
+
+
+def _name(consumer: RankedConsumer) -> str:
+    return consumer.consumer or ""

@@ -1,0 +1,49 @@
+"""How a reference broker is asked for by text: a system, then parameters.
+
+Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business of `systems`.
+"""
+
+from __future__ import annotations
+
+from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.front.durable_broker import BrokerOnFiles, PoweredBroker
+from brokerproof.reference.front.settings import DURABLE, PARAMETERS, settings_from
+from brokerproof.spec.nearest import meant
+
+DOCUMENTED_SYSTEMS = (
+    "qpid-push",
+    "qpid-pull",
+    "rabbitmq-paging?segment=2&batch=2&journal=4&file=200&target=1",
+    "activemq-cursor?memory=2200&page=2&depth=1&word=2",
+)
+"""What is checked when no address is given: the documents' systems, without known faults, and where
+sizes matter with such that small scopes go beyond them."""
+
+
+def _known_to(system: str, name: str) -> str:
+    """Return the end of a sentence: which parameters a system has, if there is such a system."""
+    known = [each for each, parameter in PARAMETERS.items() if system in parameter.systems]
+    return f"{meant(name, known)}; {system} has {', '.join(known)}" if known else ""
+
+
+def make(address: str) -> Broker:
+    """Return the broker that `address` describes; ValueError says in one line what is wrong.
+
+    >>> make("qpid-push?pointer=inclusive&runner=drain").hello().name
+    'reference:qpid-push?pointer=inclusive&runner=drain'
+    """
+    system, _, query = address.partition("?")
+    parameters = {"system": system}
+    for part in query.split("&") if query else ():
+        name, equals, value = part.partition("=")
+        if name not in PARAMETERS:
+            raise ValueError(f"unknown parameter {name!r} in {address!r}{_known_to(system, name)}")
+        if not equals:
+            raise ValueError(f"parameter {name!r} in {address!r} needs a value: {name}=...")
+        if name in parameters:
+            raise ValueError(f"parameter {name!r} is given twice in {address!r}")
+        parameters[name] = value
+    settings = settings_from(parameters)
+    if settings.system not in DURABLE:
+        return Broker(settings)
+    return BrokerOnFiles(settings) if settings.disk == "files" else PoweredBroker(settings)

@@ -1,0 +1,1 @@
+"""The queues of Apache Qpid: `push`, and `pull`, which builds on it."""

@@ -1,0 +1,227 @@
+"""Which consumers a queue has, and what it expects of each: the document's QueueConsumerManager.
+
+Owns the five lists and the moves between them. Refuses to know messages, and when a move is called
+for. It keeps these invariants (QCM-1 to QCM-3, QCM-5): a registered consumer is in the list of all
+and in exactly one other, the one of its state; browsers are never among the interested or notified;
+the three lists that go by priority have the same priorities, the highest first; every change of
+state is a row of a table below.
+
+Source: Qpid, pull consumers, section QueueConsumerManager internals; the tables are its releases'
+(`QueueConsumerManagerImpl`).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, TypeAlias
+
+from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList
+from brokerproof.reference.shared.atomics import AtomicInteger, AtomicReference, Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from brokerproof.reference.qpid.pull.consumers import QueueConsumer
+    from brokerproof.reference.qpid.pull.node_list import ConsumerNodeListEntry
+
+
+class NodeState(enum.Enum):
+    """What the queue knows of a consumer; but for REMOVED, the list that it is in."""
+
+    REMOVED = "removed"
+    INTERESTED = "interested"
+    """Takes messages, and has not been told of any."""
+    NOT_INTERESTED = "not interested"
+    """Has no room, and is spared."""
+    NOTIFIED = "notified"
+    """Has been told, and will take a message or say that it is not interested."""
+    NON_ACQUIRING = "non-acquiring"
+    """A browser that wants to see messages: told of each."""
+
+
+REMOVED, INTERESTED, NOT_INTERESTED, NOTIFIED, NON_ACQUIRING = NodeState
+
+Moves: TypeAlias = "Mapping[NodeState, NodeState]"
+
+ADDED: Moves = {REMOVED: NOT_INTERESTED}
+"""A consumer begins uninterested: its target says what it wants once it is there."""
+WANTS: Mapping[bool, Moves] = {
+    True: {NOT_INTERESTED: INTERESTED},
+    False: {NOT_INTERESTED: NON_ACQUIRING},
+}
+"""By whether a consumer acquires: what becomes of it when it wants messages."""
+WANTS_NO_MORE: Mapping[bool, Moves] = {
+    True: {INTERESTED: NOT_INTERESTED, NOTIFIED: NOT_INTERESTED},
+    False: {NON_ACQUIRING: NOT_INTERESTED},
+}
+IS_TOLD: Moves = {INTERESTED: NOTIFIED}
+"""Only of those who acquire; browsers are told without a move."""
+HAS_LOOKED: Moves = {NOTIFIED: INTERESTED}
+"""Back to the end of the interested: who was told last is told last again."""
+LEAVES: Moves = dict.fromkeys((INTERESTED, NOT_INTERESTED, NOTIFIED, NON_ACQUIRING), REMOVED)
+
+ByPriority: TypeAlias = "tuple[tuple[int, ConsumerNodeList], ...]"
+"""A list for each priority that a consumer has, the highest first; copied when one is added."""
+
+LOWEST = -(2**31) - 1
+"""Below the priority of every consumer."""
+
+
+class ConsumerNode:
+    """A consumer's part in the lists: the one thing that moves between them.
+
+    `state` and `entry` are touched under `monitor` alone (in the releases a move is synchronized),
+    so that a node is never in two lists for others who move it; `all_entry` by who adds or removes.
+    """
+
+    __slots__ = ("all_entry", "consumer", "entry", "lists", "monitor", "state")
+
+    def __init__(self, lists: ConsumerLists, consumer: QueueConsumer) -> None:
+        self.lists = lists
+        self.consumer = consumer
+        self.monitor = Lock()
+        self.state = REMOVED
+        self.entry: ConsumerNodeListEntry | None = None
+        self.all_entry: ConsumerNodeListEntry | None = None
+
+    def move(self, moves: Moves) -> bool:
+        """Move to the end of the list that a table names; say whether the table has its state."""
+        with self.monitor:
+            to = moves.get(self.state)
+            if to is None:
+                return False
+            if self.entry is not None:
+                self.entry.remove()
+            self.state = to
+            self.entry = self.lists.append(self, to)
+            return True
+
+
+class ConsumerLists:
+    """All consumers of a queue, and the lists of those in each state."""
+
+    __slots__ = (
+        "all",
+        "configuration",
+        "interested",
+        "non_acquiring",
+        "not_interested",
+        "notified",
+        "size",
+    )
+
+    def __init__(self) -> None:
+        self.all: AtomicReference[ByPriority] = AtomicReference(())
+        self.interested: AtomicReference[ByPriority] = AtomicReference(())
+        self.notified: AtomicReference[ByPriority] = AtomicReference(())
+        self.not_interested = ConsumerNodeList()
+        self.non_acquiring = ConsumerNodeList()
+        self.size = AtomicInteger()
+        # The document's releases add and remove consumers on the one configuration thread.
+        self.configuration = Lock()
+
+    def add(self, consumer: QueueConsumer) -> None:
+        """Register a consumer."""
+        with self.configuration:
+            # Before anybody can meet the consumer in a list.
+            node = ConsumerNode(self, consumer)
+            consumer.node.set(node)
+            self._add_to_all(node, consumer.priority)
+            node.move(ADDED)
+            self.size.increment_and_get()
+
+    def remove(self, consumer: QueueConsumer) -> bool:
+        """Take a consumer out of all lists, and say whether it was in them."""
+        with self.configuration:
+            node = consumer.node.get()
+            if node is None or node.all_entry is None or not node.all_entry.remove():
+                return False
+            listed = _of_priority(self.all.get(), consumer.priority)
+            if listed is not None and listed.is_empty():
+                for lists in (self.all, self.interested, self.notified):
+                    left = [pair for pair in lists.get() if pair[0] != consumer.priority]
+                    lists.set(tuple(left))
+            removed = node.move(LEAVES)
+            assert removed, "who is in the list of all is in another, too"
+            self.size.decrement_and_get()
+            return True
+
+    def set_interest(self, consumer: QueueConsumer, interest: bool) -> bool:
+        """Note that a consumer wants messages, or no more; say whether that is news."""
+        moves = WANTS if interest else WANTS_NO_MORE
+        return _node(consumer).move(moves[consumer.mode.acquires])
+
+    def set_notified(self, consumer: QueueConsumer, notified: bool) -> bool:
+        """Note that a consumer is told of work, or looks for itself; say whether it may be.
+
+        A browser always may, and does not move.
+        """
+        if not consumer.mode.acquires:
+            return True
+        return _node(consumer).move(IS_TOLD if notified else HAS_LOOKED)
+
+    def iterator(self) -> Iterator[QueueConsumer]:
+        """Run over all consumers, the highest priority first."""
+        return _consumers(self.all.get())
+
+    def interested_iterator(self) -> Iterator[QueueConsumer]:
+        """Run over the interested, the highest priority first, who waits longest first in each."""
+        return _consumers(self.interested.get())
+
+    def notified_iterator(self) -> Iterator[QueueConsumer]:
+        """Run over the notified, the highest priority first."""
+        return _consumers(self.notified.get())
+
+    def non_acquiring_iterator(self) -> Iterator[QueueConsumer]:
+        """Run over the browsers that want to be told."""
+        for node in self.non_acquiring.iterator():
+            yield node.consumer
+
+    def highest_notified_priority(self) -> int:
+        """Return the highest priority of a notified consumer; below all others without one."""
+        return next((each.priority for each in self.notified_iterator()), LOWEST)
+
+    def append(self, node: ConsumerNode, state: NodeState) -> ConsumerNodeListEntry | None:
+        """Append a node to the list of a state; of REMOVED there is none."""
+        match state:
+            case NodeState.REMOVED:
+                return None
+            case NodeState.NOT_INTERESTED:
+                return self.not_interested.add(node)
+            case NodeState.NON_ACQUIRING:
+                return self.non_acquiring.add(node)
+            case NodeState.INTERESTED | NodeState.NOTIFIED:
+                lists = self.interested if state is INTERESTED else self.notified
+                listed = _of_priority(lists.get(), node.consumer.priority)
+                assert listed is not None, "lists go when the last consumer of a priority has left"
+                return listed.add(node)
+
+    def _add_to_all(self, node: ConsumerNode, priority: int) -> None:
+        listed = _of_priority(self.all.get(), priority)
+        if listed is None:
+            listed = ConsumerNodeList()
+            # The list of all last: whoever meets a consumer there finds the lists to move it to.
+            for lists, new in (
+                (self.interested, ConsumerNodeList()),
+                (self.notified, ConsumerNodeList()),
+                (self.all, listed),
+            ):
+                pairs = (*lists.get(), (priority, new))
+                lists.set(tuple(sorted(pairs, key=lambda pair: -pair[0])))
+        node.all_entry = listed.add(node)
+
+
+def _node(consumer: QueueConsumer) -> ConsumerNode:
+    node = consumer.node.get()
+    assert node is not None, "a consumer has its node before it is in any list"
+    return node
+
+
+def _of_priority(lists: ByPriority, priority: int) -> ConsumerNodeList | None:
+    return next((listed for each, listed in lists if each == priority), None)
+
+
+def _consumers(lists: ByPriority) -> Iterator[QueueConsumer]:
+    for _, listed in lists:
+        for node in listed.iterator():
+            yield node.consumer

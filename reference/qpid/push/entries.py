@@ -1,0 +1,239 @@
+"""A message's place in a queue, and who has it.
+
+Owns the states of an entry and the moves between them. Refuses to know lists' bookkeeping (it tells
+its list when it has gone) and what a move means to subscriptions (that is the queue's).
+
+Source: Qpid, Message Delivery, where entries are acquired, released and deleted by
+compare-and-swap; the separate steps *dequeued* and *deleted* are those of the later releases:
+between the two the message is already out of all accounts, though its entry is still linked.
+
+Where acquisition is stealable (Qpid since 0.30), a subscription has an entry in one of two states.
+It is unstealable, the subscription's `owning_state`, while it is sent or settled, and stealable in
+between: then the queue itself may take it away. The steps are those of `models.entry_states`.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.shared.atomics import AtomicReference
+
+if TYPE_CHECKING:
+    from brokerproof.reference.qpid.push.entry_list import StandardEntryList
+    from brokerproof.reference.qpid.push.subscriptions import Subscription
+    from brokerproof.reference.shared.clock import Times
+    from brokerproof.spec.protocol.messages import Message
+
+
+class Phase(enum.Enum):
+    """Where an entry is in its life."""
+
+    AVAILABLE = "available"
+    HELD = "held"
+    ACQUIRED = "acquired"
+    DEQUEUED = "dequeued"
+    DELETED = "deleted"
+
+
+IN_THE_QUEUE = (Phase.AVAILABLE, Phase.HELD, Phase.ACQUIRED)
+"""Where an entry is as long as somebody may have to do something about it."""
+
+
+LEGAL_MOVES = frozenset(
+    (
+        (Phase.AVAILABLE, Phase.ACQUIRED),  # given to a subscription, or taken by the queue itself
+        (Phase.HELD, Phase.AVAILABLE),  # its time has come
+        (Phase.HELD, Phase.ACQUIRED),  # taken by the queue itself: it is over, or the queue goes
+        (Phase.ACQUIRED, Phase.AVAILABLE),  # released
+        (
+            Phase.ACQUIRED,
+            Phase.DEQUEUED,
+        ),  # acknowledged, rejected, purged: only what is acquired goes
+        (Phase.ACQUIRED, Phase.ACQUIRED),  # stealable or no more, by its holder; or stolen
+        (Phase.DEQUEUED, Phase.DELETED),  # for good
+    )
+)
+"""Every move that an entry can make; each place that changes a state asserts that it is one."""
+
+
+class EntryState:
+    """A state of an entry; who acquired it is part of it, so that one swap settles both.
+
+    What is `stealable` its holder may lose to the queue.
+    """
+
+    __slots__ = ("dispensed", "holder", "phase", "stealable")
+
+    def __init__(
+        self, phase: Phase, holder: Subscription | None = None, *, stealable: bool = False
+    ) -> None:
+        self.phase = phase
+        self.holder = holder
+        self.stealable = stealable
+        self.dispensed = phase in (Phase.DEQUEUED, Phase.DELETED)
+
+
+AVAILABLE = EntryState(Phase.AVAILABLE)
+"""On the queue, and may be taken."""
+HELD = EntryState(Phase.HELD)
+"""On the queue, and may not be taken before its time has come."""
+ACQUIRED_BY_QUEUE = EntryState(Phase.ACQUIRED)
+"""Taken by no subscription: a purge or a deletion is under way."""
+DEQUEUED = EntryState(Phase.DEQUEUED)
+"""Out of all accounts, not yet unlinked."""
+DELETED = EntryState(Phase.DELETED)
+"""Gone; also the state of every list's dummy head, so that no search ever stops there."""
+
+HEAD_STATE: AtomicReference[EntryState] = AtomicReference(DELETED)
+"""One cell for all dummy heads: *deleted* is the last state, so it is never written."""
+
+
+class QueueEntry:
+    """A message in one queue; with `times` it may be given at those only.
+
+    `id` grows along a list; together with the list it gives the order (`compare_to`). An entry that
+    has been unlinked keeps its own `next`, so that a pointer that is parked on it still reaches all
+    that follow.
+    """
+
+    __slots__ = ("id", "message", "next", "redelivered", "state", "sub_list", "times")
+
+    def __init__(
+        self, sub_list: StandardEntryList, message: Message | None, times: Times | None = None
+    ) -> None:
+        self.id = 0
+        self.sub_list = sub_list
+        self.message = message
+        self.redelivered = False
+        self.times = times
+        self.next: AtomicReference[QueueEntry | None] = AtomicReference(None)
+        is_held = times is not None and times.due is not None
+        self.state = (
+            HEAD_STATE if message is None else AtomicReference(HELD if is_held else AVAILABLE)
+        )
+
+    def __repr__(self) -> str:
+        name = "head" if self.message is None else self.message.id
+        return f"<{name} #{self.id} {self.state.value.phase.value}>"
+
+    def is_available(self) -> bool:
+        """Whether it may be taken."""
+        return self.state.get() is AVAILABLE
+
+    def is_acquired(self) -> bool:
+        """Whether somebody has it, or had it to the end."""
+        state = self.state.get()
+        return state is not AVAILABLE and state is not HELD
+
+    def is_dispensed(self) -> bool:
+        """Whether it is out of the queue for good, unlinked or not."""
+        return self.state.get().dispensed
+
+    def holder(self) -> Subscription | None:
+        """Return who has it; nobody if it is there to be taken, or gone, or with the queue."""
+        return self.state.get().holder
+
+    def compare_to(self, other: QueueEntry) -> int:
+        """Return below, at or above 0 as this entry comes before, at or after `other` in the queue.
+
+        Sub-lists first, the highest before all others, and only then ids: each sub-list numbers its
+        own (Qpid, Priority Queues). The level is the sub-list's, not the message's priority, of
+        which several may share one.
+        """
+        if self.sub_list is other.sub_list:
+            return self.id - other.id
+        return other.sub_list.level - self.sub_list.level
+
+    def acquire(self, owning_state: EntryState) -> bool:
+        """Take it if it is available; of several who try, one succeeds."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(AVAILABLE, owning_state)
+
+    def acquire_held(self, owning_state: EntryState) -> bool:
+        """Take it although its time has not come, as only the queue itself may."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(HELD, owning_state)
+
+    def let_go(self) -> bool:
+        """Make it available if it was held until now; of several who try, one succeeds."""
+        return self.state.compare_and_set(HELD, AVAILABLE)
+
+    def release(self, owning_state: EntryState) -> bool:
+        """Make it available again, if it is still with the one who says so."""
+        assert owning_state.phase is Phase.ACQUIRED
+        return self.state.compare_and_set(owning_state, AVAILABLE)
+
+    def delete(self, owning_state: EntryState) -> bool:
+        """Take it out of the queue for good, if it is still with the one who says so."""
+        assert owning_state.phase is Phase.ACQUIRED, "only what is acquired can be deleted"
+        if not self.state.compare_and_set(owning_state, DEQUEUED):
+            return False
+        deleted = self.state.compare_and_set(DEQUEUED, DELETED)
+        assert deleted, "nobody else touches a dequeued entry"
+        self.sub_list.entry_deleted(self)
+        return True
+
+    def make_stealable(self, holder: Subscription) -> bool:
+        """Let the queue take it away from now on; False if its holder has settled it already."""
+        assert holder.stealable_state is not None, "this acquisition is firm"
+        return self.state.compare_and_set(holder.owning_state, holder.stealable_state)
+
+    def make_unstealable(self, holder: Subscription) -> bool:
+        """Let nobody take it away from now on; False if its holder has lost it.
+
+        It is none of the holder's to settle then. It looks first: who has sent it may be making it
+        stealable just now, and by a look after a swap that failed it would seem lost.
+        """
+        state = self.state.get()
+        if state is holder.owning_state:
+            return True
+        return state is holder.stealable_state and self.state.compare_and_set(
+            state, holder.owning_state
+        )
+
+    def steal(self) -> bool:
+        """Take it for the queue from a subscription that neither sends nor settles it just now."""
+        state = self.state.get()
+        return state.stealable and self.state.compare_and_set(state, ACQUIRED_BY_QUEUE)
+
+    def release_stealable(self, holder: Subscription) -> bool:
+        """Make it available again, if it is still its holder's, stealable or not.
+
+        It looks again as long as that is so. Qpid swaps once, which is enough where one thread
+        sends and settles; here who has sent it may be making it stealable just now.
+        """
+        state = self.state.get()
+        while state.holder is holder:
+            if self.state.compare_and_set(state, AVAILABLE):
+                return True
+            state = self.state.get()
+        return False
+
+    def delete_stealable(self) -> bool:
+        """Take it out of the queue for good, whoever has acquired it; False if nobody has.
+
+        It looks again as long as somebody has. Qpid once did not, and an entry that was settled
+        while it became stealable stayed acquired for ever (QPID-6419).
+        """
+        state = self.state.get()
+        while state.phase is Phase.ACQUIRED:
+            if self.delete(state):
+                return True
+            state = self.state.get()
+        return False
+
+    def next_valid(self) -> QueueEntry | None:
+        """Return the next entry of its own list that is not dispensed, and unlink those between.
+
+        A dispensed entry at the very end stays linked, because the next arrival is appended to it;
+        it is only never returned.
+        """
+        following = self.next.get()
+        while following is not None and following.state.get().dispensed:
+            beyond = following.next.get()
+            if beyond is None:
+                return None
+            self.next.compare_and_set(following, beyond)
+            following = self.next.get()
+        return following

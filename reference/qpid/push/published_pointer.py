@@ -1,0 +1,91 @@
+"""A subscription's place in two references, as Qpid has kept it since 0.6: published, and refuted.
+
+Owns the same search and the same moving back as `pointers.ReleasedPointer`, each reference changed
+by itself. While one thread moves the place over an entry and is about to forget that it came back,
+another may have it back again: it finds that `released` says so already, or says so anew, and then
+it is forgotten. The entry is available and behind the place. `models/qpid/released_pointer.py` has
+the shortest way there; kept to be judged, under threads.
+
+Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, `requeue`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from brokerproof.reference.qpid.push.pointers import Lowering, fingerprint_place, next_of
+from brokerproof.reference.shared.atomics import AtomicReference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from brokerproof.reference.qpid.push.entries import QueueEntry
+    from brokerproof.reference.qpid.push.entry_list import QueueEntryList
+    from brokerproof.reference.qpid.push.subscriptions import Subscription
+
+
+class PublishedPointer(Lowering):
+    """The last entry seen, and the earliest entry before it that has come back since."""
+
+    __slots__ = ("last_seen", "released")
+
+    def __init__(self, head: QueueEntry) -> None:
+        self.last_seen: AtomicReference[QueueEntry | None] = AtomicReference(head)
+        self.released: AtomicReference[QueueEntry | None] = AtomicReference(None)
+
+    def next_available(
+        self, entries: QueueEntryList, subscription: Subscription
+    ) -> QueueEntry | None:
+        """Return the first entry that the subscription can be given.
+
+        The place moves over entries that cannot be given; it does not move onto the one returned,
+        so asking twice gives the same answer.
+        """
+        while True:
+            last_seen = self.last_seen.get()
+            if last_seen is None:
+                return None
+            released = self.released.get()
+            candidate = next_of(entries, (last_seen, released))
+            if candidate is None or (
+                candidate.is_available() and subscription.has_interest(candidate)
+            ):
+                return candidate
+            if self.last_seen.compare_and_set(last_seen, candidate):
+                self.released.compare_and_set(released, None)
+
+    def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:  # noqa: ARG002 - unasked
+        """Move onto `entry` wherever the place is; what had come back is dealt with if it is it."""
+        released = self.released.get()
+        self.last_seen.set(entry)
+        if released is entry:
+            self.released.compare_and_set(released, None)
+
+    def _lower(self, entry: QueueEntry) -> bool:
+        while entry.is_available():
+            released = self.released.get()
+            if released is not None and released.compare_to(entry) <= 0:
+                return False
+            if self.released.compare_and_set(released, entry):
+                return True
+        return False
+
+    def clear(self) -> None:
+        """Refer to nothing."""
+        self.last_seen.set(None)
+        self.released.set(None)
+
+    def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
+        """Return the same place in the copy of the queue."""
+        copy = object.__new__(type(self))
+        last_seen, released = self.last_seen.value, self.released.value
+        copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))
+        copy.released = AtomicReference(released and copy_of(released))
+        return copy
+
+    def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
+        """Return the two positions and how they compare."""
+        last_seen = self.last_seen.value
+        if last_seen is None:
+            return None
+        return fingerprint_place(last_seen, self.released.value, position)

@@ -1,0 +1,327 @@
+"""A queue of the system `qpid-push`: its entries, its subscriptions, and what starts a delivery.
+
+Owns the life of an entry from enqueueing to deletion, and registering and removing subscriptions in
+the documented order. Refuses to know how a walk over subscriptions goes (`delivery`), how an order
+is kept (`entry_list`), and anything about clients (the broker).
+
+Source: Qpid, Message Delivery; for the check on arrival Qpid, Priority Queues.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from brokerproof.reference.front.credit import Window
+from brokerproof.reference.front.queue import FrontQueue
+from brokerproof.reference.qpid.push.delivery import (
+    MAX_ASYNC_DELIVERIES,
+    FlushRunner,
+    Runner,
+    deliver_straight_through,
+    entry_taken,
+    flush_subscription,
+)
+from brokerproof.reference.qpid.push.entries import (
+    ACQUIRED_BY_QUEUE,
+    IN_THE_QUEUE,
+    EntryState,
+    Phase,
+    QueueEntry,
+)
+from brokerproof.reference.qpid.push.entry_list import QueueEntryList, StandardEntryList
+from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
+from brokerproof.reference.qpid.push.subscription_list import SubscriptionList
+from brokerproof.reference.qpid.push.subscriptions import Subscription
+from brokerproof.reference.shared.atomics import AtomicInteger, AtomicReference
+from brokerproof.spec.protocol.answers import ConsumerClosed
+from brokerproof.spec.protocol.messages import Message, Order, Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from brokerproof.reference.front.consumers import Mode
+    from brokerproof.reference.front.outbox import Executor, Outbox
+    from brokerproof.reference.qpid.push.pointers import Pointer
+    from brokerproof.reference.shared.clock import Times
+    from brokerproof.spec.protocol.operations import Selector
+
+
+class Queue(FrontQueue[QueueEntry, Subscription]):
+    """One queue; every method is what one client operation or one job does to it.
+
+    `waiting` is how many subscriptions wait at an entry that they have no room for. One that
+    `steals` may take back what it has sent.
+    """
+
+    steals: ClassVar[bool] = False
+
+    __slots__ = (
+        "asynchronous_runner",
+        "entries",
+        "make_pointer",
+        "state_change_count",
+        "subscriptions",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        order: Order,
+        make_pointer: Callable[[QueueEntry], Pointer],
+        outbox: Outbox,
+        executor: Executor,
+    ) -> None:
+        super().__init__(name, order, outbox, executor)
+        self.make_pointer = make_pointer
+        self.entries: QueueEntryList = (
+            PriorityEntryList(order) if isinstance(order, Priority) else StandardEntryList()
+        )
+        self.subscriptions = SubscriptionList()
+        self.waiting = AtomicInteger()
+        self.state_change_count = AtomicInteger()
+        self.asynchronous_runner: AtomicReference[Runner | None] = AtomicReference(None)
+
+    def enqueue(self, message: Message, times: Times | None = None) -> None:
+        """Take a message in, and straight out to a subscription that is ready, or by the runner."""
+        entry = self.entries.add(message, times)
+        if times is not None:
+            # Housekeeping may have gone round since they were counted.
+            self.check_status(entry)
+        deliver_straight_through(self, entry)
+        if entry.is_available():
+            self._check_subscriptions_not_ahead_of_delivery(entry)
+            self.deliver_async()
+
+    def housekeep(self) -> None:
+        """Look at each entry once: time has passed; what arrives meanwhile looks itself."""
+        for entry in self.entries.iterator():
+            self.check_status(entry)
+
+    def has_expired(self, entry: QueueEntry) -> bool:
+        """Whether an entry's time is over."""
+        times = entry.times
+        return (
+            times is not None and times.over is not None and self.executor.clock.now() >= times.over
+        )
+
+    def check_status(self, entry: QueueEntry) -> None:
+        """Take off an entry whose time is over; let go one that was held if its time has come.
+
+        What follows then is what follows a release.
+        """
+        times = entry.times
+        if self.has_expired(entry):
+            self.take_off(entry)
+        elif (
+            times is not None
+            and times.due is not None
+            and self.executor.clock.now() >= times.due
+            and entry.let_go()
+        ):
+            self._requeue(entry)
+
+    def take_off(self, entry: QueueEntry) -> None:
+        """Drop an entry that nobody has, and let those go on who wait at it."""
+        if entry.acquire(ACQUIRED_BY_QUEUE) or entry.acquire_held(ACQUIRED_BY_QUEUE):
+            entry.delete(ACQUIRED_BY_QUEUE)
+            entry_taken(self, entry)
+
+    def deliver_async(self) -> None:
+        """Note that something has changed; schedule the runner unless one is scheduled or runs."""
+        self.state_change_count.increment_and_get()
+        runner = Runner(self)
+        if self.asynchronous_runner.compare_and_set(None, runner):
+            self.executor.execute(runner)
+
+    def credit_restored(self) -> None:
+        """Note that somebody may have room again."""
+        self.deliver_async()
+
+    def may_go_on(self, subscription: Subscription) -> None:  # noqa: ARG002 - all are looked at
+        """Note that what a subscription waits at has gone."""
+        self.deliver_async()
+
+    def new_subscription(
+        self,
+        *,
+        consumer: str | None,
+        channel: str,
+        mode: Mode,
+        credit: Window,
+        auto_close: bool = False,
+        exclusive: bool = False,
+        priority: int = 0,
+        selector: Selector | None = None,
+    ) -> Subscription:
+        """Return a subscription with its pointer at the head; it is registered separately."""
+        assert priority == 0, "here all consumers are offered messages in turn"
+        return Subscription(
+            consumer=consumer,
+            channel=channel,
+            queue=self.name,
+            mode=mode,
+            credit=credit,
+            pointer=self.make_pointer(self.entries.get_head()),
+            auto_close=auto_close,
+            exclusive=exclusive,
+            selector=selector,
+            stealable=self.steals,
+        )
+
+    def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
+        """Register a consumer and kick off delivery of what is there; say whether it was let in.
+
+        `others` are the queues that it subscribes to as well, where one can do that.
+        """
+        assert not others, "here a subscription is of one queue"
+        if not self.registrations.enter(subscription.exclusive):
+            return False
+        self.subscriptions.add(subscription)
+        if self.goes():
+            # A deletion may have looked for subscriptions before this one was there.
+            self.unsubscribe(subscription)
+            return False
+        # Only now: nobody gives it anything that a deletion would not see.
+        subscription.open()
+        self.executor.execute(FlushRunner(self, subscription))
+        return True
+
+    def unsubscribe(self, subscription: Subscription) -> bool:
+        """Remove a subscription, in an order that lets nobody deliver to it afterwards.
+
+        Out of the list first, so that no walk that starts now meets it; then closed under its lock,
+        so that no walk that has met it goes on with it; then its pointer lets go of the queue. What
+        it holds stays acquired. Of several who try, one is told that it did; for all, nothing is
+        delivered to it afterwards.
+        """
+        if not self.subscriptions.remove(subscription):
+            subscription.close()
+            return False
+        subscription.close()
+        if subscription.awaits.get_and_set(None) is not None:
+            self.waiting.decrement_and_get()
+        if subscription.consumer is not None:
+            self.registrations.leave()
+            subscription.leave_channel()
+        subscription.pointer.clear()
+        self.executor.withdraw(subscription)
+        return True
+
+    def close_by_itself(self, subscription: Subscription) -> None:
+        """Let a consumer leave that has asked to, and tell its client."""
+        if self.unsubscribe(subscription):
+            assert subscription.consumer is not None, "a get does not close itself"
+            # Whose client has just ended it otherwise is answered, and not told as well.
+            if self.outbox.gone(subscription):
+                self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
+            self.delete_if_unused()
+
+    def get(self, channel: str, mode: Mode) -> bool:
+        """Deliver at most one message to a subscription that exists for this only; say whether."""
+        subscription = self.new_subscription(
+            consumer=None, channel=channel, mode=mode, credit=Window(1)
+        )
+        subscription.open()
+        self.subscriptions.add(subscription)
+        flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES)
+        self.unsubscribe(subscription)
+        messages, _ = subscription.credit.usage()
+        return messages > 0
+
+    def flush(self, subscription: Subscription) -> None:
+        """Give one subscription all that it can be given, before anything else happens."""
+        while not flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES):
+            if subscription.is_suspended():
+                break
+
+    def set_limits(
+        self, subscription: Subscription, limit: int | None, byte_limit: int | None
+    ) -> None:
+        """Replace a subscription's window."""
+        if subscription.set_limits(limit, byte_limit):
+            self.deliver_async()
+
+    def sent(self, entry: QueueEntry, subscription: Subscription) -> None:
+        """Do nothing: what a subscription was sent stays its own until that is settled."""
+
+    def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
+        """Settle a delivery whose message is done with: acknowledged, or rejected."""
+        deleted = entry.delete(subscription.owning_state)
+        # Where it was not, the queue itself is just being deleted.
+        if deleted and subscription.restore_credit(entry):
+            self.deliver_async()
+
+    def release(self, deliveries: Iterable[tuple[QueueEntry, Subscription]]) -> None:
+        """Return messages to the queue, each to its place; each will be seen again.
+
+        The redelivered flag is set here and not by the change of state: it says that an earlier
+        delivery had acquired the message, which a purge, for one, does not.
+        """
+        for entry, subscription in deliveries:
+            entry.redelivered = True
+            if not entry.release(subscription.owning_state):
+                continue
+            # Room last: with it, and a pointer that has not come back yet, a subscription would be
+            # given what lies behind the message that it has just returned.
+            self._requeue(entry)
+            if subscription.restore_credit(entry):
+                self.deliver_async()
+
+    def purge(self) -> None:
+        """Drop what is available; what somebody has acquired in the meantime is left to them."""
+        for entry in self.entries.iterator():
+            if entry.acquire(ACQUIRED_BY_QUEUE):
+                entry.delete(ACQUIRED_BY_QUEUE)
+                entry_taken(self, entry)
+
+    def drop_everything(self) -> list[Subscription]:
+        """Drop all, acquired entries too, and return the subscriptions that had to leave."""
+        leaving = [each for each in self.subscriptions.iterator() if self.unsubscribe(each)]
+        for entry in self.entries.iterator():
+            self._drop(entry)
+        self.outbox.forget_what_has_gone()
+        self.executor.withdraw(self)
+        return leaving
+
+    def _drop(self, entry: QueueEntry) -> None:
+        """Drop an entry of a queue that goes, whoever has it.
+
+        It looks again as long as it is there: who holds it may be settling it just now, and then it
+        is gone, or has come back and may be taken by another. Who is just being sent it gets it.
+        """
+        holding: EntryState = entry.state.get()
+        while holding.phase in IN_THE_QUEUE:
+            holder = holding.holder
+            if holding.phase is not Phase.ACQUIRED:
+                self.take_off(entry)
+            elif holder is None:
+                return  # whoever purges takes it off
+            elif holder.is_closed():
+                entry.delete(holding)
+            else:
+                with holder.sending():
+                    entry.delete(holding)
+            holding = entry.state.get()
+
+    def _requeue(self, entry: QueueEntry) -> None:
+        """Move every pointer back that is beyond a released entry, but no browser's.
+
+        A browser that was moved back would be shown again all that it has seen behind the entry.
+        """
+        for subscription in self.subscriptions.iterator():
+            if subscription.mode.acquires:
+                subscription.pointer.rewind(entry, subscription)
+        self.deliver_async()
+
+    def _check_subscriptions_not_ahead_of_delivery(self, entry: QueueEntry) -> None:
+        """Move every pointer back that is beyond an arrival, browsers' too.
+
+        It ends as soon as somebody has acquired the arrival. In arrival order nothing can be beyond
+        an arrival, so only an order by priority does this.
+        """
+        if isinstance(self.order, Priority):
+            for subscription in self.subscriptions.iterator():
+                if entry.is_acquired():
+                    break
+                subscription.pointer.not_ahead_of(entry)

@@ -1,0 +1,4 @@
+"""What RabbitMQ's paging queue writes.
+
+The queue index and the message store, and their recovery.
+"""

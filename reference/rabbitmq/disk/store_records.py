@@ -1,0 +1,53 @@
+"""The records of the message store: bytes of one message in a file.
+
+Owns their layout, and reading them back up to the first that is torn. Refuses to know files and
+references. A record is the size of the body, the message's id, the body, and a byte that is never
+missing from a whole one.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from brokerproof.reference.rabbitmq.disk.records import ID_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADER: Final = struct.Struct(f">Q{ID_BYTES}s")
+_END: Final = b"\xff"
+_FRAME_BYTES: Final = _HEADER.size + len(_END)
+
+
+class Record(NamedTuple):
+    """Where a scan of a file has met a message."""
+
+    msg_id: bytes
+    offset: int
+    size: int
+
+
+def record_of(msg_id: bytes, body: bytes) -> bytes:
+    """Return what a file gets for a message."""
+    return _HEADER.pack(len(body), msg_id) + body + _END
+
+
+def body_of(record: bytes, msg_id: bytes) -> bytes:
+    """Return the body in a message's record."""
+    size, found = _HEADER.unpack_from(record)
+    assert found == msg_id, "the index leads to the message's own record"
+    assert size + _FRAME_BYTES == len(record), "what the index leads to is whole"
+    return record[_HEADER.size : -len(_END)]
+
+
+def records_of(data: bytes) -> Iterator[Record]:
+    """Yield the records of a file, up to the first that is torn."""
+    at, end = 0, len(data)
+    while at + _FRAME_BYTES <= end:
+        body_size, msg_id = _HEADER.unpack_from(data, at)
+        size = _FRAME_BYTES + body_size
+        if at + size > end or data[at + size - 1] != _END[0]:
+            return
+        yield Record(msg_id, at, size)
+        at += size

@@ -1,0 +1,183 @@
+"""How messages move between RAM and disk: when memory is short, and when they are wanted again.
+
+Owns the moves between the places that nobody outside can see, and how much is moved at a time.
+Refuses to know what clients do. Each function takes the queue that it changes; none may change what
+is ready, what is pending, or in which order (I24).
+
+Which message goes first follows from when it will be needed: of q1 the first, which has q2 and
+delta before it; of q4 the last; of q3 the last, but never those in the segment of its first, so
+that q3 keeps something; of q2 the first, since delta ends where q2 begins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.rabbitmq.paging.invariants import broken
+from brokerproof.reference.rabbitmq.paging.statuses import BLANK, Delta, MessageStatus, checked
+
+if TYPE_CHECKING:
+    from brokerproof.reference.rabbitmq.disk.records import IndexEntry
+    from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+
+
+def next_segment_boundary(seq: int, segment: int) -> int:
+    """Return where the segment after that of `seq` begins, which is always beyond `seq`."""
+    return (seq // segment + 1) * segment
+
+
+def maybe_deltas_to_betas(queue: VariableQueue) -> None:
+    """Bring up to q3 what the index has of delta's first segment with anything in it.
+
+    When that was all of delta, q2 follows. What is pending stands in the index too and is left out;
+    entries of transient messages from before a restart are removed.
+    """
+    delta = queue.delta
+    while not delta.is_blank:
+        high = min(next_segment_boundary(delta.start, queue.parameters.segment), delta.end)
+        kept = _betas_from_entries(queue, queue.holdings.index.read(delta.start, high))
+        left = delta.count - len(kept)
+        if left < 0:
+            raise broken("R1")
+        if left == 0 and (kept or high == delta.end):
+            queue.q3.extend(kept)
+            queue.q3.extend(queue.q2)
+            queue.q2.clear()
+            delta = BLANK
+        else:
+            queue.q3.extend(kept)
+            delta = checked(Delta(high, left, delta.end))
+        queue.delta = delta
+        if kept:
+            break
+
+
+def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list[MessageStatus]:
+    kept: list[MessageStatus] = []
+    undelivered: list[int] = []
+    stale: list[int] = []
+    threshold, pending = queue.transient_threshold, queue.pending
+    for seq, msg_id, expiry, is_persistent, is_delivered in entries:
+        if not is_persistent and seq < threshold:
+            if not is_delivered:
+                undelivered.append(seq)
+            stale.append(seq)
+        elif seq not in pending:
+            status = MessageStatus(seq, msg_id, None, is_persistent, expiry, False)
+            status.is_delivered = is_delivered
+            status.msg_on_disk = status.index_on_disk = True
+            kept.append(status)
+    if stale:
+        queue.holdings.index.deliver(undelivered)
+        queue.holdings.index.acknowledge(stale)
+    return kept
+
+
+def chunk(current: int, permitted: int | None, batch: int) -> int:
+    """Return how many to move at once of `current` where `permitted` may stay; None is all."""
+    if permitted is None or permitted >= current:
+        return 0
+    return min(current - permitted, batch)
+
+
+def permitted_beta_count(queue: VariableQueue) -> int | None:
+    """Return how many messages q2 and q3 may have together; None for any number.
+
+    Of those with no body in RAM, the harmonic mean with the target gives the part; never less than
+    a segment, because so many are read at once. Without any room in RAM, q3 alone counts.
+    """
+    if queue.length == 0:
+        return None
+    segment = queue.parameters.segment
+    target = queue.target
+    assert target is not None, "there is a surplus only where there is a target"
+    if target == 0:
+        return min(len(queue.q3), segment)
+    on_disk = queue.length - len(queue.q1) - len(queue.q4)
+    return max(segment, on_disk - on_disk * on_disk // (on_disk + target))
+
+
+def _beta_surplus(queue: VariableQueue) -> int:
+    """Return how many betas go to delta now; 0 unless they are a batch at least."""
+    parameters = queue.parameters
+    current = len(queue.q2) + len(queue.q3)
+    if current < parameters.batch:
+        return 0
+    permitted = permitted_beta_count(queue)
+    if parameters.surplus == "any":
+        surplus = chunk(current, permitted, current)
+    else:
+        surplus = chunk(current, permitted, parameters.batch)
+    return surplus if surplus >= parameters.batch else 0
+
+
+def _alpha_surplus(queue: VariableQueue) -> int:
+    current = queue.ram_count + len(queue.ram_acks)
+    return chunk(current, queue.target, queue.parameters.batch)
+
+
+def reduction_is_due(queue: VariableQueue) -> bool:
+    """Whether `reduce_memory_use` would move anything."""
+    return queue.target is not None and bool(_alpha_surplus(queue) or _beta_surplus(queue))
+
+
+def reduce_memory_use(queue: VariableQueue) -> bool:
+    """Page at most a batch of bodies, then what is due of positions; say whether there was any.
+
+    Both kinds of bodies are paged, one after the other; the second gets what the first has left of
+    the batch.
+    """
+    if queue.target is None:
+        return False
+    quota = _alpha_surplus(queue)
+    if quota:
+        if queue.rates.averages.pending_grows_faster:
+            push_alphas_to_betas(queue, limit_ram_acks(queue, quota))
+        else:
+            limit_ram_acks(queue, push_alphas_to_betas(queue, quota))
+    surplus = _beta_surplus(queue)
+    if surplus:
+        push_betas_to_deltas(queue, surplus)
+    return bool(quota or surplus)
+
+
+def limit_ram_acks(queue: VariableQueue, quota: int) -> int:
+    """Page bodies of pending messages, the latest first; return what is left of the quota.
+
+    The document takes the latest of all pending messages. It is the latest of those in RAM.
+    """
+    while quota and queue.ram_acks:
+        queue.make_beta(queue.pending[queue.ram_acks.pop_largest()])
+        quota -= 1
+    return quota
+
+
+def push_alphas_to_betas(queue: VariableQueue, quota: int) -> int:
+    """Page bodies of ready messages until the target is met; return what is left of the quota."""
+    target = queue.target
+    while quota and queue.q1 and target is not None and target < queue.ram_count:
+        status = queue.q1.popleft()
+        queue.make_beta(status)
+        queue.ram_count -= 1
+        # With delta blank nothing stands between q3 and q1.
+        (queue.q3 if queue.delta.count == 0 else queue.q2).append(status)
+        quota -= 1
+    while quota and queue.q4 and target is not None and target < queue.ram_count:
+        status = queue.q4.pop()
+        queue.make_beta(status)
+        queue.ram_count -= 1
+        queue.q3.appendleft(status)
+        quota -= 1
+    return quota
+
+
+def push_betas_to_deltas(queue: VariableQueue, quota: int) -> None:
+    """Page positions: of q3 from the rear, beyond the segment of its first; then of q2."""
+    if queue.q3:
+        limit = next_segment_boundary(queue.q3[0].seq, queue.parameters.segment)
+        while quota and queue.q3[-1].seq >= limit:
+            queue.make_delta(queue.q3.pop())
+            quota -= 1
+    while quota and queue.q2:
+        queue.make_delta(queue.q2.popleft())
+        quota -= 1

@@ -1,0 +1,180 @@
+"""Copying all that is on a simulated disk, and naming its state, for whoever searches.
+
+Owns what of a state matters for ever. No step of the algorithm is here, and none runs meanwhile.
+
+In a name, sequence numbers count from the lowest segment in use and files of a store from its
+lowest, because both grow for ever, and behaviour is the same wherever they have got to. A queue
+without any segment counts from that of its next message. What files have is named by meaning where
+numbers are in it: a journal by its operations, the store by its records. Left out are counts of
+what the disk was asked for, and what a store keeps for reading, which is what its files have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brokerproof.reference.rabbitmq.disk.records import journal_operations
+from brokerproof.reference.rabbitmq.disk.store_records import records_of
+from brokerproof.reference.rabbitmq.paging.node import Node
+from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+from brokerproof.reference.shared.disk import SimulatedDisk
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Hashable
+
+    from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
+    from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
+    from brokerproof.reference.rabbitmq.paging.statuses import MessageStatus
+
+
+def fork_node(node: Node) -> Node:
+    """Return an independent copy of a node with its simulated disk."""
+    assert isinstance(node.disk, SimulatedDisk), "what is on a real disk is not copied"
+    disk = node.disk.fork()
+    copy = object.__new__(Node)
+    copy.disk = disk
+    copy.parameters = node.parameters
+    copy.persistent_store = node.persistent_store.fork(disk)
+    copy.transient_store = node.transient_store.fork(disk)
+    copy.queues = {name: _fork_queue(queue, copy) for name, queue in node.queues.items()}
+    return copy
+
+
+def _fork_queue(queue: VariableQueue, node: Node) -> VariableQueue:
+    copy = object.__new__(VariableQueue)
+    copy.name = queue.name
+    copy.parameters = queue.parameters
+    copy.durable = queue.durable
+    for place in ("q1", "q2", "q3", "q4"):
+        statuses: deque[MessageStatus] = getattr(queue, place)
+        setattr(copy, place, type(statuses)(status.fork() for status in statuses))
+    copy.delta = queue.delta
+    copy.next_seq = queue.next_seq
+    copy.transient_threshold = queue.transient_threshold
+    copy.pending = {seq: status.fork() for seq, status in queue.pending.items()}
+    copy.ram_acks = queue.ram_acks.fork()
+    copy.length = queue.length
+    copy.persistent_count = queue.persistent_count
+    copy.ram_count = queue.ram_count
+    copy.target = queue.target
+    copy.in_count = queue.in_count
+    copy.out_count = queue.out_count
+    copy.ack_in_count = queue.ack_in_count
+    copy.ack_out_count = queue.ack_out_count
+    copy.rates = queue.rates
+    copy.confirms = queue.confirms.fork()
+    copy.holdings = queue.holdings.fork(
+        node.disk, node.persistent_store, node.transient_store, copy.confirms
+    )
+    return copy
+
+
+def fingerprint_node(node: Node, *, with_rates: bool = True) -> Hashable:
+    """Return a value that is equal for nodes that behave alike.
+
+    Without rates it is so only for whoever never asks for them, or sets a target by them; then what
+    is counted for them, and grows for ever, does not tell states apart.
+    """
+    assert isinstance(node.disk, SimulatedDisk), "what is on a real disk is not named"
+    content = node.disk.content()
+    others = set(content)
+    named: list[Hashable] = []
+    for name, queue in sorted(node.queues.items()):
+        named.append((name, _name_queue(queue, content, others, with_rates=with_rates)))
+    stores = (node.persistent_store, node.transient_store)
+    named += [_name_store(store, content, others) for store in stores]
+    # What belongs to nobody who runs: terms, drafts, queues not declared again yet.
+    left = tuple(sorted((name, content[name]) for name in others))
+    return node.parameters, tuple(named), left, node.disk.power()
+
+
+def _name_queue(
+    queue: VariableQueue,
+    content: dict[str, tuple[bytes, int]],
+    others: set[str],
+    *,
+    with_rates: bool,
+) -> Hashable:
+    counts = (queue.in_count, queue.out_count, queue.ack_in_count, queue.ack_out_count)
+    size = queue.holdings.index.segment_size
+    lowest = min(queue.holdings.index.segments, default=queue.next_seq // size)
+    first = min([lowest, *(seq // size for seq in _seqs_in_ram(queue))]) * size
+    delta = queue.delta
+    return (
+        queue.durable,
+        queue.next_seq - first,
+        # Entries of transient messages below it are stale; once it is behind, it means nothing.
+        max(queue.transient_threshold - first, 0),
+        (0, 0, 0) if delta.is_blank else (delta.start - first, delta.count, delta.end - first),
+        tuple(
+            tuple(_name_status(status, first) for status in place)
+            for place in (queue.q1, queue.q2, queue.q3, queue.q4)
+        ),
+        tuple(_name_status(queue.pending[seq], first) for seq in sorted(queue.pending)),
+        queue.target,
+        queue.rates.averages,
+        (queue.rates, counts) if with_rates else None,
+        queue.confirms.fingerprint(),
+        _name_index(queue.holdings.index, first, content, others),
+        frozenset(queue.holdings.persistent_client.unsynced),
+        frozenset(queue.holdings.transient_client.unsynced),
+    )
+
+
+def _seqs_in_ram(queue: VariableQueue) -> list[int]:
+    """Return all sequence numbers that are in RAM one by one."""
+    places = (queue.q1, queue.q2, queue.q3, queue.q4)
+    return [*(status.seq for place in places for status in place), *queue.pending]
+
+
+def _name_status(status: MessageStatus, first: int) -> Hashable:
+    seq, *others = status.facts()
+    return seq - first, *others
+
+
+def _name_index(
+    index: QueueIndex, first: int, content: dict[str, tuple[bytes, int]], others: set[str]
+) -> Hashable:
+    segments: list[Hashable] = []
+    for number, segment in sorted(index.segments.items()):
+        name = index.file_name(number)
+        others.discard(name)
+        journal = bytes(segment.journal)
+        segments.append(
+            (
+                number - first // index.segment_size,
+                journal,
+                segment.unacknowledged,
+                content.get(name),
+            )
+        )
+    others.discard(index.journal_name)
+    journal_bytes, synced = content.get(index.journal_name, (b"", 0))
+    operations = tuple(
+        (kind, seq - first, record[8:]) for kind, seq, record in journal_operations(journal_bytes)
+    )
+    return tuple(segments), operations, synced, index.dirty_count, frozenset(index.unsynced)
+
+
+def _name_store(
+    store: MessageStore, content: dict[str, tuple[bytes, int]], others: set[str]
+) -> Hashable:
+    lowest = min(store.files)
+    index = dict(store.index.items())
+    files: list[Hashable] = []
+    for number, file in sorted(store.files.items()):
+        others.discard(file.name)
+        data, synced = content.get(file.name, (b"", 0))
+        records = tuple(
+            (msg_id, offset, size, data[offset : offset + size])
+            if msg_id in index and index[msg_id][1:3] == (number, offset)
+            else (msg_id, offset, size)
+            for msg_id, offset, size in records_of(data)
+        )
+        files.append((number - lowest, file.size, file.used, synced, records))
+    located = tuple(
+        (msg_id, where.references, where.file - lowest, where.offset, where.size)
+        for msg_id, where in index.items()
+    )
+    return tuple(files), store.current.number - lowest, located, store.is_dirty

@@ -1,0 +1,143 @@
+"""One backing queue for each level of priority, which together are one queue.
+
+Owns from which of them is fetched, and to which a tag belongs. Refuses to know consumers, and how
+a backing queue works. A queue without priorities is one that has a single level.
+
+Source: RabbitMQ's priority queue (a plugin since 2.8, in the broker since 3.5).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from brokerproof.spec.protocol.messages import Priority, level_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from brokerproof.reference.rabbitmq.paging import Node, VariableQueue
+    from brokerproof.spec.protocol.messages import Order
+
+
+class Tag(NamedTuple):
+    """What a message that was handed out is settled by: its level, and the level's own tag."""
+
+    level: int
+    seq: int
+
+
+class Next(NamedTuple):
+    """A message handed out; it has no tag if it need not be acknowledged."""
+
+    body: bytes
+    redelivered: bool
+    tag: Tag | None
+
+
+def names_of(queue: str, order: Order) -> dict[int, str]:
+    """Return the name of each level's backing queue, the highest level first."""
+    if isinstance(order, Priority):
+        return {level: f"{queue}\0{level}" for level in reversed(range(order.levels))}
+    return {0: f"{queue}\0"}
+
+
+class SubQueues:
+    """The backing queues of one queue by level, the highest first (PQ1)."""
+
+    __slots__ = ("by_level", "order")
+
+    def __init__(self, order: Order, by_level: Mapping[int, VariableQueue]) -> None:
+        self.order = order
+        self.by_level = dict(by_level)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is ready."""
+        return not any(queue.length for queue in self.by_level.values())
+
+    def _of(self, priority: int) -> tuple[int, VariableQueue]:
+        """Return the level of a priority with its queue; what is beyond the highest has that."""
+        level = level_of(priority, self.order, "clamp")
+        return level, self.by_level[level]
+
+    def publish(
+        self, priority: int, msg_id: bytes, body: bytes, *, persistent: bool, confirm: bool
+    ) -> None:
+        """Take a message in, at the end of its level."""
+        _, queue = self._of(priority)
+        queue.publish(msg_id, body, persistent=persistent, needs_confirming=confirm)
+
+    def publish_delivered(
+        self,
+        priority: int,
+        msg_id: bytes,
+        body: bytes,
+        *,
+        ack_required: bool,
+        persistent: bool,
+        confirm: bool,
+    ) -> Tag | None:
+        """Take in a message that a consumer gets at once, while nothing is ready."""
+        level, queue = self._of(priority)
+        seq = queue.publish_delivered(
+            msg_id,
+            body,
+            ack_required=ack_required,
+            persistent=persistent,
+            needs_confirming=confirm,
+        )
+        return None if seq is None else Tag(level, seq)
+
+    def fetch(self, *, ack_required: bool) -> Next | None:
+        """Hand out the first message of the highest level that has any (PQ3)."""
+        for level, queue in self.by_level.items():
+            fetched = queue.fetch(ack_required=ack_required)
+            if fetched is not None:
+                assert fetched.body is not None, "what is fetched is read"
+                tag = None if fetched.tag is None else Tag(level, fetched.tag)
+                return Next(fetched.body, fetched.redelivered, tag)
+        return None
+
+    def acknowledge(self, tags: Iterable[Tag]) -> None:
+        """Settle deliveries for good, each at its own level (PQ4)."""
+        self._partition(tags, lambda queue, seqs: queue.acknowledge(seqs))
+
+    def requeue(self, tags: Iterable[Tag]) -> None:
+        """Put messages back, each where it was; each level is called once (PQ6)."""
+        self._partition(tags, lambda queue, seqs: queue.requeue(seqs))
+
+    def _partition(
+        self, tags: Iterable[Tag], carry_out: Callable[[VariableQueue, list[int]], object]
+    ) -> None:
+        """Do something to each level with its own tags, which stay in their order."""
+        parts: dict[int, list[int]] = {level: [] for level in self.by_level}
+        for tag in tags:
+            parts[tag.level].append(tag.seq)
+        for level, seqs in parts.items():
+            if seqs:
+                carry_out(self.by_level[level], seqs)
+
+    def purge(self) -> None:
+        """Drop everything that is ready."""
+        for queue in self.by_level.values():
+            queue.purge()
+
+    def sync(self) -> None:
+        """Make all positions durable."""
+        for queue in self.by_level.values():
+            queue.sync()
+
+    def drain_confirmed(self) -> set[bytes]:
+        """Return the ids of messages that became safe, at any level."""
+        return set().union(*(queue.drain_confirmed() for queue in self.by_level.values()))
+
+    def come_to_rest(self) -> None:
+        """Do all that is due when nothing else happens."""
+        for queue in self.by_level.values():
+            while queue.needs_timeout() is not None:
+                queue.timeout()
+
+    def on(self, node: Node) -> SubQueues:
+        """Return the same queues of a copy of their node."""
+        return SubQueues(
+            self.order, {level: node.queues[queue.name] for level, queue in self.by_level.items()}
+        )

@@ -1,0 +1,1 @@
+"""What several documented systems use: atomic cells, time, disks, and selectors."""

@@ -1,0 +1,150 @@
+"""What `inspect` shows of a queue that reads its messages by a cursor (ActiveMQ, 5.1 to 5.3).
+
+A view has what the releases keep: for each level of priority what is stored, how far that was read
+and what of it is in memory; what is paged in, and who has it; what the audit would say; and the
+account of memory. Everything is shown as it is kept, not as it should be. Messages are named by
+their ids, and numbered as they came to the queue, from 1 on. Sizes are the bytes that a message is
+charged for.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from brokerproof.spec.protocol.messages import Order
+
+
+class StoredView(msgspec.Struct, frozen=True):
+    """A message of a store; `suppressed` says that the audit calls it a duplicate."""
+
+    message: str
+    number: int
+    size: int
+    suppressed: bool = False
+
+
+class PendingView(msgspec.Struct, frozen=True):
+    """A message that is pending in one of a cursor's lists.
+
+    `references` is how often its content is referred to; 0 where that is not in memory.
+    """
+
+    message: str
+    number: int
+    size: int
+    references: int = 0
+
+
+class CursorLevelView(msgspec.Struct, frozen=True, kw_only=True):
+    """The cursors of one level.
+
+    `stored` is what is persistent and not acknowledged, in the order of the store; `read` how many
+    of these the position has passed, None where there is no position. Where it `starts_over` the
+    next reading begins at the head all the same; a position that is `outdated` will be forgotten
+    when the index has what was acknowledged. `recovered` is the message that was read into a batch
+    last, and `cached` the one that was cached last, as far as that is known. `batch` is what of the
+    store is in memory and to be paged in, `size` the cursor's own count of what is pending.
+    `in_memory` and `on_disk` are pending messages that do not outlive a crash.
+    """
+
+    level: int
+    stored: tuple[StoredView, ...] = ()
+    read: int | None = None
+    starts_over: bool = False
+    outdated: bool = False
+    recovered: str | None = None
+    cached: str | None = None
+    batch: tuple[PendingView, ...] = ()
+    cache_enabled: bool = False
+    size: int = 0
+    in_memory: tuple[PendingView, ...] = ()
+    on_disk: tuple[PendingView, ...] = ()
+
+
+class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is paged in; `level` is the message's own.
+
+    `holder` is the consumer that it belongs to, `channel` its channel: the first is None of a get,
+    and both are where it belongs to nobody. One that is `grouped` only the consumer may be given
+    that has its group.
+    """
+
+    message: str
+    number: int
+    size: int
+    level: int = 0
+    persistent: bool = False
+    references: int = 0
+    redelivered: bool = False
+    grouped: bool = False
+    channel: str | None = None
+    holder: str | None = None
+
+
+class HeldView(msgspec.Struct, frozen=True):
+    """A delivery that is still to be settled; `consumer` is None of a get."""
+
+    message: str
+    channel: str
+    consumer: str | None = None
+
+
+class TakerView(msgspec.Struct, frozen=True):
+    """A consumer; whether it would be given a message now, if it may have it.
+
+    One that `settles_when_sent` holds nothing.
+    """
+
+    consumer: str
+    channel: str
+    has_room: bool
+    settles_when_sent: bool = False
+
+
+class ParkedView(msgspec.Struct, frozen=True):
+    """A publish that waits for memory."""
+
+    message: str
+    size: int
+
+
+class AuditView(msgspec.Struct, frozen=True):
+    """The audit's window: the lowest number that it covers, None before it has seen any.
+
+    It has `words` of `word_bits` numbers each.
+    """
+
+    first: int | None = None
+    words: int = 1
+    word_bits: int = 64
+
+
+class MemoryView(msgspec.Struct, frozen=True):
+    """The account of a queue's memory, in bytes; a limit of 0 is none."""
+
+    used: int = 0
+    limit: int = 0
+
+
+class CursorQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="cursor-queue"):
+    """A queue with its cursors, the highest level first.
+
+    `paged_in` is in the order in which it was. Of it `returned` was given back, and `waiting` given
+    to nobody yet, each the next one first, by message; `late` is about to be given to those who
+    were there when it was paged in; and `held` was delivered, the oldest delivery first. `takers`
+    are served in turn, the next one first. `parked` is what waits for memory, in its order;
+    `arrivals` is how many messages have come, these aside.
+    """
+
+    order: Order
+    levels: tuple[CursorLevelView, ...] = ()
+    paged_in: tuple[ReferenceView, ...] = ()
+    returned: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    held: tuple[HeldView, ...] = ()
+    takers: tuple[TakerView, ...] = ()
+    parked: tuple[ParkedView, ...] = ()
+    arrivals: int = 0
+    audit: AuditView = AuditView()
+    memory: MemoryView = MemoryView()

@@ -1,0 +1,114 @@
+"""What a candidate answers: events that happened, or an error and how definite it is.
+
+Owns the split between errors that say "it did not happen" and those that say "it may have
+happened"; every reader of answers takes it from here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brokerproof.spec.qpid.view import Inspection
+
+DefiniteCode: TypeAlias = Literal["unsupported", "refused"]
+IndefiniteCode: TypeAlias = Literal["timeout", "crashed", "internal"]
+ErrorCode: TypeAlias = DefiniteCode | IndefiniteCode
+
+DEFINITE: frozenset[ErrorCode] = frozenset(("unsupported", "refused"))
+"""Errors that say that the operation did not happen; all others say that it may have."""
+
+
+class Delivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="delivered"):
+    """A message was given to a consumer, or to a `get` (then `consumer` is None)."""
+
+    delivery: str
+    consumer: str | None
+    queue: str
+    message: str
+    redelivered: bool = False
+
+
+class ConsumerClosed(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="consumer_closed"
+):
+    """A consumer ended without its client asking: auto-close, or its queue went."""
+
+    consumer: str
+
+
+class QueueDeleted(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="queue_deleted"
+):
+    """An auto-delete queue went with its last consumer."""
+
+    queue: str
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="accepted"):
+    """A parked publish was taken after all; from now on the message is in its queue."""
+
+    message: str
+
+
+Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted | Accepted
+
+
+class Error(msgspec.Struct, frozen=True):
+    """Why an operation was not carried out, or may not have been."""
+
+    code: ErrorCode
+    message: str = ""
+
+    @property
+    def definite(self) -> bool:
+        """Whether the operation certainly had no effect."""
+        return self.code in DEFINITE
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to one operation: the events told with it, and an error if it failed.
+
+    `inspection` answers `inspect`, and nothing else; `parked` says that a publish waits for room
+    and that an `Accepted` will tell when the broker has taken it.
+    """
+
+    events: tuple[Event, ...] = ()
+    error: Error | None = None
+    inspection: Inspection | None = None
+    parked: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the candidate says that the operation was carried out."""
+        return self.error is None
+
+
+OK = Answer()
+
+
+def refused(message: str, events: tuple[Event, ...] = ()) -> Answer:
+    """Answer that the operation did not happen, because of its arguments or the state."""
+    return Answer(events, Error("refused", message))
+
+
+def unsupported(message: str, events: tuple[Event, ...] = ()) -> Answer:
+    """Answer that the operation did not happen, because the candidate does not claim it."""
+    return Answer(events, Error("unsupported", message))
+
+
+EVENTS_MAX = 10_000
+"""So many events one answer may tell: far more than any run of the gate has messages for."""
+
+MESSAGE_CHARACTERS_MAX = 1_000
+"""So much of an error message is kept: it is only shown."""
+
+
+def shortened(answer: Answer) -> Answer:
+    """Return an answer as it is kept: a long error message by its beginning and its length."""
+    error = answer.error
+    if error is None or len(error.message) <= MESSAGE_CHARACTERS_MAX:
+        return answer
+    kept = f"{error.message[:MESSAGE_CHARACTERS_MAX]}… ({len(error.message):,} characters)"
+    return msgspec.structs.replace(answer, error=Error(error.code, kept))

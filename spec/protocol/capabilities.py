@@ -1,0 +1,67 @@
+"""What a candidate claims; only that is asked of it (driver protocol 1, rule 12)."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brokerproof.spec.protocol.messages import PriorityMapping
+from brokerproof.spec.protocol.operations import ConsumeMode, GetMode
+
+OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]
+CreditKind: TypeAlias = Literal["messages", "bytes", "change", "channel"]
+ReleasePosition: TypeAlias = Literal["original", "head", "tail"]
+Oversize: TypeAlias = Literal["never", "when_idle"]
+EventOrder: TypeAlias = Literal["total", "per_consumer"]
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """Claims by name; a missing one is not claimed, and reported so, never as kept."""
+
+    orders: tuple[OrderKind, ...] = ("fifo",)
+    priority_levels: int = 10
+    priority_mapping: PriorityMapping = "amqp"
+    modes: tuple[ConsumeMode, ...] = ()
+    credit: tuple[CreditKind, ...] = ()
+    selectors: bool = False
+    consumer_priority: bool = False
+    durable: bool = False
+    auto_delete: bool = False
+    auto_close: bool = False
+    get: bool = False
+    browse: bool = False
+    release_position: ReleasePosition | None = None
+    oversize: Oversize = "never"
+    event_order: EventOrder = "total"
+    inspect: bool = False
+    purge: bool = False
+    delete: bool = False
+    multi_queue: bool = False
+    exclusive: bool = False
+    flush: bool = False
+    clock: bool = False
+    parks: bool = False
+    overlap: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse claims that contradict each other, so that no check has to choose between them."""
+        if self.browse != ("browse" in self.modes):
+            raise ValueError('browse must be claimed exactly when modes names "browse"')
+        if not 1 <= self.priority_levels <= 10:
+            raise ValueError(f"priority_levels must be 1 to 10, not {self.priority_levels}")
+
+    @property
+    def get_modes(self) -> tuple[GetMode, ...]:
+        """How messages can be got: settled as they are sent only where `modes` claims that."""
+        if not self.get:
+            return ()
+        return ("acknowledge", "automatic") if "automatic" in self.modes else ("acknowledge",)
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True):
+    """How a candidate introduces itself."""
+
+    name: str
+    version: str
+    capabilities: Capabilities

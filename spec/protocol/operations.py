@@ -1,0 +1,191 @@
+"""The operations of driver protocol 1, one frozen struct each.
+
+Owns the fields and their meaning as far as one sentence can say it; the fine print is in
+`docs/protocol.md`. The same structs are handed to a candidate in this process and written as JSON
+lines to a driver, so that the two forms of the interface cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
+
+ConsumeMode: TypeAlias = Literal["acknowledge", "automatic", "browse"]
+GetMode: TypeAlias = Literal["acknowledge", "automatic"]
+Selector: TypeAlias = dict[str, PropertyValue]
+
+
+class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset"):
+    """Forget everything, volatile and durable; ends a crash."""
+
+
+class Declare(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="declare"):
+    """Make a queue; again with equal arguments it is `ok` without effect, with others `refused`."""
+
+    queue: str
+    order: Order
+    durable: bool = False
+    auto_delete: bool = False
+
+
+class Publish(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="publish"):
+    """Hand over a message; `ok` means that the broker has taken responsibility for it.
+
+    It is not given to anybody before `not_before_s` seconds, nor from `expires_s` seconds on, of
+    the candidate's own clock, which only `advance` moves.
+    """
+
+    queue: str
+    message: Message
+    not_before_s: int | None = None
+    expires_s: int | None = None
+
+
+class Consume(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="consume"):
+    """Subscribe; a consumer of mode `browse` neither acquires nor consumes.
+
+    A consumer of several queues names them all in `queues`, the first in `queue` too; for one queue
+    the list is empty. While an `exclusive` consumer is there, its queue takes no other.
+    """
+
+    channel: str
+    queue: str
+    consumer: str
+    mode: ConsumeMode = "acknowledge"
+    credit: Credit = Credit()
+    selector: Selector | None = None
+    priority: int = 0
+    auto_close: bool = False
+    queues: tuple[str, ...] = ()
+    exclusive: bool = False
+
+
+class SetCredit(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="credit"):
+    """Replace the whole window of one consumer, or of one channel, which its consumers share."""
+
+    consumer: str | None = None
+    channel: str | None = None
+    messages: int | None = None
+    bytes: int | None = None
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="cancel"):
+    """Stop delivering to a consumer; what it holds stays acquired."""
+
+    consumer: str
+
+
+class Get(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="get"):
+    """Take at most one message; its delivery, with `consumer` None, is told in this answer."""
+
+    channel: str
+    queue: str
+    mode: GetMode = "acknowledge"
+
+
+class Acknowledge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="acknowledge"):
+    """Settle one delivery: the message is done with."""
+
+    delivery: str
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="release"):
+    """Settle one delivery: the message returns to the queue, to be seen again."""
+
+    delivery: str
+
+
+class Reject(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="reject"):
+    """Settle one delivery: the message is discarded."""
+
+    delivery: str
+
+
+class CloseChannel(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="close_channel"):
+    """Cancel the channel's consumers and release all that they hold, as one step."""
+
+    channel: str
+
+
+class Purge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="purge"):
+    """Drop what is available; what is acquired stays, and comes back when released."""
+
+    queue: str
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="delete"):
+    """Drop the queue and everything in it, acquired messages included."""
+
+    queue: str
+
+
+class Crash(msgspec.Struct, frozen=True, tag_field="op", tag="crash"):
+    """Stop without warning."""
+
+
+class Restart(msgspec.Struct, frozen=True, tag_field="op", tag="restart"):
+    """Come back from what is durable."""
+
+
+class Drain(msgspec.Struct, frozen=True, tag_field="op", tag="drain"):
+    """Work until nothing more can happen, tell all of it, then answer."""
+
+
+class Flush(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="flush"):
+    """Deliver to one consumer until its credit or the queue ends, then answer."""
+
+    consumer: str
+
+
+class Advance(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="advance"):
+    """Move the candidate's clock."""
+
+    seconds: int
+
+
+class Inspect(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="inspect"):
+    """Ask for the optional grey-box view of one queue."""
+
+    queue: str
+
+
+Settlement: TypeAlias = Acknowledge | Release | Reject
+Operation: TypeAlias = (
+    Reset
+    | Declare
+    | Publish
+    | Consume
+    | SetCredit
+    | Cancel
+    | Get
+    | Acknowledge
+    | Release
+    | Reject
+    | CloseChannel
+    | Purge
+    | Delete
+    | Crash
+    | Restart
+    | Drain
+    | Flush
+    | Advance
+    | Inspect
+)
+
+
+def name_of(operation: Operation) -> str:
+    """Return the operation's name in the protocol, such as ``close_channel``."""
+    return str(type(operation).__struct_config__.tag)
+
+
+def fields_of(operation: Operation) -> dict[str, object]:
+    """Return the operation's fields as plain values, without its name."""
+    plain = msgspec.to_builtins(operation)
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in plain.items()
+        if key != "op"
+    }

@@ -1,0 +1,252 @@
+"""Views by themselves: what the reference shows keeps every invariant, and each can be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from brokerproof.checks.inside.state_invariants import (
+    INSIDE,
+    OF_ACCOUNTS,
+    OF_PARTS,
+    OF_POINTERS,
+    OF_PULL,
+    OF_VIEWS,
+    glance,
+    malformed,
+    parts_in,
+)
+from brokerproof.checks.inside.step_conformance import REQUIREMENT, without_accounts
+from brokerproof.checks.verdicts import Outcome
+from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.qpid.push.inspection import view_of
+from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.messages import Credit
+from brokerproof.spec.protocol.operations import Consume, Operation
+from brokerproof.spec.qpid.counters import Accounts, ListAccount, Mark, PullAccount
+from brokerproof.spec.qpid.view import PointerQueueView
+from brokerproof.spec.requirements import OFFERED, catalogue
+from tests.checks.inside.shown_views import outcomes, report_on
+from tests.reference.front.reference_bench import Bench
+
+
+def shown(system: str = "qpid-pull") -> PointerQueueView:
+    """Return a queue with two that hold, one that waits for more bytes, and a browser."""
+    bench = Bench(system)
+    for name, priority in (("c", 0), ("d", 1)) if system == "qpid-pull" else (("c", 0), ("d", 0)):
+        bench.ok(
+            Consume(
+                channel=f"channel of {name}",
+                queue="q",
+                consumer=name,
+                credit=Credit(1),
+                priority=priority,
+            )
+        )
+    bench.consume("w", mode="browse")
+    bench.publish("a", "b", "x", "y")
+    bench.consume("large", size=0)
+    return view_of(bench.broker.queues["q"])
+
+
+def accounts_in(view: PointerQueueView) -> Accounts:
+    assert view.accounts is not None
+    return view.accounts
+
+
+def pull_in(accounts: Accounts) -> PullAccount:
+    assert accounts.pull is not None
+    return accounts.pull
+
+
+def looked(view: PointerQueueView) -> tuple[frozenset[str], tuple[str, ...]]:
+    found = glance(without_accounts(view), view.accounts)
+    return found.exercised, tuple(name for name, _ in found.broken)
+
+
+@pytest.mark.parametrize("system", ["qpid-push", "qpid-pull"])
+def test_what_the_reference_shows_is_well(system: str) -> None:
+    exercised, broken = looked(shown(system))
+    assert broken == ()
+    asked = {*OF_VIEWS, *OF_ACCOUNTS} | ({*OF_PULL} if system == "qpid-pull" else set())
+    assert exercised == asked - {"RUN-5"}
+
+
+def test_a_view_without_accounts_is_asked_for_less() -> None:
+    exercised, broken = looked(without_accounts(shown()))
+    assert (exercised, broken) == (frozenset(OF_VIEWS), ())
+    assert looked(PointerQueueView(shown().order)) == (frozenset(), ())
+
+
+Change = Callable[[PointerQueueView], PointerQueueView]
+
+
+def of_accounts(**changes: object) -> Change:
+    def changed(view: PointerQueueView) -> PointerQueueView:
+        return replace(view, accounts=replace(accounts_in(view), **changes))
+
+    return changed
+
+
+def of_pull(change: Callable[[PullAccount], dict[str, object]]) -> Change:
+    def changed(view: PointerQueueView) -> PointerQueueView:
+        accounts = accounts_in(view)
+        pull = replace(pull_in(accounts), **change(pull_in(accounts)))
+        return replace(view, accounts=replace(accounts, pull=pull))
+
+    return changed
+
+
+def ahead(view: PointerQueueView) -> PointerQueueView:
+    first, *others = view.subscriptions
+    return replace(view, subscriptions=(replace(first, last_seen=len(view.entries)), *others))
+
+
+def gone(view: PointerQueueView) -> PointerQueueView:
+    first, second, third, *others = view.entries
+    return replace(view, entries=(first, second, replace(third, state="dequeued"), *others))
+
+
+def holds_more(view: PointerQueueView) -> PointerQueueView:
+    accounts = accounts_in(view)
+    first, *others = accounts.subscriptions
+    assert first.used is not None
+    more = replace(first, used=first.used + 1)
+    return replace(view, accounts=replace(accounts, subscriptions=(more, *others)))
+
+
+def told_as_another(view: PointerQueueView) -> PointerQueueView:
+    """Let everybody be among the interested."""
+    accounts = accounts_in(view)
+    states = tuple(replace(each, state="interested") for each in accounts.subscriptions)
+    pull = pull_in(accounts)
+    listed = tuple((("interested", each.priority),) for each in states)
+    return replace(
+        view,
+        accounts=replace(
+            accounts,
+            subscriptions=states,
+            pull=replace(pull, listed=listed, wanting=len(states)),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "broken"),
+    [
+        (ahead, "PTR-1"),
+        (gone, "EL-3"),
+        (of_accounts(lists=(ListAccount(0, (0, 2, 2), 0),)), "EL-1"),
+        (of_accounts(lists=(ListAccount(0, (0, 1), None),)), "EL-4"),
+        (of_accounts(counted=9), "CL-1"),
+        (holds_more, "CR-1"),
+        (of_accounts(waiting=1), "RUN-5"),
+        (of_pull(lambda pull: {"listed": ((), *pull.listed[1:])}), "QCM-1"),
+        (of_pull(lambda pull: {"listed": (*pull.listed, (("interested", 0),))}), "QCM-1"),
+        (told_as_another, "QCM-2"),
+        (of_pull(lambda _: {"priorities": ((0, 1), (0, 1), (0, 1))}), "QCM-3"),
+        (of_pull(lambda _: {"priorities": ((1, 0), (1,), (1, 0))}), "QCM-3"),
+        (of_pull(lambda pull: {"wanting": pull.wanting + 1}), "QCM-4"),
+        (of_pull(lambda _: {"marks": (Mark("c", True, False),)}), "SCH-1"),
+    ],
+)
+def test_each_invariant_can_be_broken_alone(change: Change, broken: str) -> None:
+    assert looked(change(shown()))[1] == (broken,)
+
+
+def test_every_invariant_that_is_asked_is_a_requirement_with_its_part() -> None:
+    assert set(OF_PARTS) == OFFERED - {"on_threads"}
+    for part, asked in OF_PARTS.items():
+        for name in asked:
+            assert {"inspect", part} <= {*catalogue()[name].needs}
+    assert {each.id for each in catalogue().values() if "inspect" in each.needs} == INSIDE
+
+
+# The form of accounts, which is whatever a candidate has made.
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (of_accounts(counted="four"), "accounts that are none"),
+        (of_accounts(lists=7), "accounts that are none"),
+        (of_accounts(subscriptions=()), "accounts of 0 subscriptions of 4"),
+        (of_pull(lambda _: {"listed": ()}), "lists of 0 subscriptions of 4"),
+    ],
+)
+def test_accounts_in_no_form_are_a_finding(change: Change, complaint: str) -> None:
+    view = change(shown())
+    assert complaint in malformed(view.accounts, view)
+    assert looked(view)[1] == (REQUIREMENT,)
+
+
+def test_accounts_that_cannot_be_remembered_are_a_finding() -> None:
+    assert looked(of_accounts(lists=[])(shown()))[1] == (REQUIREMENT,)
+
+
+# In the gate.
+
+
+class Counts(Broker):
+    """The reference, which shows what `shows` makes of its accounts."""
+
+    shows: Callable[[Accounts], Accounts | None] = staticmethod(lambda accounts: accounts)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Show something else."""
+        answer = super().handle(operation)
+        view = answer.inspection
+        if not isinstance(view, PointerQueueView) or view.accounts is None:
+            return answer
+        return Answer(inspection=replace(view, accounts=type(self).shows(view.accounts)))
+
+
+def test_what_is_not_shown_is_not_claimed() -> None:
+    class Silent(Counts):
+        """Shows no accounts."""
+
+        shows = staticmethod(lambda _: None)
+
+    found = outcomes(report_on(Silent, 30))
+    assert {found[name] for name in (*OF_ACCOUNTS, *OF_PULL)} == {Outcome.NOT_CLAIMED}
+    assert found["EL-3"] is Outcome.KEPT
+
+
+def test_a_wrong_count_is_one_finding_with_a_shortest_trace() -> None:
+    class Miscounts(Counts):
+        """Counts one too many as soon as there is one."""
+
+        shows = staticmethod(
+            lambda accounts: replace(accounts, counted=accounts.counted + bool(accounts.counted))
+        )
+
+    report = report_on(Miscounts, 30)
+    broken = {name for name, outcome in outcomes(report).items() if outcome is Outcome.BROKEN}
+    assert broken == {"CL-1"}
+    (found,) = [each.counterexample for each in report.verdicts if each.counterexample]
+    assert len(found.steps) == 2
+    assert found.certificate.grade == "product"
+    assert "2 subscriptions counted of 1" in found.seen
+    assert found.expected == "a view of which CL-1 holds"
+
+
+def test_the_stage_says_how_often_each_was_asked() -> None:
+    (stage,) = [each for each in report_on(Counts, 30).stages if each.name == "snapshot"]
+    assert "; at one glance: " in stage.did
+    assert "CL-1 " in stage.did
+    assert "QCM-1" not in stage.did
+
+
+def test_the_parts_of_a_view_are_known_by_what_was_asked_of_them() -> None:
+    assert parts_in({}) == frozenset()
+    assert parts_in({"EL-3": 2, "CL-1": 0, "fifo-order": 7}) == {"places"}
+    assert parts_in({"EL-3": 2, "CL-1": 1, "QCM-1": 1}) == {*OF_POINTERS}
+    assert parts_in({"I1": 1, "I17": 3, "A2": 0}) == {"backing-queue", "target"}
+
+
+def test_accounts_are_plain_values() -> None:
+    accounts = accounts_in(shown())
+    assert msgspec.convert(msgspec.to_builtins(accounts), Accounts) == accounts

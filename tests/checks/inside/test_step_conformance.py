@@ -1,0 +1,219 @@
+"""A candidate that shows its inside is held against the model of its document; and twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate_run import HANGS_MAX
+from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch, never_taken
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.checks.workers.watchdog import Hangs
+from brokerproof.models.qpid import pointer_queue_steps
+from brokerproof.reference import make
+from brokerproof.reference.front.broker import Broker
+from brokerproof.spec.protocol.answers import OK, Answer, unsupported
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.messages import Fifo, Message
+from brokerproof.spec.protocol.operations import Declare, Drain, Inspect, Operation, Publish
+from brokerproof.spec.qpid.view import PointerQueueView
+from brokerproof.spec.requirements import catalogue
+
+
+class Shown(Broker):
+    """The reference, first in first out only, with something else to show if `shows` is set."""
+
+    claims = Capabilities(
+        orders=("fifo",),
+        modes=("acknowledge",),
+        get=True,
+        release_position="original",
+        inspect=True,
+    )
+    shows: Callable[[Answer], Answer] | None = None
+
+    def hello(self) -> Hello:
+        """Claim little."""
+        return Hello(name="shown", version="1", capabilities=self.claims)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Show what is to be shown."""
+        answer = super().handle(operation)
+        shows = type(self).shows
+        if shows is None or not isinstance(operation, Inspect):
+            return answer
+        return shows(answer)
+
+
+def report_on(start: Callable[[], Candidate], operations: int = 200, examples: int = 0) -> Report:
+    """Return what the gate says."""
+    subject = Subject("shown", start().hello(), start, in_process=True)
+    return run_gate(subject, catalogue(), Budget(operations, examples), 0)
+
+
+def verdict_on(report: Report) -> Verdict:
+    """Return the verdict on the steps."""
+    return next(v for v in report.verdicts if v.requirement.id == REQUIREMENT)
+
+
+def said(report: Report) -> str:
+    """Return what the stage says of itself."""
+    return next(stage.did for stage in report.stages if stage.name == "snapshot")
+
+
+@pytest.mark.parametrize("budget", [(200, 0), (0, 10)], ids=["product", "stateful"])
+def test_the_reference_keeps_to_its_model_in_each_stage(budget: tuple[int, int]) -> None:
+    report = report_on(Shown, *budget)
+    verdict = verdict_on(report)
+    assert verdict.outcome is Outcome.KEPT, verdict.reason
+    assert verdict.exercised > 20
+    assert f"{verdict.exercised} steps are paths of their model" in said(report)
+
+
+class Pulled(Shown):
+    """The same, where consumers pull."""
+
+    def __init__(self) -> None:
+        super().__init__("qpid-pull")
+
+
+def test_a_reference_that_is_pulled_from_rests_as_its_model_may() -> None:
+    report = report_on(Pulled)
+    assert verdict_on(report).outcome is Outcome.KEPT
+    assert "come_to_rest " in said(report)
+
+
+def notified(answer: Answer) -> Answer:
+    """Say of who is interested that it is notified."""
+    view = answer.inspection
+    if not isinstance(view, PointerQueueView) or view.lists is None:
+        return answer
+    lists = replace(view.lists, interested=(), notified=view.lists.interested)
+    return Answer(inspection=replace(view, lists=lists))
+
+
+def test_a_rest_with_somebody_notified_is_a_finding() -> None:
+    class Restless(Pulled):
+        """Says that it is done, and that somebody is still to come."""
+
+    Restless.shows = staticmethod(notified)
+    verdict = verdict_on(report_on(Restless))
+    assert verdict.outcome is Outcome.BROKEN
+    assert "notified c0" in verdict.reason
+
+
+def test_what_was_never_taken_is_listed_with_the_reason() -> None:
+    text = said(report_on(Shown))
+    assert "never browse of pointer-queue: nobody browsed" in text
+    assert "never insert of pointer-queue: " in text
+    assert "never append" not in text
+    assert never_taken({("pointer-queue", "append"): 1}).keys() == {
+        f"{action} of pointer-queue" for action in pointer_queue_steps.UNTAKEN if action != "append"
+    }
+
+
+def test_who_claims_nothing_of_the_inside_is_not_asked() -> None:
+    def start() -> Candidate:
+        return make("qpid-push?pointer=inclusive")
+
+    report = report_on(start, 50)
+    assert verdict_on(report).outcome is Outcome.NOT_CLAIMED
+    assert "snapshot" not in {stage.name for stage in report.stages}
+
+
+def raises(_answer: Answer) -> Answer:
+    """Fail."""
+    raise KeyError("inside")
+
+
+@pytest.mark.parametrize(
+    ("shows", "seen"),
+    [
+        (raises, "inspect raised KeyError"),
+        (lambda _: unsupported("no"), "inspect was answered unsupported: no"),
+        (lambda _: Answer(), "inspect was answered without a view"),
+        (lambda _: Answer(inspection=PointerQueueView(Fifo())), "q0 after"),
+    ],
+)
+def test_a_view_that_is_wrong_or_missing_is_a_finding(
+    shows: Callable[[Answer], Answer], seen: str
+) -> None:
+    class Liar(Shown):
+        """Shows what it should not."""
+
+    Liar.shows = staticmethod(shows)
+    verdict = verdict_on(report_on(Liar))
+    assert verdict.outcome is Outcome.BROKEN
+    assert verdict.counterexample is not None
+    assert seen in verdict.counterexample.seen
+
+
+def spoils(answer: Answer) -> Answer:
+    """Say that somebody stands behind the last entry."""
+    view = answer.inspection
+    if not isinstance(view, PointerQueueView) or not view.subscriptions:
+        return answer
+    wrong = replace(view.subscriptions[0], last_seen=len(view.entries) + 1)
+    return Answer(inspection=replace(view, subscriptions=(wrong, *view.subscriptions[1:])))
+
+
+def test_a_view_that_cannot_be_read_is_one_finding_and_the_run_goes_on() -> None:
+    class Spoils(Shown):
+        """Shows places that there are not."""
+
+    Spoils.shows = staticmethod(spoils)
+    report = report_on(Spoils, 200, 5)
+    broken = [each for each in report.verdicts if each.outcome is Outcome.BROKEN]
+    assert [each.requirement.id for each in broken] == [REQUIREMENT]
+    assert "inspect of q0 showed " in broken[0].reason
+    assert all(stage.operations > 20 for stage in report.stages if stage.name != "snapshot")
+
+
+def test_after_a_view_that_cannot_be_read_the_next_step_is_not_judged() -> None:
+    class Spoils(Shown):
+        """Shows once what cannot be read."""
+
+    broker, watch, book = Spoils(), Watch(), Oracle(Shown.claims).book
+    declare = Declare(queue="q0", order=Fifo())
+    oracle = Oracle(Shown.claims)
+    oracle.observe(declare, broker.handle(declare))
+    book = oracle.book
+    assert watch.look(broker, declare, OK, "", book) is False
+    Spoils.shows = staticmethod(lambda _: Answer())
+    publish = Publish(queue="q0", message=Message(id="m0"))
+    broker.handle(publish)
+    with pytest.raises(Departure, match="without a view"):
+        watch.look(broker, publish, OK, "", book)
+    Spoils.shows = None
+    assert watch.look(broker, Drain(), OK, "", book) is False
+    assert watch.views["q0"] is not None
+    publish = Publish(queue="q0", message=Message(id="m1"))
+    broker.handle(publish)
+    assert watch.look(broker, publish, OK, "", book) is True
+
+
+@pytest.mark.parametrize("budget", [(200, 0), (0, 5)], ids=["product", "stateful"])
+def test_an_inspect_that_hangs_twice_ends_the_stages(budget: tuple[int, int]) -> None:
+    asked = []
+
+    def hangs(_answer: Answer) -> Answer:
+        asked.append(1)
+        raise Hangs("inspect did not come back within 10 s")
+
+    class Sleeper(Shown):
+        """Never shows anything."""
+
+    Sleeper.shows = staticmethod(hangs)
+    report = report_on(Sleeper, *budget)
+    verdict = verdict_on(report)
+    assert verdict.outcome is Outcome.BROKEN
+    assert "inspect did not come back within 10 s" in verdict.reason
+    assert len(asked) == HANGS_MAX
+    others = {each.outcome for each in report.verdicts if each is not verdict}
+    assert others == {Outcome.INCONCLUSIVE, Outcome.NOT_CLAIMED}

@@ -1,0 +1,199 @@
+"""The searches as plainly as they can be written: each oracle is copied and asked at every step.
+
+What the grades of the exhaustive stage find must be what these find; they are held against each
+other in `test_searches_agree.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from brokerproof.checks.conversation import Copier, Misbehaviour, ask
+from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX
+from brokerproof.checks.search.findings import Told, step
+from brokerproof.checks.search.moves import Move
+from brokerproof.checks.search.root_cause import Fresh
+from brokerproof.checks.search.searches import Search, may_go_on
+from brokerproof.spec.protocol.candidate import Candidate
+
+Steps = tuple[Told, ...]
+
+
+@dataclass
+class _State:
+    """What was tried in a contract state, where it led, and how often it was approached."""
+
+    moves: list[Move]
+    tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
+    approached: Counter[int] = field(default_factory=Counter)
+
+    def untried(self) -> list[int]:
+        """Return the numbers of the moves that are still to be tried."""
+        every = range(len(self.moves))
+        return [n for n in every if n not in self.tried and self.approached[n] < APPROACH_MAX]
+
+
+def _count(found: Search, oracle: Oracle) -> None:
+    """Add what an oracle has counted since it was copied."""
+    for requirement, times in oracle.exercised.items():
+        found.exercised[requirement] += times
+    for outcome, times in oracle.outcomes.items():
+        found.outcomes[outcome] += times
+    for action, times in oracle.actions.items():
+        found.actions[action] += times
+    if oracle.watch is not None:
+        found.taken.update(oracle.watch.taken)
+        found.given_up += oracle.watch.given_up
+
+
+def _reason(found: Search, operations_max: int) -> str:
+    ended = f"{operations_max} operations" if found.operations >= operations_max else ""
+    return found.stopped_by or ended
+
+
+def _moved(
+    found: Search, candidate: Candidate, oracle: Oracle, number: int, steps: Steps
+) -> tuple[Told | None, bool]:
+    """Make a move; return it, and whether the run goes on beyond it."""
+    move = list(found.scope.moves(oracle.book))[number]
+    try:
+        told, breaches = step(candidate, oracle, move)
+    except Unfollowable:
+        found.unfollowed += 1
+        return None, False
+    _count(found, oracle)
+    if told is None:
+        return None, False
+    return told, not breaches or may_go_on((*steps, told), breaches, candidate, found)
+
+
+def plain_product(
+    found: Search, start: tuple[Candidate, Oracle], copier: Copier, operations_max: int
+) -> None:
+    """Search every pair of states; stops at `operations_max`."""
+    level: list[tuple[Candidate, Oracle, Steps]] = [(*start, ())]
+    seen: set[Hashable] = {(copier.fingerprint(start[0]), start[1].key())}
+    while level:
+        following: list[tuple[Candidate, Oracle, Steps]] = []
+        for candidate, oracle, steps in level:
+            for number, _ in enumerate(found.scope.moves(oracle.book)):
+                their, our = copier.fork(candidate), oracle.fork()
+                found.operations += 1
+                told, goes_on = _moved(found, their, our, number, steps)
+                if told is not None and goes_on:
+                    pair = copier.fingerprint(their), our.key()
+                    if pair not in seen:
+                        seen.add(pair)
+                        following.append((their, our, (*steps, told)))
+                if found.stopped_by:
+                    break
+            found.stopped_by = _reason(found, operations_max)
+            if found.stopped_by:
+                found.pairs = len(seen)
+                return
+        found.pairs, found.depth = len(seen), found.depth + 1
+        level = following
+    found.complete = not found.unfollowed
+
+
+def plain_sequences(found: Search, fresh: Fresh, operations_max: int, length_max: int) -> None:
+    """Play every sequence, shorter ones first; stops at `operations_max`."""
+    ends: list[tuple[Oracle, Steps]] = [(fresh()[1], ())]
+    while ends and found.depth < length_max:
+        following: list[tuple[Oracle, Steps]] = []
+        for oracle, steps in ends:
+            following += _continued(oracle, steps, found, fresh)
+            found.stopped_by = _reason(found, operations_max)
+            if found.stopped_by:
+                return
+        found.depth += 1
+        found.pairs += len(following)
+        ends = following
+    found.complete = not found.unfollowed and not ends
+
+
+def _continued(
+    oracle: Oracle, steps: Steps, found: Search, fresh: Fresh
+) -> Sequence[tuple[Oracle, Steps]]:
+    longer: list[tuple[Oracle, Steps]] = []
+    for number, _ in enumerate(found.scope.moves(oracle.book)):
+        candidate, _ = fresh()
+        our = oracle.fork()
+        for earlier in steps:
+            found.operations += 1
+            answer = ask(candidate, earlier.operation)
+            assert not isinstance(answer, Misbehaviour)
+            assert answer == earlier.answer
+        unfollowed = found.unfollowed
+        told, goes_on = _moved(found, candidate, our, number, steps)
+        found.operations += found.unfollowed == unfollowed
+        if told is not None and goes_on:
+            longer.append((our, (*steps, told)))
+        if found.stopped_by:
+            break
+    return longer
+
+
+def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
+    """Walk to the nearest move that has not been tried in its state, again and again."""
+    states: dict[Hashable, _State] = {}
+    candidate, oracle = fresh()
+    start, steps = oracle.key(), list[Told]()
+    while not found.stopped_by:
+        key = oracle.key()
+        state = states.setdefault(key, _State(list(found.scope.moves(oracle.book))))
+        number = _towards_what_is_untried(states, key)
+        if number is None and key == start and not steps:
+            break
+        if number is None or len(steps) >= RUN_MAX:
+            (candidate, oracle), steps = fresh(), []
+            continue
+        led = state.tried.setdefault(number, {})
+        our, before = oracle.fork(), found.unfollowed
+        found.operations += 1
+        move = state.moves[number]
+        try:
+            told, breaches = step(candidate, our, move)
+        except Unfollowable:
+            found.unfollowed += 1
+            told, breaches = None, []
+        goes_on = found.unfollowed == before
+        if told is not None:
+            steps.append(told)
+            _count(found, our)
+            goes_on = may_go_on(steps, breaches, candidate, found)
+        if told is not None and goes_on:
+            oracle = our
+            led[our.key()] = None
+        if not goes_on:
+            (candidate, oracle), steps = fresh(), []
+        found.pairs = sum(len(each.tried) for each in states.values())
+        found.depth = max(found.depth, len(steps))
+        found.stopped_by = _reason(found, operations_max)
+    found.never_offered = sum(len(s.moves) - len(s.tried) for s in states.values())
+    found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
+
+
+def _towards_what_is_untried(states: dict[Hashable, _State], key: Hashable) -> int | None:
+    """Return the move that leads to the nearest move that has not been tried; None without one."""
+    first: dict[Hashable, int | None] = {key: None}
+    ahead = [key]
+    for at in ahead:
+        if at not in states:
+            continue
+        untried = states[at].untried()
+        if untried and first[at] is None:
+            return untried[0]
+        if untried:
+            states[at].approached[untried[0]] += 1
+            return first[at]
+        for number, led in states[at].tried.items():
+            for following in led:
+                if following not in first:
+                    first[following] = number if first[at] is None else first[at]
+                    ahead.append(following)
+    return None

@@ -1,0 +1,189 @@
+"""Walks for candidates that cannot repeat a run: what they visit, what they find, when they end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+
+import pytest
+
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search import adaptive
+from brokerproof.checks.search.adaptive import search_adaptively
+from brokerproof.checks.search.findings import step
+from brokerproof.checks.search.scopes.scope import Scope
+from brokerproof.checks.search.searches import Search
+from brokerproof.spec.protocol.answers import Answer, Error
+from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.protocol.operations import Get, Operation, Publish, Reset
+from tests.checks.broken_candidates import Box, Kept, Shrug, Stack
+
+ONE = Scope("one message", (Fifo(),), messages=1, gets=("acknowledge",))
+TWO = Scope("two messages", (Fifo(),), messages=2, gets=("acknowledge",))
+
+
+def walked(
+    start: Callable[[], Box], scope: Scope, operations: int = 20_000, stop: str = ""
+) -> Search:
+    """Return what a walk through a scope found."""
+    found = Search(scope, "adaptive")
+    search_adaptively(found, lambda: fresh(start), operations, lambda: stop)
+    return found
+
+
+def fresh(start: Callable[[], Box]) -> tuple[Box, Oracle]:
+    candidate = start()
+    candidate.handle(Reset())
+    return candidate, Oracle(candidate.hello().capabilities)
+
+
+def pairs_of(scope: Scope) -> int:
+    """Return how many pairs of a state and a move an honest queue comes to."""
+    seen: dict[Hashable, int] = {}
+    ahead: list[tuple[Operation, ...]] = [()]
+    while ahead:
+        operations = ahead.pop(0)
+        candidate, oracle = fresh(Box)
+        for operation in operations:
+            assert oracle.observe(operation, candidate.handle(operation)) == []
+        key = oracle.key()
+        if key in seen:
+            continue
+        moves = list(scope.moves(oracle.book))
+        seen[key] = len(moves)
+        for move in moves:
+            again, other = fresh(Box)
+            for operation in operations:
+                other.observe(operation, again.handle(operation))
+            told, breaches = step(again, other, move)
+            assert breaches == []
+            ahead += [] if told is None else [(*operations, told.operation)]
+    return sum(seen.values())
+
+
+class Seldom(Box):
+    """An honest queue that gives the newest first when a count over all its runs says so."""
+
+    def __init__(self, gets: Iterator[int] | None = None) -> None:
+        super().__init__()
+        self.gets = itertools.count() if gets is None else gets
+
+    def handle(self, operation: Operation) -> Answer:
+        """Do as asked; what is counted outlives a reset."""
+        if isinstance(operation, Reset):
+            Seldom.__init__(self, self.gets)
+            return Answer()
+        return super().handle(operation)
+
+    def next_of(self, waiting: list[Kept]) -> int:
+        """Return the place of the oldest, but in every fifth get that has a choice."""
+        newest = len(waiting) > 1 and next(self.gets) % 5 == 4
+        return waiting.index(max(waiting) if newest else min(waiting))
+
+
+class Unsure(Box):
+    """An honest queue whose very first publish of all has no certain outcome."""
+
+    def __init__(self, publishes: Iterator[int] | None = None) -> None:
+        super().__init__()
+        self.publishes = itertools.count() if publishes is None else publishes
+
+    def handle(self, operation: Operation) -> Answer:
+        """Do as asked; what is counted outlives a reset."""
+        if isinstance(operation, Reset):
+            Unsure.__init__(self, self.publishes)
+            return Answer()
+        answer = super().handle(operation)
+        if isinstance(operation, Publish) and next(self.publishes) == 0:
+            return Answer(error=Error("timeout", "perhaps"))
+        return answer
+
+
+# What is visited.
+
+
+def test_a_walk_tries_every_move_in_every_state_of_a_steady_candidate() -> None:
+    found = walked(Box, ONE)
+    assert found.complete
+    assert (found.never_offered, found.unfollowed, found.stopped_by) == (0, 0, "")
+    assert found.pairs == pairs_of(ONE)
+    assert found.broken == {}
+
+
+def test_a_walk_is_the_same_each_time() -> None:
+    one, other = walked(Box, ONE), walked(Box, ONE)
+    assert (one.pairs, one.operations, one.exercised) == (
+        other.pairs,
+        other.operations,
+        other.exercised,
+    )
+    assert one.operations >= one.pairs
+
+
+def test_no_run_is_longer_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert walked(Box, TWO, 3_000).depth > 6
+    monkeypatch.setattr(adaptive, "RUN_MAX", 6)
+    found = walked(Box, TWO, 3_000)
+    assert found.depth == 6
+
+
+# What is found.
+
+
+def test_a_fault_that_comes_and_goes_is_found() -> None:
+    gets = itertools.count()
+    found = walked(lambda: Seldom(gets), TWO, 3_000)
+    assert set(found.broken) == {"fifo-order", "release-rewinds"}
+    for run in found.broken["fifo-order"]:
+        assert run.broken is not None
+        assert isinstance(run.steps[-1].operation, Get)
+        assert len(run.steps) <= adaptive.RUN_MAX
+
+
+def test_a_breach_ends_its_run_and_not_the_walk() -> None:
+    found = walked(Stack, TWO)
+    assert set(found.broken) == {"fifo-order", "release-rewinds"}
+    assert found.stopped_by == ""
+    assert found.pairs > len(found.broken["fifo-order"])
+    assert found.exercised["get-finds"] > 0
+
+
+# What ends it.
+
+
+def test_moves_of_states_that_are_not_offered_again_are_counted_and_given_up() -> None:
+    publishes = itertools.count()
+    found = walked(lambda: Unsure(publishes), ONE)
+    assert found.stopped_by == ""
+    assert found.broken == {}
+    assert found.never_offered > 0
+    assert not found.complete
+    # The states of a queue that is always sure were all visited beside those.
+    assert found.pairs >= pairs_of(ONE)
+
+
+def test_how_often_a_state_is_approached_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    def operations(limit: int) -> int:
+        monkeypatch.setattr(adaptive, "APPROACH_MAX", limit)
+        publishes = itertools.count()
+        return walked(lambda: Unsure(publishes), ONE).operations
+
+    assert operations(5) < operations(100)
+
+
+def test_what_has_no_certain_outcome_is_not_followed() -> None:
+    found = walked(Shrug, ONE)
+    assert found.unfollowed > 0
+    assert not found.complete
+    assert found.broken == {}
+
+
+def test_a_walk_ends_with_its_budget_and_says_so() -> None:
+    found = walked(Box, TWO, 40)
+    assert (found.stopped_by, found.operations, found.complete) == ("40 operations", 40, False)
+    assert found.never_offered > 0
+
+
+def test_a_walk_ends_when_it_is_asked_to() -> None:
+    found = walked(Box, TWO, stop="the cap")
+    assert (found.stopped_by, found.operations, found.complete) == ("the cap", 1, False)

@@ -1,0 +1,201 @@
+"""The attack on promises about the end: what only they hold is refuted by a run, and shown so."""
+
+from __future__ import annotations
+
+import pytest
+import z3
+
+from brokerproof.models import equivalent_mutants as survivors
+from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.language import (
+    Bool,
+    Family,
+    Map,
+    Model,
+    action,
+    forall,
+    implies,
+    initial,
+    invariant,
+    leads_to,
+    require,
+)
+from brokerproof.models.language.attack import mutation_testing as attack_module
+from brokerproof.models.language.attack import progress as attack_progress
+from brokerproof.models.language.attack.mutants import mutants
+from brokerproof.models.language.attack.mutation_testing import attack
+from brokerproof.models.language.attack.outcomes import Judged
+from brokerproof.models.language.attack.progress import held, judged_in_the_end
+from brokerproof.models.language.core.model import System, trace
+
+
+class Guest(Family):
+    """Who rings."""
+
+
+class Door(Model):
+    """A door that is opened for whoever has rung."""
+
+    rang: Map[Guest, Bool]
+    is_in: Map[Guest, Bool]
+
+    @initial
+    def closed(self) -> None:
+        """Nobody is there."""
+        self.rang.fill(False)
+        self.is_in.fill(False)
+
+    @action
+    def ring(self, guest: Guest) -> None:
+        """A guest rings."""
+        require(~self.rang[guest])
+        self.rang[guest] = True
+
+    @action
+    def open(self, guest: Guest) -> None:
+        """The door is opened."""
+        require(self.rang[guest] & ~self.is_in[guest])
+        self.is_in[guest] = True
+
+    @invariant("who-is-in-has-rung")
+    def has_rung(self) -> Bool:
+        """Nobody is in who has not rung."""
+        return forall(Guest, lambda guest: implies(self.is_in[guest], self.rang[guest]))
+
+
+class Promising(Door):
+    """A door that is opened in the end."""
+
+    @leads_to("whoever-rings-comes-in", fair=("open",))
+    def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
+        """Whoever rings comes in."""
+        return self.rang[guest], self.is_in[guest]
+
+
+class Hoping(Door):
+    """A door of which more is said than is true: nothing makes anybody ring."""
+
+    @leads_to("whoever-is-out-comes-in", fair=("open",))
+    def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
+        """Whoever has not rung comes in."""
+        return ~self.rang[guest], self.is_in[guest]
+
+
+def judged(model: type[Model]) -> dict[str, Judged]:
+    """Return what becomes of each mutant."""
+    return {each.name: each for each in attack(trace(model), {}).judged}
+
+
+def test_what_only_a_promise_about_the_end_holds_is_refuted_by_a_run_of_it() -> None:
+    stays = "open: is_in: stays as it was"
+    assert judged(Door)[stays].fate == "survivor"
+    found = judged(Promising)[stays]
+    assert (found.fate, found.by) == ("reachable", ("whoever-rings-comes-in",))
+    assert [step.action for step in found.witness] == ["", "ring", "open"]
+
+
+def test_a_promise_whose_premise_never_comes_about_any_more_says_otherwise() -> None:
+    stays = "ring: rang: stays as it was"
+    assert judged(Door)[stays].fate == "survivor"
+    found = judged(Promising)[stays]
+    assert (found.fate, found.by) == ("requirement", ("whoever-rings-comes-in",))
+
+
+def test_a_promise_that_the_text_does_not_keep_refutes_nothing() -> None:
+    assert held(trace(Hoping)) == ()
+    fates = {name: each.fate for name, each in judged(Hoping).items()}
+    assert fates == {name: each.fate for name, each in judged(Door).items()}
+
+
+def test_the_text_as_it_is_breaks_nothing_that_it_keeps() -> None:
+    system = trace(Promising)
+    where = held(system)
+    assert {name for each in where for name in each.names} == {"whoever-rings-comes-in"}
+    assert judged_in_the_end("none", system, where) == Judged("none", "survivor")
+
+
+def test_a_scope_that_is_too_large_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = trace(Promising)
+    where = held(system)
+    [stays] = [m for m in mutants(system) if m.name == "open: is_in: stays as it was"]
+    assert judged_in_the_end("", stays.within(system), where).fate == "reachable"
+    monkeypatch.setattr(attack_progress, "CHANGED_MAX", 1)
+    assert judged_in_the_end("", stays.within(system), where).fate == "survivor"
+    monkeypatch.setattr(attack_progress, "STATES_MAX", 1)
+    assert held(system) == ()
+
+
+def test_where_a_large_scope_becomes_too_large_a_smaller_one_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = trace(Promising)
+    where = held(system)
+    assert [dict(each.scope.sizes) for each in where] == [{Guest: 1}, {Guest: 2}, {Guest: 3}]
+    [stays] = [m for m in mutants(system) if m.name == "open: is_in: stays as it was"]
+    guests = [len(judged_in_the_end("", stays.within(system), where).witness[0].state)]
+    monkeypatch.setattr(attack_progress, "CHANGED_MAX", 2)
+    guests.append(len(judged_in_the_end("", stays.within(system), where).witness[0].state))
+    assert guests == [6, 2]
+
+
+def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Z3 proves nothing and no scope refutes, an invariant counts as kept."""
+    dropped, unneeded = "open: guard 1: dropped", "ring: guard 1: dropped"
+    before = judged(Door)
+    monkeypatch.setattr(attack_module, "asked", lambda *_: (z3.unknown, "tired"))
+    after = judged(Door)
+    assert (before[dropped].fate, after[dropped].fate) == ("reachable", "reachable")
+    assert (before[unneeded].fate, after[unneeded].fate) == ("survivor", "survivor")
+
+
+def reasons() -> dict[str, dict[str, str]]:
+    """Return the reasons of each model of the catalogue that has any."""
+    found = {
+        name: dict(survivors.SURVIVORS.get(name, listed.model.harmless))
+        for name, listed in CATALOGUE.items()
+    }
+    return {name: each for name, each in found.items() if each}
+
+
+REFINED = {"contract", "cursor-page-in", "paging-places", "pointer-queue", "pull-queue"}
+"""Whose mutants a refinement refutes too: their reasons are not complete without it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(reasons().keys() - REFINED))
+def test_reasons_are_about_mutants(name: str) -> None:
+    assert reasons()[name].keys() <= {mutant.name for mutant in mutants(traced(name))}
+
+
+def traced(name: str) -> System:
+    """Return a system of the catalogue."""
+    return trace(CATALOGUE[name].model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["interested-line", "waiting-turns"])
+def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> None:
+    found = attack(traced(name), reasons()[name])
+    assert [each.name for each in found.unexplained] == []
+    assert found.idle == ()
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name", sorted(reasons().keys() - REFINED - {"interested-line", "waiting-turns"})
+)
+def test_each_survivor_of_a_larger_model_has_a_reason(name: str) -> None:
+    found = attack(traced(name), reasons()[name])
+    assert [each.name for each in found.unexplained] == []
+    assert found.idle == ()
+
+
+def test_a_reason_too_few_or_too_many_is_told() -> None:
+    names = [each.name for each in attack(trace(Promising), {}).unexplained]
+    assert names
+    assert attack(trace(Promising), dict.fromkeys(names, "It is only a door.")).complete
+    fewer = attack(trace(Promising), dict.fromkeys(names[1:], "It is only a door."))
+    assert [each.name for each in fewer.unexplained] == names[:1]
+    more = dict.fromkeys([*names, "open: is_in: stays as it was"], "It is only a door.")
+    assert attack(trace(Promising), more).idle == ("open: is_in: stays as it was",)

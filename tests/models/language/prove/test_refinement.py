@@ -1,0 +1,307 @@
+"""Refinements and swaps: the true ones are proved, and a wrong word in them is refuted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from brokerproof.checks.commands.proof_lines import refinement_lines
+from brokerproof.models.contract import core as contract
+from brokerproof.models.contract.core import Contract
+from brokerproof.models.language import (
+    FALSE,
+    Bool,
+    ModelError,
+    action,
+    forall,
+    initial,
+    ite,
+    require,
+)
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.prove.binding import bind
+from brokerproof.models.language.prove.commutation import pair
+from brokerproof.models.language.prove.refinement import (
+    Assumption,
+    LeftOut,
+    Refinement,
+    RefinementProof,
+    Witness,
+    does,
+    stutters,
+)
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
+from brokerproof.models.qpid.pointer_queue_refines_contract import (
+    POINTER_QUEUE_REFINES_CONTRACT as GOOD,
+)
+from brokerproof.models.qpid.pointer_queue_refines_contract import RememberingQueue
+from brokerproof.models.qpid.threads import swaps
+
+pytestmark = pytest.mark.slow
+
+
+def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:
+    """Return what is not proved, by action and obligation."""
+    proof = bind(refinement).proof(only)
+    return {(a.action, a.name): proof for a in proof.answers if a.outcome != "proved"}
+
+
+def test_the_pointer_queue_refines_the_contract() -> None:
+    proof = bind(GOOD).proof()
+    assert proof.complete
+    assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
+    assert [text.partition(":")[0] for text in proof.assumptions[2:4]] == ["least", "least"]
+    assert proof.assumptions[4:] == ("the axiom order-is-by-level of the history",)
+    assert proof.never == ("reject", "settle_again", "rest", "census")
+    lines = list(refinement_lines(proof))
+    assert "    never taken: reject, settle_again, rest, census" in lines
+    assert f"    assuming {proof.assumptions[-1]}" in lines
+
+
+def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
+    def nothing_is_done_with(queue: RememberingQueue, entry: Entry) -> contract.Status:
+        there = ite(
+            queue.status[entry] == Status.AVAILABLE,
+            contract.Status.AVAILABLE,
+            contract.Status.ACQUIRED,
+        )
+        absent = (queue.status[entry] == Status.ABSENT) | (entry == queue.head)
+        return ite(absent, contract.Status.ABSENT, there)
+
+    wrong = dict(GOOD.abstraction) | {"status": nothing_is_done_with}
+    found = refuted(dataclasses.replace(GOOD, abstraction=wrong), "acknowledge")
+    assert ("acknowledge", "status") in found
+    [answer] = [
+        a
+        for a in found["acknowledge", "status"].answers
+        if (a.action, a.name) == ("acknowledge", "status")
+    ]
+    assert [step.action for step in answer.witness] == ["", "acknowledge"]
+
+
+def test_a_wrong_witness_is_refuted() -> None:
+    def silent(_queue: RememberingQueue, _who: Subscription, _entry: Entry) -> Witness:
+        return stutters()
+
+    def unflagged(_queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+        return does("deliver", who, entry, FALSE)
+
+    wrong = dict(GOOD.witnesses) | {
+        "release": silent,
+        "deliver": unflagged,
+    }
+    found = refuted(dataclasses.replace(GOOD, witnesses=wrong), "release", "deliver")
+    assert ("release", "status stays") in found
+    assert ("deliver", "redelivered-flag") in found
+
+
+def test_what_is_left_out_in_vain_is_told() -> None:
+    def always(queue: RememberingQueue, *_: object) -> Bool:
+        return ~queue.fifo | queue.fifo
+
+    vain = LeftOut("nothing-invented", always, "for no reason")
+    left_out = (*GOOD.left_out, vain)
+    found = refuted(dataclasses.replace(GOOD, left_out=left_out), "deliver")
+    assert ("deliver", "nothing-invented") in found
+
+
+def test_without_the_assumption_about_arrivals_browsers_are_in_disorder() -> None:
+    assumptions = {
+        "subscribe": GOOD.assumptions["subscribe"],
+    }
+    found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "")
+    assert ("", "nothing-overtakes-first-in-first-out") in found
+
+
+class Unforgiving(Contract):
+    """A contract in which an arrival leaves behind what was behind a browser's place."""
+
+    @action
+    def publish(self, entry: contract.Entry) -> None:
+        """Let what is from the arrival on be repeated, and stay behind all the same."""
+        require(self.status[entry] == contract.Status.ABSENT)
+        self.status[entry] = contract.Status.AVAILABLE
+        self.may_repeat = self.may_repeat.map(
+            lambda c, f, old: (
+                old
+                | (
+                    ((f == entry) | self.before(entry, f))
+                    & ~self.fifo[self.home[f]]
+                    & self.consuming[c]
+                )
+            )
+        )
+
+
+def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> None:
+    found = refuted(dataclasses.replace(GOOD, abstract=Unforgiving), "")
+    assert set(found) == {("", "an-arrival-is-behind-nobody")}
+    [lost] = [a for a in next(iter(found.values())).answers if a.outcome != "proved"]
+    assert [step.action for step in lost.witness] == ["", "insert"]
+
+
+class Hasty(ProgressingQueue):
+    """A queue that says it is at rest, or that there is nothing, whenever it likes."""
+
+    @action
+    def come_to_rest(self) -> None:
+        """Say so at any time."""
+
+    @action
+    def find_nothing(self, who: Subscription) -> None:
+        """Say so although there may be a candidate."""
+        require(self.active[who] & ~self.browser[who])
+
+
+class HastyRemembering(Hasty, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+class WithoutLeast(ProgressingQueue):
+    """A queue that may have something ahead and yet no first thing ahead."""
+
+    @action
+    def find_nothing(self, who: Subscription) -> None:
+        """There is no candidate."""
+        require(self.nothing_arrives())
+        require(self.active[who] & ~self.browser[who])
+        require(forall(Entry, lambda e: ~self.candidate(who, e)))
+
+
+class WithoutLeastRemembering(WithoutLeast, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+class Abandoning(ProgressingQueue):
+    """A queue that takes nobody back to what a closed channel held."""
+
+    @action
+    def close_channel(self, which: Channel, first: Entry) -> None:
+        """Release everything, and leave the pointers where they are."""
+        require(self.goes_back(which, first))
+        self.status = self.status.map(
+            lambda e, old: ite(self.goes_back(which, e), Status.AVAILABLE, old)
+        )
+        self._leave(which)
+
+
+class AbandoningRemembering(Abandoning, RememberingQueue):
+    """The same with all that the contract remembers of it."""
+
+
+def of_another_queue(
+    concrete: type[ProgressingQueue], remembering: type[RememberingQueue]
+) -> Refinement:
+    """Return the same refinement of a queue that is written otherwise."""
+    return dataclasses.replace(GOOD, concrete=concrete, remembering=remembering)
+
+
+def test_history_that_hinders_a_step_is_refused() -> None:
+    class Hindering(RememberingQueue):
+        """A history that lets nobody release what has come back before."""
+
+        @action
+        def release(self, who: Subscription, entry: Entry) -> None:
+            """Release it once at most."""
+            require(self.origin[entry] == contract.Origin.PUBLISHED)
+            super().release(who, entry)
+
+    class StartingElsewhere(RememberingQueue):
+        """A history that begins with a queue that is not the concrete one's."""
+
+        @initial
+        def empty(self) -> None:
+            """All are subscribed already."""
+            super().empty()
+            self.active.fill(True)
+
+    class Adding(RememberingQueue):
+        """A history with a step of its own."""
+
+        @action
+        def forget(self) -> None:
+            """Forget what was shown."""
+            self.ever_shown.fill(False)
+
+    for remembering, complaint in (
+        (Hindering, "release is not the concrete model's: history hinders no step"),
+        (StartingElsewhere, "the history changes how the concrete model starts"),
+        (Adding, "the history adds or takes away actions"),
+    ):
+        with pytest.raises(ModelError, match=complaint):
+            bind(dataclasses.replace(GOOD, remembering=remembering))
+
+
+def test_what_holds_by_construction_is_told_from_what_is_proved() -> None:
+    proof = bind(GOOD).proof(("deliver",))
+    trivial = {answer.name for answer in proof.answers if answer.by_construction}
+    assert {"credit-not-exceeded", "holder"} <= trivial
+    assert not {"nothing-invented", "release-rewinds", "right-queue", "status"} & trivial
+    assert "limited is false" in proof.fixed
+    assert "home is queue" in proof.fixed
+    assert not any(text.startswith("status") for text in proof.fixed)
+    [line] = [line for line in refinement_lines(proof) if line.startswith("    deliver")]
+    assert f"24 of 24 proved, {len(trivial)} of them by construction" in line
+
+
+def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
+    hasty = of_another_queue(Hasty, HastyRemembering)
+    found = refuted(hasty, "come_to_rest", "find_nothing")
+    assert set(found) == {
+        ("come_to_rest", "quiescence"),
+        ("come_to_rest", "browser-sees-all"),
+        ("find_nothing", "get-finds"),
+    }
+    answers = next(iter(found.values())).answers
+    assert {a.outcome for a in answers if (a.action, a.name) in found} == {"refuted"}
+
+
+def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("brokerproof.models.language.prove.z3_queries.STEPS_MAX", 3_000_000)
+    found = refuted(of_another_queue(WithoutLeast, WithoutLeastRemembering), "find_nothing")
+    assert set(found) == {("find_nothing", "get-finds")}
+    [answer] = [a for p in found.values() for a in p.answers if a.outcome != "proved"]
+    assert not answer.witness
+    assert answer.reason.startswith("no refutation with up to 5 elements")
+
+
+def test_a_closed_channel_takes_back_whoever_passed_what_it_held() -> None:
+    found = refuted(of_another_queue(Abandoning, AbandoningRemembering), "")
+    assert ("", "pointer-passes-nothing-of-interest") in found
+
+
+def test_a_step_that_its_assumption_excludes_is_told() -> None:
+    never = Assumption("that nobody subscribes", lambda queue, who: queue.active[who])
+    assumptions = {**GOOD.assumptions, "subscribe": never}
+    found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "subscribe")
+    assert set(found) == {("subscribe", "it can happen")}
+
+
+@pytest.mark.parametrize(("second", "where", "side"), swaps.SWAPPED)
+def test_a_delivery_is_swapped_with(second: str, where: str, side: swaps.Side) -> None:
+    assert pair(trace(Contract), "deliver", second, side).commute().complete, where
+
+
+@pytest.mark.parametrize(("second", "where", "side"), swaps.NOT_SWAPPED)
+def test_a_delivery_is_not_swapped_with(second: str, where: str, side: swaps.Side) -> None:
+    found = pair(trace(Contract), "deliver", second, side).commute()
+    assert not found.complete, where
+    assert [step.action for step in found.witness] == ["", "deliver"]
+
+
+def test_one_message_is_not_shown_after_it_was_taken() -> None:
+    _, _, side = swaps.NOT_SWAPPED[0]
+    found = pair(trace(Contract), "deliver", "browse", side).commute()
+    assert (found.leaves_possible, found.labels) == ("refuted", ("browser-sees-available",))
+
+
+def test_two_deliveries_to_one_consumer_are_not_swapped() -> None:
+    found = pair(
+        trace(Contract), "deliver", "deliver", lambda _w, e, _f, _o, its, _g: e != its
+    ).commute()
+    assert found.leaves_possible == "refuted"
+    assert found.labels == ("credit-not-exceeded",)

@@ -1,0 +1,81 @@
+"""A place between threads: as published it loses an entry, as one pair it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.language import action, require
+from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.core.terms import Term
+from brokerproof.models.language.explore.explorer import Exploration, explore
+from brokerproof.models.language.prove.prover import prove
+from brokerproof.models.qpid.moving_place import Entry, Opener, Opening, Seeker
+from brokerproof.models.qpid.paired_pointer import IT, PairedPointer
+from brokerproof.models.qpid.released_pointer import LookingAgain, ReleasedPointer
+
+PROMISE = "place-passes-nothing-of-interest"
+
+
+def explored(model: type[Model], entries: int, seekers: int, openers: int) -> Exploration:
+    """Explore with so many entries besides the head."""
+    sizes: dict[type[Term], int] = {Entry: entries + 1, Seeker: seekers, Opener: openers}
+    return explore(trace(model), Scope(sizes, range(1)))
+
+
+def test_as_published_one_entry_and_two_threads_are_enough_to_lose_it() -> None:
+    found = explored(ReleasedPointer, 1, 1, 1)
+    assert found.violation is not None
+    assert found.violation.invariant == PROMISE
+    steps = [step.action for step in found.violation.trace[1:]]
+    assert len(steps) == 12
+    assert steps[-3:] == ["move", "read_as_opener", "clear"]
+
+
+def test_looking_again_is_enough_for_one_seeker_and_not_for_two() -> None:
+    alone = explored(LookingAgain, 2, 1, 2)
+    assert (alone.violation, alone.incomplete) == (None, "")
+    both = explored(LookingAgain, 2, 2, 1)
+    assert both.violation is not None
+    assert both.violation.invariant == PROMISE
+
+
+@pytest.mark.parametrize(("entries", "seekers", "openers"), [(2, 1, 2), (2, 2, 1)])
+def test_the_pair_loses_nothing_in_a_scope(entries: int, seekers: int, openers: int) -> None:
+    found = explored(PairedPointer, entries, seekers, openers)
+    assert (found.violation, found.incomplete) == (None, "")
+
+
+class Content(PairedPointer):
+    """May leave the pair alone where what came back lies far enough back already, as Qpid does."""
+
+    @action
+    def leave_it(self, who: Opener) -> None:
+        """What came back earlier is before the entry: nothing is to be done."""
+        require(self.opening[who] == Opening.READS)
+        require(self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who]))
+        self.opening[who] = Opening.OPENS
+
+
+class Forgetful(PairedPointer):
+    """What is given moves the place beyond what is next but for it."""
+
+    @action
+    def set(self, who: Seeker, following: Entry) -> None:
+        """Forget what was next."""
+        super().set(who, following)
+        self.rewound[IT] = False
+
+
+@pytest.mark.parametrize("model", [Content, Forgetful])
+def test_neither_half_of_the_repair_can_be_left_out(model: type[Model]) -> None:
+    found = explored(model, 2, 1, 1)
+    assert found.violation is not None
+    refuted = {each.name for each in prove(trace(model)).invariants if each.outcome != "proved"}
+    assert refuted
+
+
+def test_the_pair_is_proved_for_any_number_of_threads_and_entries() -> None:
+    proof = prove(trace(PairedPointer))
+    assert [each.name for each in proof.invariants if each.outcome != "proved"] == []
+    assert PROMISE in {each.name for each in proof.invariants}

@@ -1,0 +1,79 @@
+"""The queue of pointers with a step changed: each invariant that the steps keep is then broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.language import FALSE, Bool, action, ite, require
+from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.explore.explorer import explore
+from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Status, Subscription
+
+SCOPE = Scope({Entry: 3, Subscription: 2}, range(1))
+
+
+class TakesWhatIsHeld(PointerQueue):
+    """Gives an entry that somebody has to another as well."""
+
+    @action
+    def deliver(self, who: Subscription, entry: Entry) -> None:
+        """The candidate need not be available."""
+        require(self.active[who] & ~self.browser[who])
+        require(self.candidate(who, entry) & self.only_arrival(entry))
+        require(self.in_list(entry))
+        self.status[entry] = Status.ACQUIRED
+        self.holds[who, entry] = True
+        self._move_to(who, entry)
+
+
+class ForgetsWhoIsPast(PointerQueue):
+    """A return takes back the place of whoever returned it, and nobody else's."""
+
+    @action
+    def release(self, who: Subscription, entry: Entry) -> None:
+        """Others that are past the entry stay where they are."""
+        rewound, released = self.rewound[who], self.released[who]
+        earlier = ~rewound | self.before(entry, released)
+        require(self.holds[who, entry])
+        self.status[entry] = Status.AVAILABLE
+        self.holds[who, entry] = False
+        self.released[who] = ite(earlier, entry, released)
+        self.rewound[who] = True
+
+
+class GoesBackOnlyFromBeyond(PointerQueue):
+    """Looks at what came back only if the place is beyond it, not at it (B-01/QPID-5877)."""
+
+    def candidate(self, who: Subscription, e: Entry) -> Bool:
+        """Whether e is what `who` looks at next."""
+        back = self.rewound[who] & self.before(self.released[who], self.last_seen[who])
+        return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
+
+
+class TakesBrowsersBack(PointerQueue):
+    """A return takes browsers back too."""
+
+    def _rewind_to(self, entry: Entry, *, browsers: bool, unless: Bool = FALSE) -> None:
+        del browsers
+        super()._rewind_to(entry, browsers=True, unless=unless)
+
+
+@pytest.mark.parametrize(
+    ("model", "broken"),
+    [
+        (TakesWhatIsHeld, "held-is-acquired"),
+        (ForgetsWhoIsPast, "pointer-passes-nothing-of-interest"),
+        (GoesBackOnlyFromBeyond, "candidate-is-first"),
+        (TakesBrowsersBack, "browser-shown-once-in-order"),
+    ],
+)
+def test_each_step_is_needed(model: type[Model], broken: str) -> None:
+    found = explore(trace(model), SCOPE, invariants=[broken])
+    assert found.violation is not None
+    assert found.violation.invariant == broken
+
+
+def test_the_queue_itself_keeps_them_in_the_scope() -> None:
+    found = explore(trace(PointerQueue), SCOPE)
+    assert (found.violation, found.incomplete) == (None, "")

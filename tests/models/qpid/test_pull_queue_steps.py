@@ -1,0 +1,98 @@
+"""Where consumers pull, a queue that says it is at rest is at rest in the model; and twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.qpid.pull_queue import PullQueue
+from brokerproof.models.qpid.pull_queue_steps import LISTS, UNTAKEN, may_rest
+from brokerproof.reference import make
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Consume,
+    Declare,
+    Drain,
+    Inspect,
+    Operation,
+    Publish,
+    Release,
+)
+from brokerproof.spec.qpid.view import (
+    ConsumerListsView,
+    EntryView,
+    PointerQueueView,
+    SubscriptionView,
+)
+
+
+def operations() -> Iterator[Operation]:
+    """Yield what lets consumers take, lose their room and find it again, and be passed by."""
+    yield Declare(queue="q", order=Fifo())
+    yield Consume(channel="a", queue="q", consumer="c0", credit=Credit(1), priority=1)
+    yield Consume(channel="b", queue="q", consumer="c1", credit=Credit(1))
+    yield Consume(channel="b", queue="q", consumer="c2", mode="browse")
+    for number in range(3):
+        yield Publish(queue="q", message=Message(id=f"m{number}"))
+    yield Release(delivery="d0")
+    yield Acknowledge(delivery="d2")
+
+
+def test_whenever_the_reference_has_come_to_rest_the_model_may() -> None:
+    broker = make("qpid-pull")
+    lists: set[str] = set()
+    for operation in operations():
+        assert broker.handle(operation).ok, operation
+        assert broker.handle(Drain()).ok
+        view = broker.handle(Inspect(queue="q")).inspection
+        assert isinstance(view, PointerQueueView)
+        assert view.lists is not None
+        assert may_rest(view), view
+        lists |= {name for name in LISTS if getattr(view.lists, name)}
+    assert lists == {"interested", "not_interested", "non_acquiring"}
+
+
+def test_before_the_jobs_run_it_is_not_at_rest() -> None:
+    broker = make("qpid-pull?runner=drain")
+    for operation in (
+        Declare(queue="q", order=Fifo()),
+        Consume(channel="a", queue="q", consumer="c0"),
+        Publish(queue="q", message=Message(id="m0")),
+    ):
+        broker.handle(operation)
+    view = broker.handle(Inspect(queue="q")).inspection
+    assert isinstance(view, PointerQueueView)
+    assert view.lists == ConsumerListsView(notified=(0,))
+    assert not may_rest(view)
+
+
+FREE, TAKEN = EntryView("m0", 0, "available"), EntryView("m0", 0, "acquired", 0)
+TAKER = SubscriptionView("c0", "a", browses=False, settles_when_sent=False, active=True)
+BROWSER = replace(TAKER, browses=True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "subscription", "lists", "rests"),
+    [
+        (FREE, TAKER, ConsumerListsView(not_interested=(0,)), True),
+        (FREE, TAKER, ConsumerListsView(interested=(0,)), False),
+        (TAKEN, TAKER, ConsumerListsView(interested=(0,)), True),
+        (TAKEN, TAKER, ConsumerListsView(notified=(0,)), False),
+        (FREE, replace(TAKER, unwanted=(1,)), ConsumerListsView(interested=(0,)), True),
+        (FREE, BROWSER, ConsumerListsView(non_acquiring=(0,)), False),
+        (FREE, replace(BROWSER, last_seen=1), ConsumerListsView(non_acquiring=(0,)), True),
+    ],
+)
+def test_at_rest_nobody_is_notified_and_nothing_is_left_for_who_wants_it(
+    entry: EntryView, subscription: SubscriptionView, lists: ConsumerListsView, rests: bool
+) -> None:
+    view = PointerQueueView(Fifo(), (entry,), (subscription,), lists)
+    assert may_rest(view) == rests
+
+
+def test_what_is_asked_for_is_a_step_of_the_model() -> None:
+    assert set(UNTAKEN) <= {action.name for action in trace(PullQueue).actions}

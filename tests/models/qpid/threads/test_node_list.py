@@ -1,0 +1,187 @@
+"""The list that walks unlink from: proved for any number of nodes and threads, and twins."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.models.language import Bool, action, exists, forall, implies, invariant, require
+from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.core.terms import Term
+from brokerproof.models.language.explore.explorer import Exploration, explore
+from brokerproof.models.language.explore.liveness import check
+from brokerproof.models.language.prove.counting import prove_counter, with_counts
+from brokerproof.models.language.prove.prover import prove_invariant
+from brokerproof.models.qpid.threads.node_list import IT, Node, NodeList, Remover, Walker
+from brokerproof.models.qpid.threads.node_list_state import Appending, List, Removing, Walking
+
+THROUGHOUT = "what-is-there-throughout-is-returned"
+
+
+def scope(nodes: int, removers: int = 1, walkers: int = 1) -> Scope:
+    """Return a scope of so many nodes besides the head, in the order in which they are numbered."""
+    sizes: dict[type[Term], int] = {Node: nodes + 1, Remover: removers, Walker: walkers}
+    return Scope(sizes, range(-1, nodes + 1), {"nobody": 0, "head": 0})
+
+
+def explored(model: type[Model], broken: str, nodes: int = 2, removers: int = 1) -> Exploration:
+    """Explore for one invariant."""
+    wanted = scope(nodes, removers)
+    return explore(trace(model), wanted, invariants=[broken], limit_states=2_000_000)
+
+
+class UnlinksTheLast(NodeList):
+    """Unlinks a marked node though nothing is behind it."""
+
+    @action
+    def end_at_a_marked(self, who: Walker) -> None:
+        """The link ends before it."""
+        super().end_at_a_marked(who)
+        self.has_next[self.at[who]] = False
+
+
+class LinksBlindly(NodeList):
+    """Links its node behind what was the tail, whatever is there by now."""
+
+    @action
+    def link(self, n: Node) -> None:
+        """The node is linked."""
+        require(self.appending[n] == Appending.LINKS)
+        require(forall(Node, lambda m: implies(self.linked[m], self.before(m, n))))
+        self.next[self.saw_tail[n]] = n
+        self.has_next[self.saw_tail[n]] = True
+        self.linked[n] = True
+        self.appending[n] = Appending.MOVES_TAIL
+
+
+class MarksAgain(NodeList):
+    """Marks a node without a look whether it is."""
+
+    @action
+    def mark(self, who: Remover, n: Node) -> None:
+        """A node is marked."""
+        require(self.removing[who] == Removing.NOTHING)
+        require((self.appending[n] == Appending.IS_DONE) & (n != self.head))
+        self.deleted[n] = True
+        self.told[who, n] = True
+        self.marked_by[n] = who
+        self.throughout = self.throughout.map(lambda _, m, old: old & (m != n))
+        self.target[who] = n
+        self.removing[who] = Removing.LETS_GO
+
+
+class ReturnsWhatIsMarked(NodeList):
+    """Returns whatever follows (QPID-3219)."""
+
+    @action
+    def find(self, who: Walker) -> None:
+        """What follows is found."""
+        require(self.walking[who] == Walking.LOOKS)
+        self.saw_marked[who] = self.deleted[self.following[who]]
+        self.walking[who] = Walking.FOUND
+
+
+class ForgetsItsLink(NodeList):
+    """An unlinked node lets go of what is behind it, and of whoever stands on it."""
+
+    @action
+    def unlink(self, who: Walker) -> None:
+        """The link goes past it."""
+        super().unlink(who)
+        self.has_next[self.following[who]] = False
+
+
+class GoesOnBeyond(NodeList):
+    """Goes on behind what it has unlinked, and looks at nothing before that."""
+
+    @action
+    def unlink(self, who: Walker) -> None:
+        """What is beyond is taken for found."""
+        super().unlink(who)
+        self.at[who] = self.beyond[who]
+
+
+class KeepsWhatItMarked(NodeList):
+    """Unlinks what is marked some day, and lets go of nothing before (QPID-7593)."""
+
+    @action
+    def let_go(self, who: Remover) -> None:
+        """The node keeps what it refers to."""
+        require(self.removing[who] == Removing.LETS_GO)
+        self.removing[who] = Removing.COUNTS
+
+
+class GivesWithoutALook(NodeList):
+    """Returns what was found, whether or not it has been let go of since (QPID-7514)."""
+
+    @action
+    def give(self, who: Walker) -> None:
+        """What was found is returned."""
+        require(self.walking[who] == Walking.FOUND)
+        found = self.following[who]
+        self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
+        self.returned[who, found] = True
+        self.at[who] = found
+        self.walking[who] = Walking.READS
+
+
+class TailStaysLinked(NodeList):
+    """As documented, with more promised of the tail: that a walk from the head comes to it."""
+
+    @invariant("no-link-passes-the-tail")
+    def tail_stays_linked(self) -> Bool:
+        """Nobody unlinks what the hint stands on."""
+        return forall(
+            List,
+            lambda it: (
+                ~exists(
+                    Node,
+                    lambda n: self.has_next[n] & self.is_between(n, self.tail[it], self.next[n]),
+                )
+            ),
+        )
+
+
+@pytest.mark.slow
+def test_it_is_proved_for_any_number_of_nodes_and_threads() -> None:
+    system = trace(NodeList)
+    stated = [prove_invariant(system, each) for each in system.invariants]
+    stated += [prove_counter(system, each) for each in system.ghosts]
+    assert [each.name for each in stated if each.outcome != "proved"] == []
+    assert {THROUGHOUT, "size-moves"} <= {each.name for each in stated}
+
+
+def test_two_nodes_and_three_threads_keep_all_of_it_and_the_size_is_the_count() -> None:
+    found = explore(with_counts(trace(NodeList), scope(2)), scope(2), limit_states=2_000_000)
+    assert (found.violation, found.incomplete) == (None, "")
+    assert all(found.firings.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "broken", "nodes", "removers"),
+    [
+        (UnlinksTheLast, "where-no-link-is-nothing-is-behind", 2, 1),
+        (LinksBlindly, "where-no-link-is-nothing-is-behind", 2, 1),
+        (MarksAgain, "of-several-who-remove-one-did", 1, 2),
+        (ReturnsWhatIsMarked, "what-is-returned-was-not-marked", 1, 1),
+        (ForgetsItsLink, "where-no-link-is-nothing-is-behind", 2, 1),
+        (GoesOnBeyond, THROUGHOUT, 2, 1),
+        (KeepsWhatItMarked, "what-is-removed-is-let-go-of", 1, 1),
+        (GivesWithoutALook, "what-is-returned-refers-to-something", 1, 1),
+    ],
+)
+def test_each_rule_is_needed(model: type[Model], broken: str, nodes: int, removers: int) -> None:
+    found = explored(model, broken, nodes, removers)
+    assert found.violation is not None
+    assert found.violation.invariant == broken
+
+
+def test_the_hint_may_stand_on_a_node_that_a_walk_has_unlinked() -> None:
+    found = explored(TailStaysLinked, "no-link-passes-the-tail")
+    assert found.violation is not None
+    tail = found.violation.trace[-1].state[f"tail[{IT}]"]
+    assert found.violation.trace[-1].state[f"deleted[{tail}]"]
+
+
+def test_whoever_walks_comes_to_an_end() -> None:
+    assert all(each.kept for each in check(trace(NodeList), scope(1)))

@@ -1,0 +1,293 @@
+"""What the reference shows of queues that page moves as the model says; and twins."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+from brokerproof.models.language.watch.client_step import Happening, NotAQueue
+from brokerproof.models.language.watch.paths import Taken
+from brokerproof.models.rabbitmq.paging_questions import (
+    GONE,
+    PENDING,
+    Question,
+    answer,
+    offered,
+    reading_of,
+    shortened,
+    state_of,
+)
+from brokerproof.models.rabbitmq.paging_steps import UNTAKEN, explained, nothing_in, question
+from brokerproof.spec.protocol.messages import Fifo, Message, Order, Priority
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    CloseChannel,
+    Drain,
+    Publish,
+    Purge,
+    Release,
+)
+from brokerproof.spec.rabbitmq.view import (
+    BackingQueueView,
+    DeltaView,
+    HandedOutView,
+    IndexEntryView,
+    PagingQueueView,
+    StatusView,
+)
+from tests.models.walking_client import Client, Habits
+from tests.models.walking_client import Look as AnyLook
+
+Look: TypeAlias = AnyLook[PagingQueueView]
+
+
+def draws(drawn: random.Random, name: str) -> Message:
+    """Return a message to be published."""
+    persistent = drawn.random() < 0.4
+    return Message(id=name, priority=drawn.randrange(10), persistent=persistent)
+
+
+HABITS = Habits(draws, windows=(1, 2, None), purges=True, mapping="clamp")
+
+
+SIZES = ("segment=2&batch=1&target=0", "segment=2&batch=2&target=2", "segment=4&batch=1&target=1")
+
+
+def looks(seeds: int = 3, *orders: Order) -> Iterator[Look]:
+    """Yield steps of brokers of all sizes."""
+    for sizes in SIZES:
+        for order in orders or (Fifo(),):
+            for seed in range(seeds):
+                address = f"rabbitmq-paging?{sizes}&journal=4&file=200"
+                yield from Client(address, order, seed, HABITS).walk(PagingQueueView)
+
+
+def test_each_step_of_the_reference_is_a_path() -> None:
+    taken: Counter[str] = Counter()
+    for look in looks(3, Fifo(), Priority(2)):
+        steps = explained(look.before, look.after, look.happened)
+        assert steps is not None, look
+        taken.update(steps)
+    assert taken.keys() == {name for name in UNTAKEN if not name.startswith("put_back")}
+
+
+def questions() -> Iterator[Question]:
+    """Yield what is asked of steps."""
+    for look in looks(2):
+        (before,), (after,) = look.before.levels, look.after.levels
+        returned = frozenset(
+            each.seq
+            for each in look.before.handed_out
+            if isinstance(look.happened.operation, CloseChannel)
+            and each.channel == look.happened.operation.channel
+        )
+        yield question(before, after, look.happened, returned)
+
+
+def test_a_long_queue_is_read_as_a_shorter_one_with_the_same_answer() -> None:
+    shorter = 0
+    for asked in questions():
+        if len(asked.messages) > 7:
+            continue
+        short = shortened(asked)
+        shorter += len(short.messages) < len(asked.messages)
+        assert (answer(short) is None) == (answer(asked) is None), asked
+        for at, message in enumerate(asked.messages[:2]):
+            # One that was lost is lost in both.
+            lost = message._replace(after=message.after._replace(place=0))
+            wrong = asked._replace(messages=(*asked.messages[:at], lost, *asked.messages[at + 1 :]))
+            assert answer(shortened(wrong)) is None
+            assert answer(wrong) is None
+    assert shorter > 50
+
+
+OF_THE_QUEUE = {
+    *("fetch_from_q4", "fetch_from_q3", "fetch_last"),
+    *("fetch_last_and_reload", "fetch_last_and_reload_all"),
+    *("page_q1_to_q3", "page_q1_to_q2", "page_q4", "page_q3", "page_q2", "limit_ram_acks"),
+}
+
+
+def test_all_that_the_queue_may_do_is_offered() -> None:
+    met: Counter[str] = Counter()
+    for asked in {shortened(each) for each in questions()}:
+        if not 0 < len(asked.messages) < 6:
+            continue
+        reading = reading_of(len(asked.messages))
+        state = state_of(reading, asked, after=False)
+        there = {*offered(reading, asked, state)}
+        for action in OF_THE_QUEUE:
+            for arguments in reading.arguments(action):
+                if not reading.enabled(action, state, arguments):
+                    continue
+                if action.startswith("fetch"):
+                    ends = asked.messages[arguments[0]].after.place
+                    if ends != (PENDING if arguments[-1] else GONE):
+                        continue
+                met[action] += 1
+                assert Taken(action, arguments) in there
+    assert met.keys() == OF_THE_QUEUE
+
+
+# What is no path.
+
+NOTHING = Happening(Drain())
+
+
+def status(seq: int, **facts: bool) -> StatusView:
+    return StatusView(seq, f"m{seq}", **facts)
+
+
+def queue(**fields: Any) -> PagingQueueView:
+    """Return a queue with one level."""
+    level: BackingQueueView = BackingQueueView(
+        level=0, **{"segment": 2, "next_seq": 4, "target": 1, **fields}
+    )
+    return PagingQueueView(order=Fifo(), levels=(level,))
+
+
+FULL = queue(q4=(status(0, in_ram=True), status(1, in_ram=True)))
+PAGED = queue(q4=(status(0, in_ram=True),), q3=(status(1, on_disk=True),))
+PUBLISHES = Happening(Publish(queue="q", message=Message(id="m4")), arrival=("m4", 0))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "happened", "path"),
+    [
+        (FULL, FULL, NOTHING, ()),
+        (FULL, PAGED, NOTHING, ("page_q4",)),
+        (
+            FULL,
+            queue(q4=(status(1, in_ram=True),), pending=(status(0, delivered=True, in_ram=True),)),
+            NOTHING,
+            ("fetch_from_q4",),
+        ),
+        (FULL, queue(q4=(status(1, in_ram=True),)), NOTHING, ("fetch_from_q4",)),
+        (
+            PAGED,
+            queue(
+                q4=PAGED.levels[0].q4,
+                q3=PAGED.levels[0].q3,
+                q1=(status(4, in_ram=True),),
+                next_seq=5,
+            ),
+            PUBLISHES,
+            ("publish",),
+        ),
+        (FULL, queue(), Happening(Purge(queue="q")), ("purge",)),
+    ],
+)
+def test_a_path_is_told(
+    before: PagingQueueView,
+    after: PagingQueueView,
+    happened: Happening,
+    path: tuple[str, ...],
+) -> None:
+    assert explained(before, after, happened) == path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "happened"),
+    [
+        # Paged from the wrong end, or out of turn; written and still in memory, or not written.
+        (FULL, queue(q4=(status(1, in_ram=True),), q3=(status(0, on_disk=True),)), NOTHING),
+        (
+            FULL,
+            queue(q4=(status(0, in_ram=True),), q3=(status(1, in_ram=True, on_disk=True),)),
+            NOTHING,
+        ),
+        (FULL, queue(q4=(status(0, in_ram=True),), q3=(status(1),)), NOTHING),
+        # The second was fetched first; what was fetched does not count as delivered.
+        (FULL, queue(q4=(status(0, in_ram=True),)), NOTHING),
+        (FULL, queue(q4=(status(1, in_ram=True),), pending=(status(0, in_ram=True),)), NOTHING),
+        # What left memory came back without being fetched; q3 was emptied by paging.
+        (PAGED, FULL, NOTHING),
+        (
+            PAGED,
+            queue(
+                q4=PAGED.levels[0].q4, delta=DeltaView(1, 1, 2), index=(IndexEntryView(1, "m1"),)
+            ),
+            NOTHING,
+        ),
+        # An arrival before others, or where q3 has something.
+        (
+            PAGED,
+            queue(
+                q4=(*PAGED.levels[0].q4, status(4, in_ram=True)), q3=PAGED.levels[0].q3, next_seq=5
+            ),
+            PUBLISHES,
+        ),
+    ],
+)
+def test_what_the_model_does_not_do_is_no_path(
+    before: PagingQueueView, after: PagingQueueView, happened: Happening
+) -> None:
+    assert explained(before, after, happened) is None
+
+
+RELEASES = Happening(Release(delivery="d"), settled="m0")
+HELD = queue(pending=(status(0, delivered=True, in_ram=True), status(1, delivered=True)))
+
+
+def test_who_settles_settles_first() -> None:
+    back = queue(q4=(status(0, delivered=True, in_ram=True),), pending=HELD.levels[0].pending[1:])
+    gone = queue(pending=HELD.levels[0].pending[1:])
+    acknowledges = replace(RELEASES, operation=Acknowledge(delivery="d"))
+    assert explained(HELD, back, RELEASES) == ("requeue_to_q4",)
+    assert explained(HELD, back, acknowledges) is None
+    assert explained(HELD, gone, acknowledges) == ("acknowledge",)
+    assert explained(HELD, gone, NOTHING) is None
+    assert explained(HELD, HELD, acknowledges) is None
+    assert explained(HELD, HELD, RELEASES) == ("requeue_to_q4", "fetch_from_q4")
+
+
+def test_a_channel_that_closes_gives_back_what_it_has() -> None:
+    closing = Happening(CloseChannel(channel="a"))
+    handed_out = tuple(HandedOutView(name, 0, seq) for seq, name in enumerate("ab"))
+    before = msgspec.structs.replace(HELD, handed_out=handed_out)
+    first, second = HELD.levels[0].pending
+    assert explained(before, queue(q4=(first,), pending=(second,)), closing) == ("requeue_to_q4",)
+    given = msgspec.structs.replace(second, in_ram=True)
+    assert explained(before, queue(q4=(given,), pending=(first,)), closing) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        (FULL, queue(next_seq=5), "its next position is 5, after 4"),
+        (FULL, queue(q4=(status(2, in_ram=True),)), "m2 is there at 2 and was not published"),
+        (FULL, queue(q4=(StatusView(0, "b"),)), "m0 at 0 has become b"),
+        (FULL, queue(q4=(status(0, persistent=True),)), "m0 at 0 has become m0"),
+        (FULL, queue(q4=(status(0),), q1=(status(0),)), "two messages are at 0"),
+        (FULL, PagingQueueView(order=Fifo()), "it has other levels than before"),
+    ],
+)
+def test_views_that_cannot_be_of_one_queue(
+    before: PagingQueueView, after: PagingQueueView, complaint: str
+) -> None:
+    with pytest.raises(NotAQueue, match=complaint):
+        explained(before, after, NOTHING)
+
+
+def test_what_arrives_is_what_was_published() -> None:
+    known = FULL.levels[0].q4
+    wrong = queue(q4=(*known, StatusView(4, "x", in_ram=True)), next_seq=5)
+    with pytest.raises(NotAQueue, match="x is there at 4 and was not published"):
+        explained(FULL, wrong, PUBLISHES)
+    new = StatusView(4, "m4", persistent=True, in_ram=True, on_disk=True, indexed=True)
+    with pytest.raises(NotAQueue, match="m4 was not published as persistent"):
+        explained(FULL, queue(q4=(*known, new), next_seq=5), PUBLISHES)
+    elsewhere = replace(PUBLISHES, arrival=("m4", 1))
+    with pytest.raises(NotAQueue, match="its next position is 5"):
+        explained(FULL, queue(q4=(*known, status(4, in_ram=True)), next_seq=5), elsewhere)
+
+
+def test_a_new_queue_has_the_sizes_that_it_shows() -> None:
+    (level,) = nothing_in(FULL, Fifo()).levels
+    assert (level.segment, level.target, level.next_seq, level.q4) == (2, 1, 0, ())

@@ -1,0 +1,271 @@
+"""The rules on histories asked of each pair: slow, and as plainly right as it can be written.
+
+This is the other side of `brokerproof.pipeline.alone`: the passages of `naive_passages`, the rules
+of `models/contract/history.py` asked with plain numbers, and of each violation the strongest
+witness.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from brokerproof.models.contract.history import (
+    GIVEN_BEFORE_PUBLISHED,
+    HELD_BY_TWO,
+    SHOWN_WHILE_HELD,
+    Passage,
+    Span,
+)
+from brokerproof.spec.histories import NEVER, Record
+from tests.pipeline.intervals.naive_ambiguous import told_apart
+from tests.pipeline.intervals.naive_intervals import (
+    NOTHING,
+    Delivery,
+    Facts,
+    Message,
+    Wait,
+    messages_of,
+    seen,
+    unseen_until,
+    waits_of,
+)
+from tests.pipeline.rules.naive_several import (
+    about_several,
+    beyond_windows,
+    first_within,
+    found_drained,
+    rows_of,
+)
+from tests.pipeline.rules.naive_stalls import stalls_of
+from tests.pipeline.rules.naive_violations import Violation, told
+
+
+def judged_naively(
+    records: Sequence[Record],
+    places: Sequence[int] | None = None,
+    stalled_after: int | None = None,
+) -> set[Violation]:
+    """Return the violations of a history; places say in which order the records stand.
+
+    `stalled_after` is how long a message may wait for a consumer that is free, None for ever.
+    """
+    if places is not None:
+        records = [each for _, each in sorted(zip(places, records, strict=True), key=_place)]
+    as_recorded = records
+    records = as_subscribed(told_apart(records))
+    facts = Facts(records)
+    messages = list(messages_of(records, facts))
+    waits = [wait for message in messages for wait in waits_of(message)]
+    found = [
+        *(each for message in messages for each in _about_one(message, facts)),
+        *(each for wait in waits for each in _about_one_wait(wait, facts)),
+        *about_several(list(rows_of(messages, waits, records, facts))),
+        *beyond_windows(waits, records),
+    ]
+    if stalled_after is not None:
+        found += _stalled(waits, facts, as_recorded, stalled_after)
+    strongest: dict[tuple[str, str, str, str], Violation] = {}
+    for each in found:
+        known = strongest.get(each.key)
+        if known is None or each.weakness < known.weakness:
+            strongest[each.key] = each
+    return set(strongest.values())
+
+
+def as_subscribed(records: Sequence[Record]) -> list[Record]:
+    """Return the records, each delivery of the mode in which its consumer subscribed."""
+    modes = {
+        (each.run, each.consumer): each.mode
+        for each in records
+        if each.op == "consume" and each.outcome != "failed" and each.mode != "acknowledge"
+    }
+    return [
+        msgspec.structs.replace(each, mode=modes.get((each.run, each.consumer), each.mode))
+        if each.op == "deliver"
+        else each
+        for each in records
+    ]
+
+
+def _place(pair: tuple[int, Record]) -> int:
+    return pair[0]
+
+
+# One message.
+
+
+def _span(record: Record) -> Span:
+    return Span(record.start, seen(record))
+
+
+def _about_one(message: Message, facts: Facts) -> Iterator[Violation]:
+    yield from _invented(message)
+    yield from _held_by_two(message)
+    yield from _told_as_new(message, facts)
+    yield from _shown_while_held(message)
+    yield from _shown_again(message, facts)
+
+
+def _invented(message: Message) -> Iterator[Violation]:
+    for record in [*(each.record for each in message.deliveries), *message.views]:
+        span = _span(record)
+        if message.publish is None:
+            yield told(
+                "nothing-invented", message, "never-published", -span.end, None, (span, span)
+            )
+            continue
+        end = message.publish.end
+        published = Span(message.publish.start, NEVER if end is None else end)
+        itself = Passage(published, published, NOTHING, span, NOTHING, NOTHING)
+        if GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself):
+            strength = published.start - span.end
+            yield told(
+                "nothing-invented",
+                message,
+                "given-before-published",
+                strength,
+                None,
+                (span, published),
+            )
+
+
+def _held(each: Delivery) -> Passage:
+    return Passage(NOTHING, NOTHING, NOTHING, each.span, NOTHING, Span(each.back.start, NEVER))
+
+
+def _held_by_two(message: Message) -> Iterator[Violation]:
+    """Hold each delivery against the one that was seen before it."""
+    for early, late in itertools.pairwise(message.deliveries):
+        if HELD_BY_TWO.shown_by(_held(late), _held(early)):
+            requirement = "settled-once" if len(early.settled_by) > 1 else "nothing-twice"
+            yield told(
+                requirement,
+                message,
+                "held-by-two",
+                -late.end,
+                early.record.consumer,
+                (late.span, early.span),
+            )
+
+
+def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
+    """Find what may have returned and is not told so; after a crash it need not be."""
+    if not message.deliveries:
+        return
+    first = message.deliveries[0]
+    crash = facts.first_crash_since(message.run, min(each.start for each in message.deliveries))
+    for number, late in enumerate(message.deliveries[1:], 1):
+        if all(each.back.start > late.end for each in message.deliveries[:number]):
+            continue
+        forgotten = crash is not None and crash.start <= late.end
+        if late.record.redelivered is False and late.record.start > first.end and not forgotten:
+            yield told(
+                "redelivered-flag",
+                message,
+                "told-as-new",
+                -late.end,
+                first.record.consumer,
+                (late.span, first.span),
+            )
+
+
+def _shown_while_held(message: Message) -> Iterator[Violation]:
+    for record in message.views:
+        shown = Passage(NOTHING, NOTHING, NOTHING, _span(record), NOTHING, NOTHING)
+        holders = [
+            each for each in message.deliveries if SHOWN_WHILE_HELD.shown_by(shown, _held(each))
+        ]
+        if holders:
+            longest = max(holders, key=lambda each: int(each.back.start))
+            yield told(
+                "browser-sees-available",
+                message,
+                "shown-while-held",
+                -seen(record),
+                longest.record.consumer,
+                (_span(record), longest.span),
+            )
+
+
+def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:
+    queue = (message.run, message.queue)
+    if facts.levels(*queue) or not facts.is_declared(*queue):
+        return
+    returned = any(each.back.start < NEVER for each in message.deliveries)
+    views = sorted(message.views, key=lambda each: (str(each.consumer), each.position))
+    for early, late in itertools.pairwise(views):
+        if early.consumer == late.consumer:
+            yield told(
+                "browser-never-rewound" if returned else "browser-once",
+                message,
+                "shown-again",
+                -seen(late),
+                early.consumer,
+                (_span(late), _span(early)),
+            )
+
+
+def _about_one_wait(wait: Wait, facts: Facts) -> Iterator[Violation]:
+    yield from _left_behind(wait, facts)
+    yield from _kept(wait, facts)
+
+
+def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
+    message = wait.message
+    when = found_drained(wait, facts)
+    if when is None:
+        return
+    crash = facts.first_crash_since(message.run, wait.begun.start)
+    settlements = None if wait.returned_by is None else len(wait.returned_by.settled_by)
+    if crash is not None and crash.start < when.start:
+        requirement = "survives-restart"
+    elif settlements is not None and settlements > 1:
+        requirement = "settled-once"
+    elif settlements == 0:
+        requirement = "close-releases"
+    elif message.views:
+        requirement = "browser-takes-nothing"
+    else:
+        requirement = "nothing-lost"
+    yield told(requirement, message, "left-behind", -when.end, None, (when, wait.begun))
+
+
+def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:
+    """Find what was given after all of a purge, deletion or crash for which it had waited."""
+    message, given = wait.message, wait.given
+    if given is None:
+        return
+    run, queue = message.run, message.queue
+    begun = int(wait.begun.end)
+    # What somebody has is not dropped by a purge.
+    at_rest = max(begun, unseen_until(wait, facts))
+    breaks = [
+        ("purge-drops", "kept-after-a-purge", facts.of_kind("purge", run, queue), at_rest),
+        ("delete-drops", "kept-after-a-deletion", facts.of_kind("delete", run, queue), begun),
+    ]
+    assert message.publish is not None
+    if not (message.publish.persistent and facts.may_be_durable(run, queue)):
+        crashes = facts.of_kind("crash", run)
+        breaks.append(("transient-is-lost", "kept-after-a-crash", crashes, begun))
+    for requirement, rule, spans, since in breaks:
+        when = first_within(spans, since, wait.left)
+        if when is not None:
+            yield told(requirement, message, rule, -when.end, None, (given.span, when))
+
+
+def _stalled(
+    waits: Sequence[Wait], facts: Facts, records: Sequence[Record], bound: int
+) -> Iterator[Violation]:
+    lost = [wait for wait in waits if found_drained(wait, facts) is not None]
+    for each in stalls_of(waits, lost, facts, records, bound):
+        yield told(
+            "quiescence",
+            each.wait.message,
+            "stalled",
+            each.end - each.start,
+            each.free.consumer,
+            (Span(each.start, each.end), Span(each.wait.begun.start, each.begun)),
+        )

@@ -1,0 +1,98 @@
+"""Ctrl-C while Spark starts ends the start at once, with the Java runtime that it has begun."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.pipeline.spark.session import java
+
+PRESSED = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from pyspark import SparkContext
+from brokerproof.pipeline.spark.session import BRIEF, session
+
+moment, number, scratch = sys.argv[1], signal.Signals[sys.argv[2]], Path(sys.argv[3])
+runtimes, presses = [], [number]
+
+class Popen(subprocess.Popen):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if kwargs.get("stdin") == subprocess.PIPE:
+            runtimes.append(self)
+            press("while the runtime is made")
+
+def waited(*args, real=time.sleep):
+    press("while the runtime comes up")
+    real(*args)
+
+def press(now):
+    if now == moment and presses:
+        os.kill(os.getpid(), presses.pop())
+
+def begun(*args, real=SparkContext._initialize_context):
+    press("while Spark begins")
+    return real(*args)
+
+subprocess.Popen = Popen
+time.sleep = waited
+SparkContext._initialize_context = begun
+try:
+    with session("local[1]", scratch, is_brief=True) as spark:
+        print("started")
+        arguments = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+        print("is brief" if BRIEF[0] in arguments.getInputArguments() else "is not")
+except KeyboardInterrupt:
+    print("interrupted")
+print("the runtime has ended" if runtimes[0].poll() is not None else "the runtime is there")
+if moment == "while Spark begins":
+    with session("local[1]", scratch) as spark:
+        print(spark.range(3).count())
+"""
+"""Starts Spark, with a signal in the midst of it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "name", "told"),
+    [
+        ("never", "SIGINT", ["started", "is brief", "the runtime is there"]),
+        (
+            "while the runtime is made",
+            "SIGINT",
+            ["interrupted", "the runtime has ended"],
+        ),
+        (
+            "while the runtime comes up",
+            "SIGTERM",
+            ["interrupted", "the runtime has ended"],
+        ),
+        (
+            "while Spark begins",
+            "SIGINT",
+            ["interrupted", "the runtime has ended", "3"],
+        ),
+    ],
+)
+def test_ctrl_c_while_spark_starts_ends_it_at_once(
+    tmp_path: Path, moment: str, name: str, told: list[str]
+) -> None:
+    try:
+        java()
+    except CannotRun as error:
+        pytest.skip(str(error))
+    ended = subprocess.run(
+        [sys.executable, "-c", PRESSED, moment, name, str(tmp_path / "scratch")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert ended.stdout.splitlines() == told, ended.stderr
+    assert ended.stderr == ""
+    assert ended.returncode == 0

@@ -1,0 +1,45 @@
+"""What the tests of memory usage share: who waits and listens, and writes down what it hears."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from brokerproof.reference.activemq.memory_usage import MemoryUsage
+    from brokerproof.reference.activemq.usage_notices import SpaceCallback, UsageListener
+
+
+class Waiter:
+    """Writes its name into the common log when it is told; then does what it was made for."""
+
+    def __init__(self, name: str, log: list[str], then: Callable[[], object] | None = None) -> None:
+        self.name = name
+        self.log = log
+        self.then = then
+
+    def space_available(self) -> None:
+        """There is space."""
+        self.log.append(self.name)
+        if self.then is not None:
+            self.then()
+
+
+class Listener:
+    """Writes each change into the common log, with what its node has used by then."""
+
+    def __init__(self, name: str, log: list[str], usage: MemoryUsage) -> None:
+        self.name = name
+        self.log = log
+        self.usage = usage
+
+    def usage_changed(self, old: int, new: int) -> None:
+        """The percentage has changed."""
+        self.log.append(f"{self.name} {old}-{new} of {self.usage.used}")
+
+
+def name_of(who: SpaceCallback | UsageListener) -> Hashable:
+    """Name who waits or listens."""
+    assert isinstance(who, Waiter | Listener)
+    return who.name

@@ -1,0 +1,186 @@
+"""Threads at one entry whose acquisition can be stolen: a delivery, its settlement, a deletion.
+
+Owns how such a case begins, what its threads do, and what must hold inside when all have ended. The
+contract cannot be asked here: clients see nothing of a queue that has gone. What is asked are the
+statements of the model (`models.entry_states`) about the moves of an entry, and that nothing which
+somebody has acquired is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Final, Literal, cast
+
+from brokerproof.checks.threads.cases import Case
+from brokerproof.checks.threads.threads import Body, Threads, running
+from brokerproof.reference import Broker
+from brokerproof.reference.qpid.push.entries import EntryState
+from brokerproof.reference.shared.atomics import AtomicReference
+from brokerproof.spec.protocol.answers import Delivered, Event
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Consume,
+    ConsumeMode,
+    Declare,
+    Delete,
+    Operation,
+    Publish,
+    Release,
+)
+from tests.faults.overlay import Edit, plant
+from tests.reference.front.reference_bench import queue_in, subscription_in
+
+ADDRESS: Final = "qpid-push?acquisition=stealable"
+
+MOVES: Final = frozenset(
+    (
+        *(("available", "unstealable"), ("available", "the queue's")),
+        *(("unstealable", "stealable"), ("stealable", "unstealable")),
+        *(("stealable", "the queue's"),),
+        *(("unstealable", "available"), ("stealable", "available")),
+        *(("unstealable", "dequeued"), ("stealable", "dequeued"), ("the queue's", "dequeued")),
+        *(("dequeued", "deleted"),),
+    )
+)
+"""What an entry that is never held may become, by the model's `each-move-is-in-the-table`."""
+
+Settling = Literal["acknowledge", "release"]
+
+
+class Remembering(AtomicReference[EntryState]):
+    """A cell that keeps all that it has referred to."""
+
+    __slots__ = ("referred_to",)
+
+    def __init__(self, value: EntryState) -> None:
+        self.referred_to: list[EntryState] = []
+        self.value = value
+
+    @property
+    def value(self) -> EntryState:
+        """What it refers to now."""
+        return self.referred_to[-1]
+
+    @value.setter
+    def value(self, value: EntryState) -> None:
+        self.referred_to.append(value)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What threads do at once with one queue `q`, one consumer `c` and one message `a`.
+
+    Attributes:
+        does: what is done, each in a thread: `deliver`, a run of the consumer's first flush;
+            `acknowledge` or `release` of what it holds from the beginning; `delete` of the queue;
+            `cancel` of the consumer.
+        told: what a client does with a delivery as soon as it is told, in a thread of its own.
+        leaves: whether somebody has begun to cancel the consumer: it is in no list any more, and
+            not closed yet, so a deletion does not wait for what is being delivered to it.
+
+    """
+
+    name: str
+    does: Sequence[str]
+    told: Settling | None = None
+    mode: ConsumeMode = "acknowledge"
+    leaves: bool = False
+
+
+class Stage:
+    """A broker under a scene: its one entry, what its client was told, and jobs not yet run."""
+
+    def __init__(self, scene: Scene, broker: Broker, threads: Threads) -> None:
+        self.scene, self.broker, self._threads = scene, broker, threads
+        self.told: list[Delivered] = []
+        self.jobs: dict[str, Body] = {}
+        broker.on_threads(self._start, self._tell)
+        self.ask(Declare(queue="q", order=Fifo()))
+        self.ask(Publish(queue="q", message=Message(id="a")))
+        self.queue = queue_in(broker)
+        [self.entry] = self.queue.entries.iterator()
+        self.cell = self.entry.state = Remembering(self.entry.state.value)
+        self.ask(Consume(queue="q", consumer="c", channel="h", mode=scene.mode, credit=Credit(1)))
+        self.subscription = subscription_in(broker, "c")
+        if "deliver" not in scene.does:
+            self.run_jobs()
+        if scene.leaves:
+            self.queue.subscriptions.remove(self.subscription)
+
+    def ask(self, operation: Operation) -> None:
+        """Hand over an operation."""
+        self.broker.handle(operation)
+
+    def run_jobs(self) -> None:
+        """Run what is scheduled, and what that schedules."""
+        while self.jobs:
+            self.jobs.pop(next(iter(self.jobs)))()
+
+    def bodies(self) -> Mapping[str, Body]:
+        """Return what each thread does."""
+        ways: Mapping[str, Callable[[], object]] = {
+            "deliver": self.jobs.pop("the flush of c", _nothing),
+            "acknowledge": lambda: self.ask(Acknowledge(delivery="d0")),
+            "release": lambda: self.ask(Release(delivery="d0")),
+            "delete": lambda: self.ask(Delete(queue="q")),
+            "cancel": lambda: self.queue.unsubscribe(self.subscription),
+        }
+        return {each: ways[each] for each in self.scene.does}
+
+    def _start(self, name: str, job: Body) -> None:
+        self.jobs[name] = job
+
+    def _tell(self, event: Event) -> None:
+        if not isinstance(event, Delivered):
+            return
+        self.told.append(event)
+        if running() is not None and self.scene.told is not None and len(self.told) == 1:
+            settle = Acknowledge if self.scene.told == "acknowledge" else Release
+            body = partial(self.ask, settle(delivery=event.delivery))
+            self._threads.start(f"{self.scene.told} when told", body)
+
+    def judged(self) -> Iterator[str]:
+        """Yield what is wrong when all has ended, in a line each."""
+        states = [_word(each) for each in self.cell.referred_to]
+        for before, after in pairwise(states):
+            if (before, after) not in MOVES:
+                yield f"what was {before} became {after}"
+        state, unsettled = self.cell.value, [*self.broker.outbox.unsettled.values()]
+        if "delete" in self.scene.does:
+            if not state.dispensed:
+                yield f"the queue has gone, and what was in it is {_word(state)}"
+            if unsettled:
+                yield "the queue has gone, and its message can be settled still"
+        elif (state.holder is not None) != (self.entry in unsettled):
+            yield f"what is {_word(state)} is unsettled {len(unsettled)} times"
+        elif state.holder is not None and _word(state) != "stealable":
+            yield f"nobody sends or settles what is {_word(state)}"
+
+
+def _nothing() -> None:
+    raise AssertionError("nothing was to be delivered")
+
+
+def _word(state: EntryState) -> str:
+    """Return the model's word for a state."""
+    if state.phase.value != "acquired":
+        return state.phase.value
+    if state.holder is None:
+        return "the queue's"
+    return "stealable" if state.stealable else "unstealable"
+
+
+def case_of(scene: Scene, edits: Sequence[Edit] = (), address: str = ADDRESS) -> Case[Stage]:
+    """Return the case of a scene on the reference, with these faults planted."""
+    start: Callable[[], Candidate] = plant(edits, address)
+    return Case(
+        scene.name,
+        lambda threads: Stage(scene, cast("Broker", start()), threads),
+        Stage.bodies,
+        lambda stage: [*stage.judged()],
+    )

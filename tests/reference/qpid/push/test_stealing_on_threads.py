@@ -1,0 +1,253 @@
+"""Stealable acquisition on threads: a delivery, a settlement and a deletion meet at one entry.
+
+What two of them do is explored to the end; of three, the first runs. Each rule of the model that
+threads can show is broken by a planted mistake, and found by a case that is sound without it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.checks.search.moves import Settle
+from brokerproof.checks.threads.interleavings import explore
+from brokerproof.checks.threads.parallel import Parallel
+from brokerproof.checks.threads.schedules import with_few_switches
+from brokerproof.reference import make
+from brokerproof.spec.protocol.operations import Delete
+from tests.faults.overlay import Edit
+from tests.reference.qpid.push.stealing_scenes import ADDRESS, Scene, case_of
+from tests.reference.qpid.push.test_windows_on_threads import case_of as case_of_clients
+from tests.reference.qpid.push.test_windows_on_threads import consume, declare, publish
+
+RUNS = 100
+
+SETTLED = Scene("what is told is acknowledged", ["deliver"], told="acknowledge")
+RETURNED = Scene("what is told is released", ["deliver"], told="release")
+SETTLED_AT_THE_END = Scene("acknowledged as the queue goes", ["acknowledge", "delete"])
+RETURNED_AT_THE_END = Scene("released as the queue goes", ["release", "delete"])
+SENT_AT_THE_END = Scene("who is leaving is sent it", ["deliver", "delete"], leaves=True)
+DONE_AT_THE_END = Scene(
+    "who is leaving is sent it, and that settles it",
+    ["deliver", "delete"],
+    mode="automatic",
+    leaves=True,
+)
+PAIRS = (
+    *(SETTLED, RETURNED, SETTLED_AT_THE_END, RETURNED_AT_THE_END, SENT_AT_THE_END),
+    DONE_AT_THE_END,
+    Scene("delivered as the queue goes", ["deliver", "delete"]),
+)
+TRIPLES = (
+    Scene("told and acknowledged", ["deliver", "delete"], told="acknowledge", leaves=True),
+    Scene("told and released", ["deliver", "delete"], told="release", leaves=True),
+    Scene("delivered, and its consumer is cancelled", ["deliver", "cancel", "delete"]),
+)
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.slow] * (each == SENT_AT_THE_END))
+        for each in PAIRS
+    ],
+)
+def test_two_at_one_entry_keep_what_the_model_states(scene: Scene) -> None:
+    found = explore(case_of(scene))
+    assert (found.failed, found.complete) == ([], True)
+    assert found.overlapping > 0
+
+
+@pytest.mark.parametrize("scene", TRIPLES, ids=lambda scene: scene.name)
+def test_three_at_one_entry_keep_it_in_the_first_interleavings(scene: Scene) -> None:
+    case = case_of(scene)
+    assert explore(case, runs_max=RUNS).failed == []
+    assert with_few_switches(case, switches_max=2, runs_max=RUNS).failed is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("scene", TRIPLES, ids=lambda scene: scene.name)
+def test_three_at_one_entry_keep_it_in_every_interleaving(scene: Scene) -> None:
+    found = explore(case_of(scene))
+    assert (found.failed, found.complete) == ([], True)
+
+
+DOES_NOT_WAIT = Edit(
+    "qpid/push/queue.py",
+    "                with holder.sending():\n                    entry.delete(holding)\n",
+    "                entry.delete(holding)\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("scene", "complaint"),
+    [
+        (DONE_AT_THE_END, "deliver raised AssertionError: an entry was taken from the one"),
+        (SENT_AT_THE_END, "the queue has gone, and its message can be settled still"),
+    ],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_a_firm_acquisition_is_deleted_when_it_was_sent(scene: Scene, complaint: str) -> None:
+    found = explore(case_of(scene, address="qpid-push"))
+    assert (found.failed, found.complete) == ([], True)
+    [failed] = explore(case_of(scene, [DOES_NOT_WAIT], address="qpid-push")).failed
+    assert failed.complaints[0].startswith(complaint)
+
+
+STEALS = Edit(
+    "qpid/push/entries.py",
+    "return state.stealable and self.state.",
+    "return state.holder is not None and self.state.",
+)
+RELEASES_WHAT_IS_LOST = (
+    Edit(
+        "qpid/push/stealing.py",
+        "            if not entry.make_unstealable(subscription):\n                continue\n",
+        "",
+    ),
+    Edit(
+        "qpid/push/entries.py",
+        "        while state.holder is holder:\n",
+        "        while True:\n",
+    ),
+)
+GIVES_UP = Edit(
+    "qpid/push/entries.py",
+    "            if self.delete(state):\n                return True\n            state = self.",
+    "            return self.delete(state)\n            state = self.",
+)
+RELEASES_ONCE = Edit(
+    "qpid/push/entries.py",
+    "            if self.state.compare_and_set(state, AVAILABLE):\n                return True\n",
+    "            return self.state.compare_and_set(state, AVAILABLE)\n",
+)
+LOOKS_AFTER = Edit(
+    "qpid/push/entries.py",
+    """        state = self.state.get()
+        if state is holder.owning_state:
+            return True
+        return state is holder.stealable_state and self.state.compare_and_set(
+            state, holder.owning_state
+        )
+""",
+    """        if self.state.compare_and_set(holder.stealable_state, holder.owning_state):
+            return True
+        return self.state.get() is holder.owning_state
+""",
+)
+FORGOTTEN = "what is stealable is unsettled 0 times"
+LEFT = "the queue has gone, and what was in it is"
+MISTAKES = {
+    "the queue steals what is being sent": ((STEALS,), SENT_AT_THE_END, "what was unstealable"),
+    "the queue steals what is settled by being sent": (
+        (STEALS,),
+        DONE_AT_THE_END,
+        "deliver raised",
+    ),
+    "the queue steals what is being settled": (
+        (STEALS,),
+        SETTLED_AT_THE_END,
+        "what was unstealable",
+    ),
+    "one who has lost it releases it": (
+        RELEASES_WHAT_IS_LOST,
+        RETURNED_AT_THE_END,
+        "what was deleted became available",
+    ),
+    "who deletes gives up when the state has just changed (QPID-6419)": (
+        (GIVES_UP,),
+        SETTLED,
+        FORGOTTEN,
+    ),
+    "who releases gives up when the state has just changed": (
+        (RELEASES_ONCE,),
+        RETURNED,
+        FORGOTTEN,
+    ),
+    "who settles looks after a swap that failed": ((LOOKS_AFTER,), SETTLED, FORGOTTEN),
+    "who has sent it does not ask whether the queue goes": (
+        (
+            Edit(
+                "qpid/push/stealing.py",
+                "        if self.goes():\n            self._drop",
+                "        if not self.name:\n            self._drop",
+            ),
+        ),
+        SENT_AT_THE_END,
+        LEFT,
+    ),
+    "who has returned it does not ask whether the queue goes": (
+        (
+            Edit(
+                "qpid/push/stealing.py",
+                "            if self.goes():\n                self.take",
+                "            if not self.name:\n                self.take",
+            ),
+        ),
+        RETURNED_AT_THE_END,
+        LEFT,
+    ),
+    "the queue says that it goes when it has looked at all": (
+        (
+            Edit("front/queue.py", "if self.registrations.shut() else None", "if True else None"),
+            Edit(
+                "qpid/push/queue.py",
+                "        self.executor.withdraw(self)\n        return leaving\n",
+                "        self.registrations.shut()\n        return leaving\n",
+            ),
+        ),
+        SENT_AT_THE_END,
+        LEFT,
+    ),
+    "what is dropped late can be settled still": (
+        (Edit("qpid/push/stealing.py", "            self.outbox.forget_what_has_gone()\n", ""),),
+        SENT_AT_THE_END,
+        "the queue has gone, and its message can be settled still",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_rule_is_needed(mistake: str) -> None:
+    edits, scene, complaint = MISTAKES[mistake]
+    [failed] = explore(case_of(scene, edits)).failed
+    assert failed.complaints[0].startswith(complaint)
+
+
+@pytest.mark.thorough
+def test_who_releases_looks_at_whose_it_is_with_the_swap_as_well() -> None:
+    """Between its first look and the swap, who has sent it may let the deletion have it."""
+    _, looks_once = RELEASES_WHAT_IS_LOST
+    [failed] = explore(case_of(TRIPLES[1], (looks_once,))).failed
+    assert failed.complaints == ("what was deleted became available",)
+
+
+HELD = (declare(), consume("c", 2), publish("a"), publish("b"))
+OF_CLIENTS = (
+    Parallel(
+        "one is acknowledged while another is released",
+        HELD,
+        ((Settle(how="acknowledge", message="a"),), (Settle(how="release", message="b"),)),
+    ),
+    Parallel(
+        "one is acknowledged while the queue is deleted",
+        HELD,
+        ((Settle(how="acknowledge", message="a"),), (Delete(queue="q"),)),
+    ),
+    Parallel(
+        "one is released while the queue is deleted",
+        HELD,
+        ((Settle(how="release", message="a"),), (Delete(queue="q"),)),
+    ),
+    Parallel(
+        "one is delivered while the queue is deleted",
+        (declare(), consume("c", 1)),
+        ((publish("a"),), (Delete(queue="q"),)),
+    ),
+)
+
+
+@pytest.mark.parametrize("parallel", OF_CLIENTS, ids=lambda parallel: parallel.name)
+def test_clients_are_kept_all_promises_meanwhile(parallel: Parallel) -> None:
+    case = case_of_clients(make(ADDRESS), parallel)
+    assert explore(case, runs_max=RUNS).failed == []
+    assert with_few_switches(case, switches_max=2, runs_max=RUNS).failed is None
