@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Final
 
-from brokerproof.checks.inside import paging_state_invariants as paging_glances
+from brokerproof.checks.inside import paging_state_invariants
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.oracle.contracts import rules_for
 from brokerproof.checks.threads.records import BROKEN_BY
@@ -35,7 +35,7 @@ def stated(claims: Capabilities) -> frozenset[str]:
     """Return the requirements that are judged where a candidate has these claims."""
     actions = rules_for(claims).contract.system.actions
     guards = {guard.label for action in actions for guard in action.guards}
-    counted = {name for rules in paging_glances.SITUATIONS.values() for name in rules}
+    counted = {name for rules in paging_state_invariants.SITUATIONS.values() for name in rules}
     looks = INSIDE - (counted - named_in(invariants))
     return OF_THE_PROTOCOL | guards | looks | {*BROKEN_BY.values()}
 

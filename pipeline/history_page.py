@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from brokerproof.pipeline.readers import rejected_rows as set_aside
+from brokerproof.pipeline.readers import rejected_rows
 from brokerproof.pipeline.readers.sources import SOURCES
 from brokerproof.pipeline.tables import COLUMNS, Column
 from brokerproof.spec.histories import MEANINGS, MUST_HAVE, NEVER, VERSION, Kind, Record
@@ -131,7 +131,7 @@ def _must_have(kind: Kind) -> str:
 
 
 def _categories() -> Iterator[tuple[str, ...]]:
-    yield from set_aside.MEANINGS.items()
+    yield from rejected_rows.MEANINGS.items()
 
 
 def _forms() -> Iterator[tuple[str, ...]]:

@@ -223,7 +223,7 @@ def told_as_errors(lost: Exception, *, durable: bool) -> tuple[Error, Error]:
     A broker that names a reason for closing the connection is still there, and says that it is a
     matter of this connection; one that hangs up, or is being shut down, has gone. Of one that
     claims `durable` this would be asked to have kept every settlement, which it owes only to those
-    who wait before they kill it (`amqp091_crashes.py`); so it is left open what has happened.
+    who wait before they kill it (`crashes.py`); so it is left open what has happened.
     """
     spoke = isinstance(lost, amqp.exceptions.ConnectionError)
     if durable or (spoke and not isinstance(lost, amqp.ConnectionForced)):

@@ -4,8 +4,8 @@ Beside the steps between two views (`step_conformance`) each view by itself is h
 documented system keeps inside, under the ids of `spec/invariants`. Where a model states the
 invariant, its own text is read on the view. Stated here is only what the models do not speak of:
 counts, hints and marks that a broker keeps beside what they stand for (`spec/qpid/counters.py`).
-What is asked of a queue that pages is `paging_glances`'s, and of one with cursors
-`cursor_glances`'s.
+What is asked of a queue that pages is `paging_state_invariants`'s, and of one with cursors
+`cursor_state_invariants`'s.
 
 Owns the asking, and which parts of a view each id needs. A view that is wrong in form is refused
 before it comes here (`views`).
@@ -21,8 +21,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.inside import cursor_state_invariants as cursor_glances
-from brokerproof.checks.inside import paging_state_invariants as paging_glances
+from brokerproof.checks.inside import cursor_state_invariants, paging_state_invariants
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.models.language.watch.client_step import NotAQueue
 from brokerproof.models.qpid.pointer_queue_views import holds_of
@@ -227,8 +226,8 @@ OF_POINTERS: Final[Mapping[str, Iterable[str]]] = {
 }
 OF_PARTS: Final[Mapping[str, Iterable[str]]] = {
     **OF_POINTERS,
-    **paging_glances.OF_PARTS,
-    **cursor_glances.OF_PARTS,
+    **paging_state_invariants.OF_PARTS,
+    **cursor_state_invariants.OF_PARTS,
 }
 """The parts of a view that requirements need (`OFFERED`), each with its invariants."""
 
@@ -236,8 +235,8 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(each for names in parts.values() for each in names)
     for name, parts in (
         ("a queue of pointers", OF_POINTERS),
-        ("a queue that pages", paging_glances.OF_PARTS),
-        ("a queue with cursors", cursor_glances.OF_PARTS),
+        ("a queue that pages", paging_state_invariants.OF_PARTS),
+        ("a queue with cursors", cursor_state_invariants.OF_PARTS),
     )
 }
 """The kinds of queues that views are of, each with what is asked of a view by itself."""
@@ -283,9 +282,9 @@ def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = 
         if len(_KNOWN) >= KNOWN_MAX:
             _KNOWN.clear()
         if isinstance(view, PagingQueueView):
-            asked = [*paging_glances.asked_of(view, rests=rests)]
+            asked = [*paging_state_invariants.asked_of(view, rests=rests)]
         elif isinstance(view, CursorQueueView):
-            asked = [*cursor_glances.asked_of(view, rests=rests)]
+            asked = [*cursor_state_invariants.asked_of(view, rests=rests)]
         else:
             fault = malformed(accounts, view)
             if fault:

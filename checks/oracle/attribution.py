@@ -6,9 +6,9 @@ traces. Three questions are asked, in this order:
 1. Which placement? An event could have happened at several moments and was impossible at each;
    `least` chooses the explanation with the fewest guards, the latest of equals. That a message was
    not there *yet*, or its consumer no longer, says least.
-2. Late, held or gone? Of the promises in `LATE_OR_GONE` a census decides (`census.py`).
+2. Late, held or gone? Of the promises in `LATE_OR_GONE` a census decides (`final_drain.py`).
 3. Whose fault? Promises of one of the `KINDS` are broken together by one mistake; the trace that
-   cannot be shortened without mending all of its kind decides (`charges.py`).
+   cannot be shortened without mending all of its kind decides (`root_cause.py`).
 """
 
 from __future__ import annotations

@@ -349,7 +349,7 @@ class Oracle:
             self._break("protocol", f"delivery id {event.delivery} was used twice")
         self.book = self.book.with_delivery(event.delivery, held)
 
-    # The window. Nothing above this line looks at it: `scripts.py` relies on that.
+    # The window. Nothing above this line looks at it: `programs.py` relies on that.
 
     def _trim(self) -> None:
         if self.streams is None:

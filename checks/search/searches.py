@@ -26,7 +26,7 @@ HANGS = "a candidate that hangs"
 """Why a stage ends with the first operation that does not come back: each costs its limit."""
 
 KEPT_PER_REQUIREMENT = 40
-"""How many traces of one requirement are kept: the first may be another fault's (`charges.py`)."""
+"""How many traces of a requirement are kept: the first may be another fault's (`root_cause.py`)."""
 
 
 @dataclass

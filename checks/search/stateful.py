@@ -110,7 +110,7 @@ def sample(
 
 def _settings(examples: int, *, shrinks: bool) -> settings:
     # The first finding is shrunk by Hypothesis, which also makes values simple. What comes after it
-    # is often the same mistake seen from further away, and is only shortened (`charges.py`).
+    # is often the same mistake seen from further away, and is only shortened (`root_cause.py`).
     return settings(
         max_examples=max(1, examples),
         stateful_step_count=STEPS,

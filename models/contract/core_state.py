@@ -1,6 +1,6 @@
 """The words of the contract: what there is, how it starts, and how its guards speak of it.
 
-Owns the families and the state that `contract.py` moves and `contract_invariants.py` speaks about.
+Owns the families and the state that `core.py` moves and `core_invariants.py` speaks about.
 No action is here and no promise.
 
 A get is a consumer that lives for one operation. `wants` says which entries concern a consumer at

@@ -1,6 +1,6 @@
 """The whole contract: what any conforming broker may be seen to do, all claims included.
 
-The core is `contract.py`; here each of its actions goes on to what the other claims of the protocol
+The core is `core.py`; here each of its actions goes on to what the other claims of the protocol
 make of it, and the actions that only those claims know stand beside them. Every guard of the core
 is asked here too, in the words of the whole. Who claims nothing beyond the core is followed by the
 core alone, which is quicker; a test holds the two together where both can follow.

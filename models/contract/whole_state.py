@@ -1,6 +1,6 @@
 """The words of the whole contract: what the protocol allows beyond the core, and its state.
 
-Owns what `whole_contract.py` moves besides the core's state: windows that change, of messages and
+Owns what `whole.py` moves besides the core's state: windows that change, of messages and
 of bytes, of consumers and of channels; queues that go; a clock; crashes; places after a return.
 What the core's guards ask (`has_room`, `precedes`, `there_for` and the others) is answered here for
 the whole. No action is here and no promise.

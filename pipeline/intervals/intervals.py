@@ -3,8 +3,8 @@
 Owns what the records of one message say together: which settlement belongs to which delivery, when
 what was given may have come back, when a message certainly waited and until when. All of a
 message's records must be in the table; where it is published more than once, that is told, and what
-is said of it is of no use (`doubts.py`). Those of different messages have nothing to do with each
-other. Where the records leave something open, a passage says the least.
+is said of it is of no use (`ambiguous.py`). Those of different messages have nothing to do with
+each other. Where the records leave something open, a passage says the least.
 
 The deliveries of a message are taken in the order in which they were seen, which need not be that
 in which they were made. So a passage ends at the earliest at the earliest moment of *all* the

@@ -2,7 +2,7 @@
 
 Spark's stream names the new files of a batch and notes in its checkpoint which they were; a batch
 that was cut short gets the same ones again. Everything else is a function of the files of a batch
-and of the state before it (`watching_state.py`), so doing it again says the same. Of the shuffle by
+and of the state before it (`state.py`), so doing it again says the same. Of the shuffle by
 queue each part is judged by itself (`watching.py`); a queue is judged by one worker.
 """
 

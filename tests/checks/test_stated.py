@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from brokerproof.checks import stated
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.inside import paging_state_invariants as paging_glances
+from brokerproof.checks.inside import paging_state_invariants
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.oracle import contracts, oracle
 from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core
@@ -98,7 +98,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, name: str, claims: Capabilities) 
         model = WholeContract if goes_beyond_the_core(claims) else Contract
         rules = Rules(unlabelled(model, name), TOLERATED)
         monkeypatch.setattr(stated, "rules_for", lambda _claims: rules)
-    if name in {each for rules in paging_glances.SITUATIONS.values() for each in rules}:
+    if name in {each for rules in paging_state_invariants.SITUATIONS.values() for each in rules}:
         monkeypatch.setattr(stated, "invariants", without_rule(name))
         return
     of_threads = {w: each for w, each in BROKEN_BY.items() if each != name}

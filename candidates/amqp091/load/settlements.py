@@ -7,7 +7,7 @@ declare would not do: a queue that has much to do answers that first.) What no s
 unknown, and has no end.
 
 A broker that is killed may have forgotten settlements that had taken effect: it writes them later
-than it carries them out (`amqp091_crashes.py`). So where kills are planned, a settlement is said to
+than it carries them out (`crashes.py`). So where kills are planned, a settlement is said to
 be `ok` only once the broker was seen to live `WRITTEN_S` after it took effect: another declare,
 sent that much later, was answered. Otherwise it is unknown, which is true of it.
 """
@@ -24,7 +24,7 @@ WRITTEN_S = 2.0
 """So long after it took effect a settlement is on disk, in a queue that is published to as well.
 
 While a queue of RabbitMQ 3 owes confirms of persistent messages, its timer makes it write every
-0.2 s; what an idle one needs, and how it was measured, is in `amqp091_claims.py`.
+0.2 s; what an idle one needs, and how it was measured, is in `claims.py`.
 """
 
 

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.oracle import step_cache as standings
+from brokerproof.checks.oracle import step_cache
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.product import search
@@ -184,7 +184,7 @@ def test_names_that_no_broker_may_use_are_found_by_both() -> None:
 
 
 def test_who_does_not_look_at_names_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standings, "_are_new", lambda _names, _told: True)
+    monkeypatch.setattr(step_cache, "_are_new", lambda _names, _told: True)
     found, plain = by_pairs(WORLD, Repeater)
     assert seen(found) != seen(plain)
 
@@ -192,6 +192,6 @@ def test_who_does_not_look_at_names_is_found_out(monkeypatch: pytest.MonkeyPatch
 def test_who_takes_different_standings_for_one_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(standings.Numbers, "form_of", lambda _self, value: type(value))
+    monkeypatch.setattr(step_cache.Numbers, "form_of", lambda _self, value: type(value))
     found, plain = by_pairs(WORLD, Box)
     assert seen(found) != seen(plain)

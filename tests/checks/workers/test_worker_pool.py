@@ -16,7 +16,7 @@ import pytest
 from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.gate_run import HANGS_MAX
-from brokerproof.checks.oracle import step_cache as standings
+from brokerproof.checks.oracle import step_cache
 from brokerproof.checks.search.findings import ask_with_power
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.subjects import Subject
@@ -104,7 +104,7 @@ def test_the_report_does_not_hang_on_it_where_the_candidate_hangs(
             return Misbehaviour("get did not come back", hangs=True)
         return ask_with_power(candidate, move, operation)
 
-    monkeypatch.setattr(standings, "ask_with_power", hangs_at_a_get)
+    monkeypatch.setattr(step_cache, "ask_with_power", hangs_at_a_get)
     alone = judged(Box, 1)
     assert len(alone.stages) == HANGS_MAX
     assert repr(judged(Box, 3)) == repr(alone)

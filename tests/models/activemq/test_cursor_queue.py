@@ -21,7 +21,7 @@ from brokerproof.models.activemq.cursor_queue_refines_contract import (
     RememberingCursorQueue as Remembering,
 )
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
-from brokerproof.models.contract import core_state as contract_words
+from brokerproof.models.contract import core_state
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language import Bool, action, forall, require
 from brokerproof.models.language.core.model import trace
@@ -275,7 +275,7 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
 
 
 TWO_CHANNELS = Scope(
-    {contract_words.Queue: 1, Channel: 2, Consumer: 2, contract_words.Entry: 2},
+    {core_state.Queue: 1, Channel: 2, Consumer: 2, core_state.Entry: 2},
     range(9),
     {
         **dict.fromkeys(("level", "rank", "not_before", "horizon", "size", "replaces", "home"), 0),

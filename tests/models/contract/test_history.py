@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.contract import history_of_contract
-from brokerproof.models.contract import lemmas as holds_of_contract
+from brokerproof.models.contract import history_of_contract, lemmas
 from brokerproof.models.contract.core import Consumer, Entry
 from brokerproof.models.contract.history import (
     BEGUN,
@@ -175,7 +174,7 @@ def test_a_rule_that_knows_too_much_is_refuted(
 
 @pytest.mark.slow
 def test_two_may_have_had_a_message_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holds_of_contract, "HELD_BY_TWO", Rule(((GIVEN, GIVEN),), ()))
+    monkeypatch.setattr(lemmas, "HELD_BY_TWO", Rule(((GIVEN, GIVEN),), ()))
 
     class Hasty(HoldsOfContract):
         """The same contract, under a rule that no message may be given twice."""

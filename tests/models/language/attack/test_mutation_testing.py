@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from brokerproof.checks.commands.proof_lines import attack_lines
 from brokerproof.checks.commands.prove import prove
-from brokerproof.models import equivalent_mutants as survivors
+from brokerproof.models import equivalent_mutants
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.contract.core import Contract
 from brokerproof.models.language import (
@@ -141,7 +141,7 @@ def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
     for name, model in (("contract", Contract), ("pointer-queue", ProgressingQueue)):
         names = [mutant.name for mutant in mutants(trace(model))]
         assert len(set(names)) == len(names)
-        assert set(survivors.SURVIVORS[name]) <= set(names)
+        assert set(equivalent_mutants.SURVIVORS[name]) <= set(names)
 
 
 def test_what_is_read_at_other_places_is_not_what_it_was() -> None:
@@ -171,5 +171,7 @@ def test_the_command_fails_for_a_survivor_without_a_reason(
     assert result.exit_code == 1
     assert "without a reason: plug: plugged: stays as it was" in result.output
     names = [each.name for each in attack(trace(Lamps), {}).unexplained]
-    monkeypatch.setitem(survivors.SURVIVORS, "lamps", dict.fromkeys(names, "It is only a lamp."))
+    monkeypatch.setitem(
+        equivalent_mutants.SURVIVORS, "lamps", dict.fromkeys(names, "It is only a lamp.")
+    )
     assert CliRunner().invoke(prove, ["--attack", "lamps"]).exit_code == 0

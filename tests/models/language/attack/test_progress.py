@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import z3
 
-from brokerproof.models import equivalent_mutants as survivors
+from brokerproof.models import equivalent_mutants
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language import (
     Bool,
@@ -151,7 +151,7 @@ def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -
 def reasons() -> dict[str, dict[str, str]]:
     """Return the reasons of each model of the catalogue that has any."""
     found = {
-        name: dict(survivors.SURVIVORS.get(name, listed.model.harmless))
+        name: dict(equivalent_mutants.SURVIVORS.get(name, listed.model.harmless))
         for name, listed in CATALOGUE.items()
     }
     return {name: each for name, each in found.items() if each}
