@@ -19,6 +19,7 @@ from brokerproof.checks.commands.configuration import WrongConfiguration, asked,
 from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.commands.explore import explore
 from brokerproof.checks.commands.init import init
+from brokerproof.checks.commands.interleave import interleave
 from brokerproof.checks.commands.invariant_text import explained
 from brokerproof.checks.commands.invariant_text import listed as listed_invariants
 from brokerproof.checks.commands.options.crash import crash_options, power_over
@@ -29,7 +30,6 @@ from brokerproof.checks.report import verdict_file
 from brokerproof.checks.report.folders import VERDICT
 from brokerproof.checks.search import counterexamples
 from brokerproof.checks.search.replay import Replay, Replayed, rejudge, replay_on
-from brokerproof.checks.threads.interleave_command import interleave
 from brokerproof.checks.verdicts import ExitStatus, worst
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import invariants, invariants_of

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from brokerproof.checks.threads.attributes import slots_of
 from brokerproof.checks.threads.threads import (
     GIVE_BACK,
     READ,
@@ -32,6 +31,24 @@ from brokerproof.checks.threads.threads import (
 from brokerproof.reference.shared.atomics import ATOMIC_STEPS
 
 _CONTAINERS: Final = (list, dict, set, deque)
+
+
+def attributes(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the names and values of an object's attributes; of a value of Python's own, nothing."""
+    kind = type(value)
+    if kind.__module__ == "builtins" or isinstance(value, type) or callable(value):
+        return
+    for name in slots_of(kind):
+        if hasattr(value, name):
+            yield name, getattr(value, name)
+    yield from getattr(value, "__dict__", {}).items()
+
+
+def slots_of(kind: type) -> Iterator[str]:
+    """Yield the names of the slots that objects of a class have."""
+    for each in kind.__mro__:
+        slots = vars(each).get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from itertools import chain, pairwise
 from types import FrameType, TracebackType
 from typing import Final, Self
 
-from brokerproof.checks.threads.attributes import attributes
 from brokerproof.checks.threads.cases import Case, Shared
-from brokerproof.checks.threads.plain_attributes import Touches
+from brokerproof.checks.threads.plain_attributes import Touches, attributes
 from brokerproof.checks.threads.threads import Cell, Thread, Threads
 
 STEPS_MAX: Final = 2_000

@@ -16,9 +16,9 @@ from dataclasses import replace
 from rich.table import Table
 
 from brokerproof.checks.search.interleaved import Access
-from brokerproof.checks.threads.attributes import attributes
 from brokerproof.checks.threads.cases import Case, Shared
 from brokerproof.checks.threads.interleavings import Differs
+from brokerproof.checks.threads.plain_attributes import attributes
 from brokerproof.checks.threads.runs import Failed
 from brokerproof.checks.threads.schedules import led
 from brokerproof.checks.threads.threads import Cell, Thread, Threads

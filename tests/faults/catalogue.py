@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from brokerproof.spec.protocol.candidate import Candidate
 
 FOLDER = Path(__file__).parent
+GROUNDS = ("activemq", "qpid", "rabbitmq", "whole")
+"""What faults are planted into: a folder each."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
@@ -78,7 +80,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def faults() -> dict[str, Fault]:
     """Return every planted fault by its id."""
     found: dict[str, Fault] = {}
-    for path in sorted(FOLDER.glob("*.toml")):
+    files = [path for each in GROUNDS for path in (FOLDER / each).glob("*.toml")]
+    for path in sorted(files, key=lambda each: each.name):
         records = tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
         for fault in msgspec.convert(records, tuple[Fault, ...]):
             if fault.id in found:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from brokerproof.checks.commands import interleave as interleave_command
 from brokerproof.checks.commands.command_line import main
-from brokerproof.checks.threads import interleave_command
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.parallel import Recorded
