@@ -6,7 +6,8 @@ without it:
 * `runner`: whoever enqueues counts his message, notes a change of state, and is the runner if there
   is none. The runner takes what waits, puts the state at rest, and only then asks whether there was
   a change. One that *asks too early*, before it has put the state at rest, leaves a message behind.
-* `place in two`: a consumer's place in two references, as published (docs/qpid-pointers.md); a
+* `place in two`: a consumer's place in two references, as published
+(docs/explanation/qpid-pointers.md); a
   message that comes back in between is passed. `place in one` is the pair of both in one reference.
 
 Ours and Loom's searches try every order of accesses up to exchanging those that do not touch, each

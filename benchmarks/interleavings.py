@@ -5,8 +5,9 @@ accesses, accesses a second with the judging included, the longest run, and whet
 
     python benchmarks/interleavings.py [--runs N] [--order fifo|priority] [--case WORDS] [CANDIDATE]
 
-With `--to-the-end` a table of the pairs and triples in Markdown, as `docs/interleavings.md` has it:
-where a case has more than so many classes, the same operations are run on less.
+With `--to-the-end` a table of the pairs and triples in Markdown, as
+`docs/explanation/interleavings.md` has it: where a case has more than so many classes, the same
+operations are run on less.
 
 With `--goals` how long it takes to explore two releases against two deliveries, and two enqueues
 against the end of a runner.

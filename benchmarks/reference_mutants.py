@@ -2,7 +2,8 @@
 
 Makes mutants by rule (`tests/mutants/mutations.py`), gives each to the gate in a process of its own
 (`tests/mutants/judging.py`), and prints the kill rate, the killers, and the survivors with what
-`docs/mutants.md` says of them. Without options it takes a sample, since all take half an hour:
+`docs/findings/mutants.md` says of them. Without options it takes a sample, since all take half an
+hour:
 
     python benchmarks/reference_mutants.py [--limit N] [--seed S] [--jobs N]
 

@@ -261,7 +261,7 @@ def _driver(address: str, limits: Limits) -> Subject:
     except CannotStart as error:
         candidate.close()
         raise CandidateUnavailable(
-            address, what=str(error), remedy="answer it as docs/protocol.md says"
+            address, what=str(error), remedy="answer it as docs/reference/protocol.md says"
         ) from error
     return Subject(
         address,

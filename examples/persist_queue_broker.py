@@ -18,7 +18,7 @@ for, since nothing here could crash without taking the gate with it.
 
     brokerproof check examples/persist_queue_broker.py:make_broker
 
-What comes of it, and why, is in `docs/third-party-queues.md`.
+What comes of it, and why, is in `docs/findings/third-party-queues.md`.
 """
 
 from __future__ import annotations

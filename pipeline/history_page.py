@@ -1,9 +1,9 @@
 """The tables of the published page about histories, and the schema, made from `spec/histories.py`.
 
-Page and types cannot part: what is made here stands in docs/histories.md between two marks each, a
-test compares it, and with the page as argument page and schema are written anew:
+Page and types cannot part: what is made here stands in docs/reference/histories.md between two
+marks each, a test compares it, and with the page as argument page and schema are written anew:
 
-    python -m brokerproof.pipeline.history_page docs/histories.md
+    python -m brokerproof.pipeline.history_page docs/reference/histories.md
 """
 
 from __future__ import annotations

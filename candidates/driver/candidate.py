@@ -109,7 +109,9 @@ class DriverCandidate:
             self._hello = self._start()
         except DriverFault as fault:
             raise CandidateUnavailable(
-                address, what=str(fault), remedy="see docs/protocol.md, Lines and processes"
+                address,
+                what=str(fault),
+                remedy="see docs/reference/protocol.md, Lines and processes",
             ) from fault
         except OSError as error:
             raise CandidateUnavailable(

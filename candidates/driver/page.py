@@ -1,9 +1,9 @@
 """The tables of the published page of driver protocol 1, printed from the types in `spec/`.
 
-Page and types cannot part: what is made here stands in docs/protocol.md between two marks each, a
-test compares it, and with the page as argument it is written anew:
+Page and types cannot part: what is made here stands in docs/reference/protocol.md between two marks
+each, a test compares it, and with the page as argument it is written anew:
 
-    python -m brokerproof.candidates.driver.page docs/protocol.md
+    python -m brokerproof.candidates.driver.page docs/reference/protocol.md
 """
 
 from __future__ import annotations

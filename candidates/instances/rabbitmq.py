@@ -140,7 +140,8 @@ class PrivateRabbitMQ:
     def crash(self) -> None:
         """Kill the server without warning; its port mapper and its folder stay.
 
-        What it wrote is kept: a process is killed, not the machine (`docs/durability.md`).
+        What it wrote is kept: a process is killed, not the machine
+        (`docs/explanation/durability.md`).
         """
         server = self._processes.pop()
         _kill(server)

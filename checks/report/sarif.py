@@ -34,7 +34,7 @@ from brokerproof.version import HOME, __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
-HELP = f"{HOME}/blob/main/docs/how-it-works.md#what-the-verdicts-mean"
+HELP = f"{HOME}/blob/main/docs/explanation/how-it-works.md#what-the-verdicts-mean"
 """The page that says what requirements and verdicts are."""
 
 SOURCES, REPORT = "%SRCROOT%", "REPORT"

@@ -1,7 +1,7 @@
 """The record of a run of the gate, as `verdict.json` holds it: every other report is made of this.
 
-Owns the file's structure, published as a JSON schema (`docs/verdict.schema.json`). There is no time
-and no path of a machine in it, so that the same seed gives the same bytes.
+Owns the file's structure, published as a JSON schema (`docs/reference/verdict.schema.json`). There
+is no time and no path of a machine in it, so that the same seed gives the same bytes.
 """
 
 from __future__ import annotations

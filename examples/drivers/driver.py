@@ -1,4 +1,4 @@
-"""A driver in Python, as a stranger would write it: the standard library, and docs/protocol.md.
+"""A driver in Python, as a stranger would write it: the standard library, and the protocol page.
 
 It reads one request a line from standard input, answers each with one line on standard output, and
 ends when its input does. The broker behind it is a small one in memory:

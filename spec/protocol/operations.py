@@ -1,8 +1,8 @@
 """The operations of driver protocol 1, one frozen struct each.
 
 Owns the fields and their meaning as far as one sentence can say it; the fine print is in
-`docs/protocol.md`. The same structs are handed to a candidate in this process and written as JSON
-lines to a driver, so that the two forms of the interface cannot drift apart.
+`docs/reference/protocol.md`. The same structs are handed to a candidate in this process and written
+as JSON lines to a driver, so that the two forms of the interface cannot drift apart.
 """
 
 from __future__ import annotations

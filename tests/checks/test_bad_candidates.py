@@ -98,7 +98,7 @@ def test_the_twin_without_a_fault_passes() -> None:
             "sorry",
             "#!/bin/sh\necho not today >&2\nexit 1\n",
             0o755,
-            "the driver exited with status 1; it said last: not today; see docs/protocol.md",
+            "the driver exited with status 1; it said last: not today; see docs/reference/",
         ),
     ],
 )

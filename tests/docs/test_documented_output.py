@@ -75,7 +75,7 @@ def test_the_page_on_pointers_shows_the_steps_as_they_print(address: str, requir
         for line in shown(address, requirement, 1_500).splitlines()
         if re.match(r"\s+(\d+  |expected|seen)", line)
     ]
-    page = (ROOT / "docs" / "qpid-pointers.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "qpid-pointers.md").read_text(encoding="utf-8")
     assert steps
     assert "\n".join(steps) in page
 

@@ -22,7 +22,7 @@ from brokerproof.checks.report.forms import FORMS
 from brokerproof.spec.requirements.frozen import published_sets
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "in-ci.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "in-ci.md").read_text(encoding="utf-8")
 ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
 
 
@@ -81,9 +81,9 @@ def test_the_sets_that_are_named_are_published() -> None:
 
 
 def test_the_published_schema_is_that_of_the_file() -> None:
-    path = ROOT / "docs" / "verdict.schema.json"
+    path = ROOT / "docs" / "reference" / "verdict.schema.json"
     assert path.read_bytes() == verdict_file.schema(), (
-        "brokerproof schema > docs/verdict.schema.json"
+        "brokerproof schema > docs/reference/verdict.schema.json"
     )
 
 

@@ -24,7 +24,7 @@ KINDS = (".py", ".toml", ".html", ".css", "py.typed")
 
 def test_the_home_is_the_same_everywhere() -> None:
     assert PROJECT["project"]["urls"]["Homepage"] == HOME
-    page = (ROOT / "docs" / "in-ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guide" / "in-ci.md").read_text(encoding="utf-8")
     used = re.findall(r"uses: (brokerproof/\S+)", page)
     assert used == [f"{HOME.removeprefix('https://github.com/')}@VERSION"]
 

@@ -14,7 +14,7 @@ from brokerproof.reference.activemq.parameters import REPAIRED
 from examples import activemq_ablation
 from examples.activemq_ablation import AMPLE, SCARCE, Combination, Outcome, Scenario
 
-DOCS = Path(activemq_ablation.__file__).parents[1] / "docs"
+DOCS = Path(activemq_ablation.__file__).parents[1] / "docs" / "findings"
 PRINTED = Combination("repaired", "printed", ())
 
 

@@ -1,7 +1,8 @@
 """A queue library that nobody here wrote, held against the gate; each verdict was checked by hand.
 
-The reasons are told at length in `docs/third-party-queues.md`. A verdict that changes here is news
-about the gate, or about a new version of the library: read its source again before you change it.
+The reasons are told at length in `docs/findings/third-party-queues.md`. A verdict that changes here
+is news about the gate, or about a new version of the library: read its source again before you
+change it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each fault is searched within the budget of its record, a small part of what `brokerproof check`
 takes by default. Printed with seconds, which differ from machine to machine; the page has none:
 
-    python -m tests.faults.kill_table docs/planted-faults.md
+    python -m tests.faults.kill_table docs/findings/planted-faults.md
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Each row is a sound broker with one mistake, and what the gate says of it. The m
 in `tests/faults`, made of the reference or of `examples/whole_broker.py`; those with a source are
 mistakes that real brokers once made. *Also* are promises that break with it of necessity. *Steps*
 is the length of the shortest trace, and *certified* says that a search stands behind "none is
-shorter". Made by `python -m tests.faults.kill_table docs/planted-faults.md`.
+shorter". Made by `python -m tests.faults.kill_table docs/findings/planted-faults.md`.
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.catalogue import Fault, faults
 from tests.faults.kill_table import HEADINGS, INTRODUCTION, page_of, row_of, summary_of, times_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "planted-faults.md"
+PAGE = Path(__file__).parents[2] / "docs" / "findings" / "planted-faults.md"
 
 
 def rows_on_the_page() -> dict[str, list[str]]:

@@ -65,7 +65,7 @@ BY_GATE_NOW = {
 
 def page(family: str) -> str:
     """Return the page of a family as it stands."""
-    return (DOCS / f"{family}-historic-faults.md").read_text(encoding="utf-8")
+    return (DOCS / "findings" / f"{family}-historic-faults.md").read_text(encoding="utf-8")
 
 
 def known() -> set[str]:

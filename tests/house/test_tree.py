@@ -8,9 +8,11 @@ a rule that cannot fail is no rule.
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from typing import TYPE_CHECKING, NamedTuple
 
+import networkx as nx
 import pytest
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 VERSION = f"{DISTRIBUTION}.version"
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
+FOLDER_FILES_MAX = 15
 
 
 class Import(NamedTuple):
@@ -53,12 +56,14 @@ def rooms(root: Path) -> list[str]:
     return [room for room in MAY_IMPORT if (root / room).is_dir()]
 
 
-def imports_of(path: Path, package: str) -> Iterator[Import]:
-    """Yield what the file imports; a relative import counts from `package`, its own.
+def imports_of(path: Path, package: str, *, loading: bool = False) -> Iterator[Import]:
+    """Yield what the file imports, or only what it needs while `loading`.
 
-    ``from a import b`` may import the module ``a.b`` or a name of ``a``: both are given as ``a.b``.
+    A relative import counts from `package`, its own. ``from a import b`` may import the module
+    ``a.b`` or a name of ``a``: both are given as ``a.b``.
     """
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    tree = ast.parse(path.read_text(), str(path))
+    for node in tree.body if loading else ast.walk(tree):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield Import(name.name, node.lineno)
@@ -140,12 +145,51 @@ def overlong_files(root: Path) -> Iterator[str]:
                     yield f"{where}:{node.lineno}: {node.name} has {lines} lines; split it"
 
 
+def import_cycles(root: Path) -> Iterator[str]:
+    """Complain about modules that need each other while they are loaded."""
+    modules = {
+        f"{package_of(path, root)}.{path.stem}".removesuffix(".__init__"): path
+        for path in python_files(root, *rooms(root))
+    }
+    graph = nx.DiGraph()
+    for name, path in modules.items():
+        for module, _ in imports_of(path, package_of(path, root), loading=True):
+            known = module if module in modules else module.rpartition(".")[0]
+            if known in modules and known != name:
+                graph.add_edge(name, known)
+    for cycle in nx.strongly_connected_components(graph):
+        if len(cycle) > 1:
+            yield f"{modules[min(cycle)].relative_to(root)}:1: a cycle: {', '.join(sorted(cycle))}"
+
+
+def full_folders(root: Path) -> Iterator[str]:
+    """Complain about folders of the distribution with more files than one reads at a glance."""
+    for folder in sorted({path.parent for path in python_files(root, *rooms(root))}):
+        files = [path for path in folder.iterdir() if path.is_file() and path.name != "__init__.py"]
+        if len(files) > FOLDER_FILES_MAX:
+            yield f"{folder.relative_to(root)}: {len(files)} files, more than {FOLDER_FILES_MAX}"
+
+
+def broken_links(root: Path) -> Iterator[str]:
+    """Complain about links of a page to a file that is not there."""
+    for path in sorted(
+        [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("examples/*.md")]
+    ):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)\s]*)?\)", line):
+                if not (path.parent / target).exists():
+                    yield f"{path.relative_to(root)}:{number}: there is no {target}"
+
+
 RULES = (
     unlisted_packages,
     imports_up,
     imports_by_short_name,
     undocumented_folders,
     overlong_files,
+    import_cycles,
+    full_folders,
+    broken_links,
 )
 
 
@@ -169,6 +213,7 @@ SOUND = {
     "spec/words.py": "import json\nfrom brokerproof.spec import other\nfrom . import another\n",
     "models/__init__.py": '"""Models."""\n',
     "models/queue.py": "from brokerproof.spec.words import Word\nimport brokerproof.version\n",
+    "README.md": "[The words](spec/words.py), [elsewhere](https://example.org).\n",
     "tests/spec/test_words.py": "from brokerproof.spec.words import Word\n",
 }
 """A small tree that keeps every rule."""
@@ -213,6 +258,7 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
         ("benchmarks/speed.py", "from checks import gate", "not checks"),
         ("spec/__init__.py", "", "say what belongs here"),
         ("spec/words.py", "\n" * (FILE_LINES_MAX + 1), "split the file"),
+        ("docs/page.md", "See [it](other.md#here).", "docs/page.md:1: there is no other.md"),
         ("spec/words.py", LONG_FUNCTION, "long has 61 lines"),
         ("spec/words.py", f"class A:\n  async {LONG_FUNCTION[:-1]}", "long has 61 lines"),
     ],
@@ -220,6 +266,19 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
 def test_a_broken_tree_is_found_out(tmp_path: Path, name: str, text: str, complaint: str) -> None:
     found = complaints({**SOUND, name: text}, tmp_path)
     assert any(complaint in line for line in found), found
+
+
+def test_modules_that_need_each_other_are_found_out(tmp_path: Path) -> None:
+    one, other = "import brokerproof.models.other", "from brokerproof.models import queue"
+    tree = {**SOUND, "models/queue.py": one, "models/other.py": other}
+    assert any("models/other.py:1: a cycle" in line for line in complaints(tree, tmp_path))
+    later = {**tree, "models/other.py": f"def f():\n    {other}"}
+    assert complaints(later, tmp_path) == []
+
+
+def test_a_folder_that_is_too_full_is_found_out(tmp_path: Path) -> None:
+    tree = {**SOUND, **{f"spec/words{n}.py": "" for n in range(FOLDER_FILES_MAX)}}
+    assert complaints(tree, tmp_path) == ["spec: 16 files, more than 15"]
 
 
 def test_a_distribution_without_types_is_found_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page about survivors, `docs/mutants.md`, as data: which mutant is explained under which head.
+"""The page about survivors as data: which mutant is explained under which head.
 
 A survivor is an item of a list that holds its name as code; the heading above it is the reason.
 """
@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "mutants.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "findings" / "mutants.md"
 _ITEM: Final = re.compile(r"^- `([\w/]+\.py \S+: .+ -> .+)`$")
 
 

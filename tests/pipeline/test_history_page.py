@@ -19,8 +19,8 @@ from brokerproof.pipeline.readers import sources
 from brokerproof.spec.histories import MUST_HAVE, Record
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "histories.md").read_text("utf-8")
-COMMAND = "python -m brokerproof.pipeline.history_page docs/histories.md"
+PAGE = (DOCS / "reference" / "histories.md").read_text("utf-8")
+COMMAND = "python -m brokerproof.pipeline.history_page docs/reference/histories.md"
 
 
 def test_the_tables_of_the_page_are_those_of_the_types() -> None:
@@ -50,7 +50,7 @@ def test_every_field_and_every_kind_is_in_the_tables() -> None:
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:
-    assert (DOCS / SCHEMA_FILE).read_bytes() == schema(), COMMAND
+    assert (DOCS / "reference" / SCHEMA_FILE).read_bytes() == schema(), COMMAND
 
 
 def test_the_schema_has_what_each_kind_must_have() -> None:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from brokerproof.spec.invariants import Binding, ByTest, Invariant, invariants_of
 
 PAGES: Mapping[str, str] = {
-    "qpid": "docs/qpid-invariants.md",
-    "rabbitmq": "docs/rabbitmq-invariants.md",
-    "activemq": "docs/activemq-invariants.md",
+    "qpid": "docs/reference/qpid-invariants.md",
+    "rabbitmq": "docs/reference/rabbitmq-invariants.md",
+    "activemq": "docs/reference/activemq-invariants.md",
 }
 
 
@@ -28,18 +28,18 @@ class Head(NamedTuple):
 QPID = """\
 # Invariants of Qpid's queues, and what holds each
 
-Clients are promised what the [requirements](planted-faults.md) say. Behind that stands what a
-queue keeps inside: that no message lies behind a place, that one runner at most is at work. These
-invariants are known by ids from notes on Qpid's releases; each is stated here in our own words,
-with the document or the versions that it comes from, and is bound to what holds it:
+Clients are promised what the [requirements](../findings/planted-faults.md) say. Behind that stands
+what a queue keeps inside: that no message lies behind a place, that one runner at most is at work.
+These invariants are known by ids from notes on Qpid's releases; each is stated here in our own
+words, with the document or the versions that it comes from, and is bound to what holds it:
 
 * **model**: a statement that is proved for any number of messages and consumers, or, where it is
-  about what happens in the end, explored in a scope ([proofs](proofs.md)). The variant named is
-  refuted.
+  about what happens in the end, explored in a scope ([proofs](../explanation/proofs.md)). The
+  variant named is refuted.
 * **requirement**: what `brokerproof check` asks of every candidate that claims what it needs. The
-  [planted fault](planted-faults.md) named breaks it.
+  [planted fault](../findings/planted-faults.md) named breaks it.
 * **interleavings**: the reference's own code under every order of accesses of small cases
-  ([interleavings](interleavings.md)). The fault named is one that needs threads.
+  ([interleavings](../explanation/interleavings.md)). The fault named is one that needs threads.
 * **test**: a test of the reference, with its twin on a broken copy, or a comparison with something
   plain. Where no fault is planted it is an example, or a search, and nothing shows what it would
   find.
@@ -60,9 +60,10 @@ bound to what holds it:
 
 * **model**: a statement that is proved for any number of messages, segments of any size, and any
   batch and target, or, where it is about what happens in the end, explored in a scope
-  ([proofs](proofs.md)). The variant named breaks that statement, which a test looks at.
+  ([proofs](../explanation/proofs.md)). The variant named breaks that statement, which a test looks
+  at.
 * **requirement**: what `brokerproof check` asks of every view that a candidate shows of such a
-  queue, after each operation. The [planted fault](planted-faults.md) named breaks it.
+  queue, after each operation. The [planted fault](../findings/planted-faults.md) named breaks it.
 * **test**: a test of the reference's own code: long random runs, after each step of which
   everything is held, crashes at every change of the disk, or examples. Its twin is named with the
   case, where it has several: a mistake planted in the code, after which the same is found broken.
@@ -89,14 +90,14 @@ address. What such a queue keeps inside is known by ids from notes on its releas
 here in our own words, with the versions that have it, and is bound to what holds it:
 
 * **model**: a statement that is proved for any number of messages and any window of the audit, or,
-  where it is about what happens in the end, explored in a scope ([proofs](proofs.md)). The variant
-  named breaks that statement.
+  where it is about what happens in the end, explored in a scope
+  ([proofs](../explanation/proofs.md)). The variant named breaks that statement.
 * **requirement**: what `brokerproof check` asks of every view that a candidate shows of such a
-  queue, after each operation, or of what it does. The [planted fault](planted-faults.md) named
-  breaks it. `documented-steps` holds two views against the model `cursor-page-in`, which has one
-  order and one persistence class: it is read of what is persistent in a queue without levels. Of
-  levels, of publishes that wait, of groups and of a purge it says nothing, and the report counts
-  such steps.
+  queue, after each operation, or of what it does. The [planted
+  fault](../findings/planted-faults.md) named breaks it. `documented-steps` holds two views against
+  the model `cursor-page-in`, which has one order and one persistence class: it is read of what is
+  persistent in a queue without levels. Of levels, of publishes that wait, of groups and of a purge
+  it says nothing, and the report counts such steps.
 * **test**: a test of the reference's own code. Its twin is a mistake planted in the code, after
   which the same is found broken; or it compares with something plain, which is its own twin. Where
   no fault is planted it is an example, and nothing shows what it would find.

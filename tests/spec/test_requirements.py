@@ -1,8 +1,8 @@
 """The catalogue is well formed, and what it cites exists.
 
-The outlines of the cited documents are in `docs/documents.md`. Where the environment variable
-`BROKERPROOF_DOCUMENTS` names a folder with the original texts, each title and heading of those
-outlines is looked for in them too.
+The outlines of the cited documents are in `docs/reference/documents.md`. Where the environment
+variable `BROKERPROOF_DOCUMENTS` names a folder with the original texts, each title and heading of
+those outlines is looked for in them too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from brokerproof.spec.requirements import (
 
 DOCUMENTS = "BROKERPROOF_DOCUMENTS"
 PROTOCOL = "Driver protocol 1"
-OWN = {PROTOCOL: "protocol.md", "Every interleaving of real code": "interleavings.md"}
+OWN = {
+    PROTOCOL: "reference/protocol.md",
+    "Every interleaving of real code": "explanation/interleavings.md",
+}
 """The documents that are pages of this project, and where each is."""
 
 RELEASES = {"Qpid Java broker, releases", "RabbitMQ, releases", "ActiveMQ, releases"}
@@ -247,7 +250,7 @@ def headings_in(text: str) -> frozenset[str]:
 
 def outlines() -> Outlines:
     """Return the outlines of all documents that may be cited."""
-    listed = outlines_in((DOCS / "documents.md").read_text(encoding="utf-8"))
+    listed = outlines_in((DOCS / "reference" / "documents.md").read_text(encoding="utf-8"))
     assert OWN.keys() <= listed.keys()
     assert not any(listed[title] for title in OWN), "their sections are the headings of their pages"
     return listed | {

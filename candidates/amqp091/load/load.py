@@ -3,7 +3,7 @@
 Owns the processes of a load and its course: queues are declared, everybody works, the broker is
 killed where that is asked for, producers end, consumers take what is left and end, and a last taker
 sees each queue empty. Refuses to know what becomes of the notes. Invariant: a note says no more
-than is known, whatever broke (`docs/recording.md`).
+than is known, whatever broke (`docs/guide/recording.md`).
 
 Workers are processes, since threads would share one core; they have one clock. They end when they
 are told to, and when we are gone; Ctrl-C is ours to hear.

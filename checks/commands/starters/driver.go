@@ -3,7 +3,7 @@
 //	go build -o driver driver.go && brokerproof check exec:./driver
 //
 // Each request is one line of JSON on standard input, each answer one line on standard output.
-// docs/protocol.md of brokerproof has every operation and every claim.
+// docs/reference/protocol.md of brokerproof has every operation and every claim.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //     brokerproof check "exec:node driver.mjs"
 //
 // Each request is one line of JSON on standard input, each answer one line on standard output.
-// docs/protocol.md of brokerproof has every operation and every claim.
+// docs/reference/protocol.md of brokerproof has every operation and every claim.
 
 import { createInterface } from "node:readline";
 

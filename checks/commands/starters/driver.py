@@ -3,7 +3,7 @@
     brokerproof check "exec:python3 driver.py"
 
 Each request is one line of JSON on standard input, each answer one line on standard output.
-docs/protocol.md of brokerproof has every operation and every claim.
+docs/reference/protocol.md of brokerproof has every operation and every claim.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     brokerproof check my_queue.py:make_broker
 
 `Queue` is what you replace. `Adapter` changes when you claim more in `hello`.
-docs/protocol.md of brokerproof has every operation and every claim.
+docs/reference/protocol.md of brokerproof has every operation and every claim.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The example session of driver protocol 1: what is asked in it, and how it is recorded.
 
-The recorded session is docs/example-session.jsonl; where the protocol changes, it is recorded anew:
+The recorded session is docs/reference/example-session.jsonl; where the protocol changes, it is
+recorded anew:
 
     python -m tests.candidates.driver.driver_session
 """
@@ -32,7 +33,7 @@ from brokerproof.spec.protocol.operations import (
 )
 
 HOUSE = Path(__file__).parents[3]
-SESSION = HOUSE / "docs" / "example-session.jsonl"
+SESSION = HOUSE / "docs" / "reference" / "example-session.jsonl"
 DRIVER = HOUSE / "examples" / "drivers" / "driver.py"
 
 ASKED: tuple[Operation, ...] = (

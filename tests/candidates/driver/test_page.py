@@ -15,7 +15,7 @@ from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import LINE_BYTES_MAX, REQUESTS
 from tests.candidates.driver.driver_session import DRIVER, HOUSE, SESSION, as_values, recorded
 
-PAGE = HOUSE / "docs" / "protocol.md"
+PAGE = HOUSE / "docs" / "reference" / "protocol.md"
 RULES = 55
 
 
@@ -30,7 +30,7 @@ def session() -> list[str]:
 
 
 def test_the_tables_of_the_page_are_those_of_the_types() -> None:
-    hint = "python -m brokerproof.candidates.driver.page docs/protocol.md"
+    hint = "python -m brokerproof.candidates.driver.page docs/reference/protocol.md"
     assert page() == page_made_anew(page(), SESSION.read_text("utf-8")), hint
 
 

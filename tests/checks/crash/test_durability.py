@@ -285,7 +285,9 @@ def test_only_what_is_claimed_is_planned_and_drawn() -> None:
 
 # The page.
 
-PAGE = (Path(__file__).parents[3] / "docs" / "durability.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "explanation" / "durability.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_the_page_shows_a_finding_as_it_prints() -> None:

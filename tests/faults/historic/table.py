@@ -4,9 +4,9 @@ Faults of one thread are given to the gate within the budget of their records, t
 run under the interleavings of the gate's own cases. Seconds are of the processor, and of the
 machine that made the page; a test compares all but them.
 
-    python -m tests.faults.historic.table docs/qpid-historic-faults.md [B-01 ...]
-    python -m tests.faults.historic.table docs/rabbitmq-historic-faults.md [BV1 ...]
-    python -m tests.faults.historic.table docs/activemq-historic-faults.md [M-01 ...]
+    python -m tests.faults.historic.table docs/findings/qpid-historic-faults.md [B-01 ...]
+    python -m tests.faults.historic.table docs/findings/rabbitmq-historic-faults.md [BV1 ...]
+    python -m tests.faults.historic.table docs/findings/activemq-historic-faults.md [M-01 ...]
 
 The page's name says whose faults. With ids, only these are run; the others are left as they are on
 the page.
@@ -37,7 +37,7 @@ from tests.faults.kill_table import lines_on, seconds_to, table_of
 from tests.faults.overlay import plant
 from tests.faults.threads.catalogue import ThreadFault, thread_faults
 
-PLANTED = Path(__file__).parents[3] / "docs" / "planted-faults.md"
+PLANTED = Path(__file__).parents[3] / "docs" / "findings" / "planted-faults.md"
 RUNS = 3_000
 SWITCHES_MAX = 2
 
@@ -71,7 +71,7 @@ commits are those of its public history.
   and `brokerproof check` says that the requirement is broken; *steps* are the operations of the
   shortest trace, as on the page of all [planted faults](planted-faults.md). `protocol` is what an
   operation breaks that does not come to its end, here mostly since the reference holds itself to
-  [what the release asserts](rabbitmq-invariants.md).
+  [what the release asserts](../reference/rabbitmq-invariants.md).
 * **test**: no operation of a client shows it, because it costs memory or leaves files, or takes a
   clean stop, a crash within an operation, or a target that changes; the twin named is found.
 """
@@ -100,7 +100,7 @@ the page about [the loss](activemq-5.1-loss.md) it is D1, with the trace that sh
 _SECONDS = """
 What cannot be planted is listed below with the reason. *Seconds* are those of one core of the
 machine that made this page (an x86-64 virtual machine, Python 3.11), until the counterexample was
-there. Made by `python -m tests.faults.historic.table docs/{family}-historic-faults.md`.
+there. Made by `python -m tests.faults.historic.table docs/findings/{family}-historic-faults.md`.
 """
 
 _INTRODUCTIONS = {"qpid": _OF_QPID, "rabbitmq": _OF_RABBITMQ, "activemq": _OF_ACTIVEMQ}

@@ -41,7 +41,7 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.liveness import check
 
-PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "proofs.md"
 
 HARMS = {
     PLACED: "passed over",

@@ -125,7 +125,7 @@ def test_a_file_that_does_not_load_says_why(buckets: Path) -> None:
 
 def documented() -> list[str]:
     """Return the Python texts of the page, in their order."""
-    page = Path(__file__).parents[4] / "docs" / "explorer.md"
+    page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"
     parts = page.read_text(encoding="utf-8").split("```python\n")[1:]
     return [part.split("```")[0] for part in parts]
 
@@ -145,7 +145,7 @@ def test_the_use_from_python_in_the_documentation_prints_what_is_said(
     monkeypatch.syspath_prepend(tmp_path)
     there: dict[str, object] = {}
     try:
-        exec(compile(use, "docs/explorer.md", "exec"), there)  # noqa: S102 (it is our own page)
+        exec(compile(use, "docs/guide/explorer.md", "exec"), there)  # noqa: S102 (it is our own page)
     finally:
         sys.modules.pop("mutex", None)
     said = re.findall(r"^print.*# (.*)$", use, re.MULTILINE)
@@ -159,6 +159,6 @@ def test_the_promise_in_the_documentation_is_broken_as_is_said(buckets: Path) ->
     buckets.write_text(documented()[2], encoding="utf-8")
     result = run(f"{buckets}:Restaurant")
     assert result.exit_code == 1
-    page = Path(__file__).parents[4] / "docs" / "explorer.md"
+    page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"
     shown = result.output[result.output.index("  broken: whoever-waits-eats") :]
     assert f"```\n{shown}```" in page.read_text(encoding="utf-8")

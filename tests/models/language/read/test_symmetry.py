@@ -334,7 +334,7 @@ def test_the_command_says_what_the_states_stand_for() -> None:
 @pytest.mark.slow
 def test_the_page_shows_what_the_command_prints() -> None:
     result = CliRunner().invoke(explore_command, ["pointer-queue", "--symmetry", "Subscription"])
-    page = Path(__file__).parents[4] / "docs" / "explorer.md"
+    page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"
     assert "\n".join(result.output.splitlines()[:2]) in page.read_text(encoding="utf-8")
 
 
