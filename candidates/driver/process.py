@@ -371,7 +371,7 @@ class _Guard:
         """Start it, if it does not run."""
         if cls.process is not None and cls.process.poll() is None:
             return
-        script = str(Path(__file__).with_name("driver_guard.py"))
+        script = str(Path(__file__).with_name("guard.py"))
         cls.process = subprocess.Popen(  # noqa: S603 (a script of our own)
             [sys.executable, "-I", "-S", script, str(GUARD_S)],
             stdin=subprocess.PIPE,

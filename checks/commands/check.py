@@ -324,7 +324,7 @@ class _Check:
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Print lines on standard error, whatever a candidate has put into them."""
+    """Print lines on standard error; control characters in them are made visible."""
     for line in lines:
         click.echo(f"warning: {visible(line)}", err=True)
 

@@ -1,4 +1,4 @@
-"""Expected requirements: those that have to be put to the test, whatever a candidate claims.
+"""Expected requirements: those that must be put to the test, claimed or not.
 
 Owns what is said where one was not. Without it a claim that is lost between two versions of a
 candidate turns its requirements to *not claimed*, and the gate stays green.
