@@ -24,7 +24,7 @@ from brokerproof.checks.oracle.bindings import Book
 from brokerproof.checks.oracle.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
-from brokerproof.checks.oracle.programs import Scribe, Script, perform
+from brokerproof.checks.oracle.translation import Program
 from brokerproof.checks.search.findings import (
     Told,
     ask_with_power,
@@ -50,7 +50,7 @@ class Page:
     """A book in which deliveries are named by their place.
 
     `moves` are those that were asked about, each with its operation; the first `own` of them are
-    those of the scope. `scripts` are what was written of them, by what was answered. `form` has the
+    those of the scope. `programs` are their translations, by what was answered. `form` has the
     numbers of `parts`, which are all that an oracle knows of names; `key` is that of the book's
     own.
     """
@@ -62,7 +62,7 @@ class Page:
     book: Book
     moves: list[tuple[Move, Operation | None]]
     own: int
-    scripts: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
+    programs: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
 
     def number_of(self, move: Move) -> int:
         """Return which of the moves one is, which may be another page's."""
@@ -75,9 +75,9 @@ class Page:
 
 @dataclass(slots=True, eq=False)
 class Written:
-    """A script, the page that it ends on, and the names of deliveries there, as in `Judged`."""
+    """A program, the page that it ends on, and the names of deliveries there, as in `Judged`."""
 
-    script: Script
+    program: Program
     after: Page | None
     renamed: tuple[tuple[str, str], ...] | None
 
@@ -100,11 +100,11 @@ class Judged:
     """What an operation and its answer make of a standing; `after` is None where the run ends.
 
     `renamed` are the names of deliveries after it, each with its name before; None where no name
-    has changed. What was counted is without what `script` has counted. `times` counts how often it
+    has changed. What was counted is without what `program` has counted. `times` counts how often it
     was met since it was last added up.
     """
 
-    script: Script | None
+    program: Program | None
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
     actions: Counter[tuple[str, Fate]]
@@ -210,7 +210,7 @@ class Standings:
         found = self._found
         exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
         for judged in self._met:
-            for counted in (judged, judged.script) if judged.script is not None else (judged,):
+            for counted in (judged, judged.program) if judged.program is not None else (judged,):
                 for requirement, times in counted.exercised.items():
                     exercised[requirement] += times * judged.times
                 for outcome, times in counted.outcomes.items():
@@ -250,23 +250,23 @@ class Standings:
     def _written(self, standing: Standing, number: int, heard: Hashable, answer: Answer) -> Written:
         """Return what an operation and its answer are to every oracle on a page."""
         page = standing.page
-        known = page.scripts.get((number, heard))
+        known = page.programs.get((number, heard))
         if known is None:
             operation = page.moves[number][1]
             assert operation is not None
             named = Answer(_named(answer.events), answer.error, parked=answer.parked)
-            script = Scribe(standing.oracle).script(operation, named)
-            names = _names(script.book)
+            program = standing.oracle.translated(operation, named)
+            names = _names(program.book)
             after = None
-            if script.broken is None and script.unfollowable is None:
-                after = self._page(script.book, script.unplaced, names, page)
-            known = page.scripts[number, heard] = Written(script, after, names)
+            if program.broken is None and program.unfollowable is None:
+                after = self._page(program.book, program.unplaced, names, page)
+            known = page.programs[number, heard] = Written(program, after, names)
         return known
 
     def _ask(self, standing: Standing, written: Written) -> Judged:
         """Let an oracle do what is written, with deliveries named as on the page."""
-        oracle, script = standing.oracle.fork(), written.script
-        judged = _judging(oracle, lambda: perform(script, oracle), script)
+        oracle, program = standing.oracle.fork(), written.program
+        judged = _judging(oracle, lambda: oracle.perform(program), program)
         if judged.unfollowable is None and judged.goes_on:
             assert written.after is not None
             judged.after, judged.renamed = self._standing(oracle, written.after), written.renamed
@@ -349,9 +349,9 @@ def _settled(message: str) -> str:
 
 
 def _judging(
-    oracle: Oracle, judge: Callable[[], list[Breach]], script: Script | None = None
+    oracle: Oracle, judge: Callable[[], list[Breach]], program: Program | None = None
 ) -> Judged:
-    counted = script, oracle.exercised, oracle.outcomes, oracle.actions
+    counted = program, oracle.exercised, oracle.outcomes, oracle.actions
     try:
         breaches = judge()
     except Unfollowable as error:

@@ -1,0 +1,369 @@
+"""Translation: an operation and its answer become instructions to the oracle's window.
+
+The book says who is who, and the window what may be the case. Translation never asks the window:
+the instructions follow from the operation, the answer and the book alone. So all oracles with the
+same book share one translation (`step_cache.py`).
+
+Stated here is the protocol's own fine print (driver protocol 1), which concerns only the interface:
+what an answer may carry, and which operations must succeed (`does-what-it-claims`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal, NoReturn, TypeAlias
+
+from brokerproof.checks.oracle import operation_steps
+from brokerproof.checks.oracle.bindings import MODES, Book, Held
+from brokerproof.checks.oracle.breaches import Breach, Broken, Unfollowable
+from brokerproof.checks.oracle.contracts import CORE
+from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
+from brokerproof.checks.oracle.possibilities import (
+    Rules,
+    Step,
+)
+from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
+from brokerproof.spec.protocol.answers import (
+    Accepted,
+    Answer,
+    ConsumerClosed,
+    Delivered,
+    Event,
+    QueueDeleted,
+)
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Advance,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Drain,
+    Get,
+    Operation,
+    Publish,
+    Purge,
+    Reject,
+    Release,
+    Reset,
+    Restart,
+    SetCredit,
+    name_of,
+)
+
+Instruction: TypeAlias = Literal[
+    "begin_anew",
+    "forget_all_but_the_last",
+    "grow",
+    "maybe",
+    "nothing_earlier",
+    "place",
+    "rest",
+    "take",
+    "tells_all_before",
+    "trim",
+]
+"""A method of `Oracle`."""
+
+Line: TypeAlias = tuple[Book, Instruction, tuple[object, ...]]
+"""An instruction with its arguments, and the book at that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What an oracle has to do, what it knows of names afterwards, and what ends the run, if so."""
+
+    lines: tuple[Line, ...]
+    book: Book
+    unplaced: tuple[str, ...]
+    exercised: Counter[str]
+    outcomes: Counter[tuple[str, bool]]
+    broken: Breach | None
+    unfollowable: str | None
+
+
+class Translator:
+    """Translates one operation and its answer, from a book on.
+
+    `unplaced` are the messages whose publish may still happen. With `in_order`, events are told in
+    the order in which they happened.
+    """
+
+    __slots__ = ("book", "exercised", "in_order", "lines", "outcomes", "rules", "unplaced")
+
+    def __init__(
+        self, rules: Rules, book: Book, unplaced: tuple[str, ...], *, in_order: bool
+    ) -> None:
+        self.rules, self.book, self.unplaced, self.in_order = rules, book, unplaced, in_order
+        self.exercised: Counter[str] = Counter()
+        self.outcomes: Counter[tuple[str, bool]] = Counter()
+        self.lines: list[Line] = []
+
+    def program(self, operation: Operation, answer: Answer) -> Program:
+        """Return what an operation and its answer are."""
+        broken = unfollowable = None
+        try:
+            self._operation(operation, answer)
+        except Broken as error:
+            broken = error.breach
+        except Unfollowable as error:
+            unfollowable = str(error)
+        return Program(
+            tuple(self.lines),
+            self.book,
+            self.unplaced,
+            self.exercised,
+            self.outcomes,
+            broken,
+            unfollowable,
+        )
+
+    def _operation(self, operation: Operation, answer: Answer) -> None:
+        self.exercised["protocol"] += 1
+        refusable = must_be_refused(operation, self.book)
+        if refusable:
+            self.exercised["refuses-what-it-must"] += 1
+            if answer.ok:
+                what = f"{name_of(operation)} to be refused: {refusable}"
+                self._break("refuses-what-it-must", f"{name_of(operation)} was ok", what)
+        if isinstance(operation, Consume) and not is_let_in(operation, self.book):
+            self.exercised["exclusive-is-alone"] += 1
+        if must_succeed(operation, self.book):
+            self.outcomes[name_of(operation), answer.ok] += 1
+            self.exercised["does-what-it-claims"] += answer.ok
+        before, after = operation_steps.events_around(
+            operation, answer, self.book, in_order=self.in_order
+        )
+        for event in before:
+            self._event(event)
+        if answer.error is None:
+            self._done(operation, answer)
+        elif answer.error.code == "crashed":
+            self._cut_off(operation, answer)
+        elif answer.error.definite or isinstance(operation, Drain):
+            self._not_done(operation, answer)
+        else:
+            self._maybe_done(operation)
+        for event in after:
+            self._event(event)
+        if answer.error is not None and answer.error.code == "crashed" and not self.book.down:
+            self._operate(operation_steps.own_crash(operation, answer, self.book))
+            self._settled(Crash())
+        if isinstance(operation, CloseChannel) and answer.error is None:
+            # What its answer told was delivered before the closing, and released by it.
+            self.book = self.book.without_channel(operation.channel)
+        if isinstance(operation, Drain) and answer.ok:
+            self._note("rest")
+            self.unplaced = ()
+            return
+        if isinstance(operation, Cancel | CloseChannel) and answer.ok:
+            self._note("tells_all_before", operation)
+        self._note("trim")
+
+    # What an operation does.
+
+    def _done(self, operation: Operation, answer: Answer) -> None:
+        match operation:
+            case Declare():
+                if operation.queue not in self.book.queues:
+                    self._grow(self.book.with_queue(operation), Queue)
+                elif self.book.may_be_gone(operation.queue):
+                    raise Unfollowable(f"{operation.queue} may be a new queue, or the same")
+            case Get():
+                self._get(operation, answer)
+            case Publish() if answer.parked:
+                waits = {operation.message.id: (operation, self.book.now)}
+                self.book = self.book.changed(parked=self.book.parked | waits)
+            case Restart():
+                self.book = self.book.changed(down=False)
+            case Reset():
+                self._note("begin_anew")
+                self.book, _ = Book.empty(self.book.claims, self.rules.contract)
+                self.unplaced = ()
+            case _:
+                self._grow_names(operation)
+                for step in operation_steps.steps_of(operation, self.book):
+                    self._operate(step)
+                self._settled(operation)
+
+    def _not_done(self, operation: Operation, answer: Answer) -> None:
+        assert answer.error is not None
+        if isinstance(operation, Acknowledge | Release | Reject):
+            known = operation.delivery in self.book.held
+            for step in () if known else operation_steps.steps_of(operation, self.book):
+                self._operate(step)
+        if must_succeed(operation, self.book):
+            self._break(
+                "does-what-it-claims",
+                f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})",
+                f"{name_of(operation)} to be carried out",
+            )
+
+    def _cut_off(self, operation: Operation, answer: Answer) -> None:
+        """Follow an operation during which the broker went down: it has happened or not."""
+        if isinstance(operation, operation_steps.CERTAIN):
+            self._maybe_done(operation)
+        elif isinstance(operation, Purge):
+            for entry in self.book.messages.values():
+                self._note("maybe", ("drop_in_a_crash", (self.book.queues[operation.queue], entry)))
+        elif answer.events and not isinstance(operation, Drain):
+            # What was told comes of it.
+            self._done(operation, answer)
+
+    def _maybe_done(self, operation: Operation) -> None:
+        if isinstance(operation, Consume) and self.rules is CORE:
+            pass
+        elif not isinstance(operation, operation_steps.MAY_FLOAT):
+            raise Unfollowable(f"{name_of(operation)} has no certain outcome")
+        published = operation.message.id if isinstance(operation, Publish) else None
+        self._grow_names(operation)
+        steps = operation_steps.steps_of(operation, self.book)
+        if len(steps) > 1:
+            raise Unfollowable(f"{name_of(operation)} has no certain outcome")
+        for step in steps:
+            self._note("maybe", step)
+        self.book = self.book.with_doubts_about(operation)
+        if published is not None and published in self.book.messages:
+            self.unplaced = (*self.unplaced, published)
+
+    def _grow_names(self, operation: Operation) -> None:
+        """Let the book know what an operation names for the first time."""
+        match operation:
+            case Publish(queue=queue) if queue in self.book.queues:
+                self._arrive(operation)
+            case Consume(consumer=consumer) if consumer not in self.book.consumers:
+                wanted = operation.queues or (operation.queue,)
+                if all(queue in self.book.queues for queue in wanted):
+                    self._grow_channel(operation.channel)
+                    self._grow(self.book.with_consumer(operation), Consumer)
+            case SetCredit(channel=str(channel)):
+                self._grow_channel(channel)
+                self.book = self.book.changed(sized=True)
+            case SetCredit():
+                self.book = self.book.changed(sized=self.book.sized or operation.bytes is not None)
+            case _:
+                pass
+
+    def _arrive(self, publish: Publish) -> None:
+        self._grow(self.book.with_message(publish), Entry)
+        if self.unplaced:
+            self.book = self.book.unordered(publish.message.id, list(self.unplaced))
+
+    def _settled(self, operation: Operation) -> None:
+        match operation:
+            case Acknowledge() | Release() | Reject():
+                self.book = self.book.without_delivery(operation.delivery)
+            case CloseChannel(channel=channel):
+                self.book = self.book.without_channel(channel)
+            case Cancel(consumer=consumer):
+                self.book = self.book.without_consumer(consumer)
+            case Delete(queue=queue) if queue in self.book.queues:
+                self.book = self.book.without_queue(queue)
+            case Advance(seconds=seconds):
+                self.book = self.book.changed(now=self.book.now + seconds)
+            case Crash():
+                self.book = self.book.after_crash()
+                self._note("forget_all_but_the_last")
+
+    def _get(self, operation: Get, answer: Answer) -> None:
+        self._grow_channel(operation.channel)
+        book, who = self.book.with_getter(operation)
+        if book is not self.book:
+            self._grow(book, Consumer)
+        own = [e for e in answer.events if isinstance(e, Delivered) and e.consumer is None]
+        if len(own) > 1:
+            self._break("protocol", "one get was answered with two deliveries")
+        if not own:
+            self._operate(("get_nothing", (who,)))
+            return
+        entry = self._entry(own[0], (operation.queue,))
+        holds = Held(entry, operation.channel) if operation.mode == "acknowledge" else None
+        self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
+        self._note("nothing_earlier", own[0])
+        self._deliver(own[0], holds)
+
+    # What an event says.
+
+    def _event(self, event: Event) -> None:
+        match event:
+            case Delivered(consumer=None):
+                self._break("protocol", "a delivery without a consumer outside of a get")
+            case Delivered(consumer=str(consumer)):
+                self._delivered(event, consumer)
+            case Accepted(message=message) if self.book.can_be_accepted(message):
+                self._arrive(self.book.parked[message][0])
+                self._operate(("parked_is_taken", ()))
+                self._operate(("publish", (self.book.messages[message],)))
+            case ConsumerClosed(consumer=consumer) if (
+                self.rules is not CORE and consumer in self.book.consumers
+            ):
+                # Only deliveries are told by the end of their channel at the latest (rule 2).
+                who = self.book.element_of(consumer)
+                stream = _NOBODY if self.in_order else who
+                self._note("place", stream, ("consumer_closed", (who,)))
+                self.book = self.book.without_consumer(consumer)
+            case QueueDeleted(queue=queue) if queue in self.book.queues and self.rules is not CORE:
+                step = ("queue_deleted", (self.book.queues[queue],))
+                self._note("place", _NOBODY, step)
+                self.book = self.book.without_queue(queue)
+            case _:
+                self._break("protocol", "an event that nothing claimed could have caused")
+
+    def _delivered(self, event: Delivered, consumer: str) -> None:
+        taker = self.book.consumers.get(consumer)
+        if taker is None:
+            self._break("only-to-subscribers", f"{consumer} never subscribed")
+        entry = self._entry(event, taker.queues)
+        mode = self.book.frame.rows[self.rules.contract.row_of("mode")][taker.element]
+        action = "browse" if mode == _BROWSE else "deliver"
+        if action == "deliver" and self.book.ranked:
+            action = "deliver_by_rank"
+        step = action, (taker.element, entry, int(event.redelivered))
+        self._note("place", taker.element, step, event)
+        self._deliver(event, Held(entry, taker.channel) if mode == _ACKNOWLEDGE else None)
+
+    def _entry(self, event: Delivered, asked: tuple[str, ...]) -> int:
+        """Return the entry of a delivery to somebody who asked for messages of those queues."""
+        entry = self.book.messages.get(event.message)
+        if entry is None:
+            self._break("nothing-invented", f"{event.message} was never published")
+        home = self.book.queue_of_message(event.message)
+        # Told as of another queue to somebody who asked for that one is the broker's own mix-up.
+        if event.queue != home and home in asked:
+            self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
+        return entry
+
+    def _deliver(self, event: Delivered, held: Held | None) -> None:
+        if event.delivery in self.book.deliveries:
+            self._break("protocol", f"delivery id {event.delivery} was used twice")
+        self.book = self.book.with_delivery(event.delivery, held)
+
+    def _operate(self, step: Step, event: Delivered | None = None) -> None:
+        if step[0] not in self.rules.contract.actions:
+            raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
+        for drop in operation_steps.drops_in(step, self.book):
+            self._note("maybe", drop)
+        self._note("take", step, event)
+
+    def _grow_channel(self, name: str) -> None:
+        if name not in self.book.channels:
+            self._grow(self.book.with_channel(name), Channel)
+
+    def _grow(self, book: Book, family: type[Channel | Consumer | Entry | Queue]) -> None:
+        self._note("grow", book, family)
+        self.book = book
+
+    def _note(self, instruction: Instruction, *arguments: object) -> None:
+        self.lines.append((self.book, instruction, arguments))
+
+    def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
+        raise Broken(Breach(requirement, reason, expected=expected))
+
+
+_NOBODY = -1
+"""Whose events may always have happened earlier."""
+
+_BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]
