@@ -7,7 +7,7 @@ What does not: what a broker must do (that is `spec`), why the algorithms keep i
 tests). Imports `brokerproof.spec` alone.
 """
 
+from brokerproof.reference.broker import Broker
 from brokerproof.reference.front.addresses import DOCUMENTED_SYSTEMS, make
-from brokerproof.reference.front.broker import Broker
 
 __all__ = ["DOCUMENTED_SYSTEMS", "Broker", "make"]

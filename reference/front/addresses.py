@@ -5,8 +5,8 @@ Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business
 
 from __future__ import annotations
 
-from brokerproof.reference.front.broker import Broker
-from brokerproof.reference.front.durable_broker import BrokerOnFiles, PoweredBroker
+from brokerproof.reference.broker import Broker
+from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
 from brokerproof.reference.front.settings import DURABLE, PARAMETERS, settings_from
 from brokerproof.spec.nearest import meant
 

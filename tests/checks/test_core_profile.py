@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from brokerproof.checks.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.spec.protocol.answers import Answer, refused, unsupported
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello

@@ -160,9 +160,9 @@ def test_every_requirement_has_a_fault_that_breaks_it_alone() -> None:
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
-        (Edit("front/broker.py", "no such line", ""), "has this 0 times"),
-        (Edit("front/broker.py", "return None", ""), "times, not once:\nreturn None"),
-        (Edit("front/broker.py", "", "more"), "has this 0 times"),
+        (Edit("broker.py", "no such line", ""), "has this 0 times"),
+        (Edit("broker.py", "return None", ""), "times, not once:\nreturn None"),
+        (Edit("broker.py", "", "more"), "has this 0 times"),
         (Edit("nowhere.py", "a", "b"), "there is no reference/nowhere.py"),
     ],
 )
@@ -180,7 +180,7 @@ def test_the_whole_broker_is_planted_from_its_own_files_only() -> None:
 
 
 def test_planting_leaves_the_reference_alone() -> None:
-    planted = plant([Edit("front/broker.py", 'version="1"', 'version="planted"')])()
+    planted = plant([Edit("broker.py", 'version="1"', 'version="planted"')])()
     assert planted.hello().version == "planted"
     assert plant(())().hello().version == "1"
     assert type(planted).__module__.startswith("planted_reference_")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LEFT_OUT_FILES: Final = {
     "__init__.py",
     "front/addresses.py",
-    "front/durable_broker.py",
+    "durable_broker.py",
     "front/settings.py",
     "qpid/push/snapshots.py",
     "systems.py",

@@ -47,7 +47,7 @@ def by_name() -> dict[str, Mutant]:
 @pytest.mark.parametrize(
     ("name", "requirement"),
     [
-        ("front/broker.py Broker._purge: queue.purge() -> dropped", "purge-drops"),
+        ("broker.py Broker._purge: queue.purge() -> dropped", "purge-drops"),
         ("front/credit.py Window._replace: self.limit = limit -> dropped", "protocol"),
         ("qpid/push/delivery.py flush_subscription: not done -> done", "get-finds"),
         (
@@ -113,7 +113,7 @@ def test_a_mutant_that_cannot_be_loaded_cannot_be_run() -> None:
 
 def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
     with pytest.raises(CannotPlant):
-        judged([Edit("front/broker.py", "no such line", "pass")], trials=[FIRST])
+        judged([Edit("broker.py", "no such line", "pass")], trials=[FIRST])
 
 
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:

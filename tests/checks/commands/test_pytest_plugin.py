@@ -17,7 +17,7 @@ from brokerproof.spec.requirements import catalogue
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 LITTLE = ("--brokerproof-operations", "150", "--brokerproof-examples", "0")
 COUNTING = '''
 from broken_candidates import Stack

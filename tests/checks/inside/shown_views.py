@@ -9,7 +9,7 @@ from brokerproof.checks.inside.step_conformance import REQUIREMENT, Watch
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.reference.front.durable_broker import PoweredBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.messages import Fifo, Order
 from brokerproof.spec.protocol.operations import Declare, Inspect, Operation

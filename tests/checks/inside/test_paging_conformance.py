@@ -11,7 +11,7 @@ from brokerproof.checks.inside.state_invariants import KINDS
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure
 from brokerproof.checks.report.terminal import gathered
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.reference.front.durable_broker import PoweredBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.reference.front.settings import Settings
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.operations import Crash, Drain, Operation, Restart

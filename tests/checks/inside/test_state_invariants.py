@@ -21,7 +21,7 @@ from brokerproof.checks.inside.state_invariants import (
 )
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, without_accounts
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.reference.qpid.push.inspection import view_of
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.messages import Credit

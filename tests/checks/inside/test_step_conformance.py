@@ -16,7 +16,7 @@ from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers.watchdog import Hangs
 from brokerproof.models.qpid import pointer_queue_steps
 from brokerproof.reference import make
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.spec.protocol.answers import OK, Answer, unsupported
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello

@@ -21,7 +21,7 @@ from brokerproof.checks.search.root_cause import charged
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes
 from brokerproof.checks.search.searches import Search
 from brokerproof.reference import make
-from brokerproof.reference.front.durable_broker import PoweredBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.reference.front.settings import settings_from
 from brokerproof.spec.protocol.candidate import OnDisk, Unsynced
 from brokerproof.spec.protocol.messages import Fifo, Message

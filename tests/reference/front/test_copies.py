@@ -246,14 +246,14 @@ def leave_out(what: int) -> Callable[[object], Hashable]:
 
 
 def test_a_name_that_forgets_the_round_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brokerproof.reference.front.broker.fingerprint_queue", leave_out(3))
+    monkeypatch.setattr("brokerproof.reference.broker.fingerprint_queue", leave_out(3))
     assert any(first_difference("qpid-push", Fifo(), seed) for seed in range(5))
 
 
 def test_a_name_that_forgets_what_is_in_the_queue_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("brokerproof.reference.front.broker.fingerprint_queue", leave_out(2))
+    monkeypatch.setattr("brokerproof.reference.broker.fingerprint_queue", leave_out(2))
     assert first_difference("qpid-push", Fifo()) is not None
 
 

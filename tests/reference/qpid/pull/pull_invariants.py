@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from brokerproof.reference.front.broker import Broker
+    from brokerproof.reference.broker import Broker
     from brokerproof.reference.qpid.pull.consumer_lists import ConsumerLists
     from brokerproof.reference.qpid.pull.consumers import QueueConsumer
     from brokerproof.reference.qpid.pull.queue import PullQueue

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from brokerproof.reference import make
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Declare, Reset
 from tests.faults.overlay import Edit, plant
@@ -26,7 +26,7 @@ def messages_given(edits: Sequence[Edit] = ()) -> list[str]:
     bench = Bench()
     bench.broker = cast("Broker", plant(edits)())
     package = type(bench.broker).__module__.rpartition(".")[0]
-    delivery: Any = sys.modules[f"{package}.delivery"]
+    delivery: Any = sys.modules[f"{package}.qpid.push.delivery"]
     attempt, attempts = delivery.attempt_delivery, []
 
     def counted(*arguments: object) -> object:

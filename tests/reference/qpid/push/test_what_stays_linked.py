@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.entry_list import SCAVENGE_THRESHOLD
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer

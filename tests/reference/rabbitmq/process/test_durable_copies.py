@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.reference import make
-from brokerproof.reference.front.durable_broker import PoweredBroker
+from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (

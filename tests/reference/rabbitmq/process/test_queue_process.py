@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from brokerproof.reference.front.durable_broker import BrokerOnFiles
+from brokerproof.reference.durable_broker import BrokerOnFiles
 from brokerproof.reference.rabbitmq.paging import RealDirectory
 from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag

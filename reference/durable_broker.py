@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from brokerproof.reference.front.broker import Broker
+from brokerproof.reference.broker import Broker
 from brokerproof.reference.front.refusals import refused
 from brokerproof.reference.shared.atomics import Lock
 from brokerproof.reference.shared.disk import PowerLost, SimulatedDisk
