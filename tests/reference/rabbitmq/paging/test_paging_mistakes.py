@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-PACKAGE = "brokerproof.reference.rabbitmq.paging"
+PACKAGE = "brokerproof.reference.rabbitmq"
 WALKS = 60
 CAUGHT = (AssertionError, KeyError, IndexError, FileNotFoundError)
 """What a fault comes out as: a rule that does not hold, or something that is not there."""
