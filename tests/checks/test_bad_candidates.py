@@ -456,8 +456,8 @@ def test_ctrl_c_ends_the_driver_and_keeps_what_was_found(
 @pytest.mark.slow
 def test_the_drivers_of_a_gate_that_is_killed_are_ended() -> None:
     code = (
-        "import sys, time; from brokerproof.candidates import driver, driver_process;"
-        "driver_process.GUARD_S = 0.05;"
+        "import sys, time; from brokerproof.candidates.driver import candidate as driver, process;"
+        "process.GUARD_S = 0.05;"
         "candidate = driver.DriverCandidate(sys.argv[1]);"
         "print(candidate._process.group, flush=True);"
         "time.sleep(600)"
