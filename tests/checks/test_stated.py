@@ -15,7 +15,7 @@ from brokerproof.checks import stated
 from brokerproof.checks.gate import Budget, run_gate
 from brokerproof.checks.inside import paging_state_invariants
 from brokerproof.checks.inside.state_invariants import INSIDE
-from brokerproof.checks.oracle import contracts, oracle
+from brokerproof.checks.oracle import contracts, translation
 from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core
 from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.checks.subjects import Subject
@@ -126,7 +126,8 @@ def test_a_requirement_that_nothing_states_is_not(
 
 
 def test_what_the_oracle_judges_by_itself_is_what_no_model_of_the_core_states() -> None:
-    calls = [n for n in ast.walk(ast.parse(inspect.getsource(oracle))) if isinstance(n, ast.Call)]
+    tree = ast.parse(inspect.getsource(translation))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     broken = {
         call.args[0].value
         for call in calls

@@ -74,7 +74,7 @@ from tests.checks.broken_candidates import Box
 
 class Ruinous(Box):
     def handle(self, operation):
-        if "campaign_seed" in sys.orig_argv[-2] and {ruin!r} != "nothing":
+        if "campaign.seed" in sys.orig_argv[-2] and {ruin!r} != "nothing":
             try:
                 os.close(os.open({marker!r}, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
