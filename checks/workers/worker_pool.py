@@ -20,13 +20,14 @@ import signal
 import sys
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from types import FrameType, TracebackType
-from typing import Generic, Self, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from brokerproof.candidates.driver.process import memory_of, signal_name
 from brokerproof.candidates.signals import SIGNALS
@@ -82,6 +83,10 @@ class Lost:
     by_itself: bool = False
     hangs: bool = False
     late: bool = False
+
+
+_OUR_ENDS: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
+"""The ends of all pipes to workers that this process has."""
 
 
 @dataclass
@@ -230,8 +235,9 @@ class WorkerPool(Generic[Result]):
         output, their_output = os.pipe()
         os.set_blocking(output, False)
         notes = Notes()
-        # A copy of this end in another process would keep it open when this process is gone.
-        ours = [pipe, *(each.pipe for each in self._workers)]
+        # A copy of this end in another process, of this pool or another, would keep it open.
+        _OUR_ENDS.add(pipe)
+        ours = [*_OUR_ENDS]
         arguments = self.work, self.at_end, theirs, their_output, ours, notes, os.getpid()
         process = context.Process(target=_serve, args=arguments)
         with _uninterrupted():  # until the copy has seen to signals itself

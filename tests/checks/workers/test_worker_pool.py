@@ -310,3 +310,20 @@ def test_workers_at_rest_clean_up_when_the_pool_ends(tmp_path: Path) -> None:
         list(pool.results(nobody, always))
         assert not (tmp_path / "cleaned").exists()
     assert (tmp_path / "cleaned").exists()
+
+
+def test_a_pool_that_ends_before_another_cleans_up_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of the other pool must not hold the pipe open by which the first is told to end."""
+    monkeypatch.setattr(worker_pool, "END_S", 5.0)
+
+    def work(_number: int, _tell: Tell, _is_interrupted: Callable[[], bool]) -> None:
+        """Do nothing."""
+
+    with WorkerPool(work, 1, 1, at_end=(tmp_path / "cleaned").touch) as first:
+        list(first.results(nobody, always))
+        with WorkerPool(work, 1, 1) as other:
+            list(other.results(nobody, always))
+            first.__exit__(None, None, None)
+            assert (tmp_path / "cleaned").exists()
