@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 EFFORT ?= quick
 BIN := $(VENV)/bin
+# One more than there are cores: some tests wait for a server or a time limit.
+TESTERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # The editable install links each file, so it is made anew when a file comes or goes.
 FOLDERS := package spec models reference candidates checks pipeline
 TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' | LC_ALL=C sort | cksum | cut -d' ' -f1)
@@ -16,7 +18,7 @@ check: $(LINKED)  ## Hold the four reference brokers against the documented prom
 	@$(BIN)/brokerproof check --effort $(EFFORT) $(OPTIONS)
 
 test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
-	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --benchmark-disable --durations=25
+	$(BIN)/python -m pytest --numprocesses=$(TESTERS) --dist=worksteal --benchmark-disable --durations=25
 
 thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same checks on many more seeds, scopes and cases.
 	$(BIN)/python -m pytest -m thorough --numprocesses=auto --dist=worksteal --benchmark-disable

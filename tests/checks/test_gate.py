@@ -42,11 +42,11 @@ class Behind:
         return self.behind.handle(operation) if answer is None else answer
 
 
-def judged(instead: Callable[[Operation], Answer | None]) -> Report:
+def judged(instead: Callable[[Operation], Answer | None], budget: Budget = SMALL) -> Report:
     """Return what the gate says of the reference behind such a function."""
     hello = make("qpid-push").hello()
     subject = Subject("behind", hello, lambda: Behind(instead), in_process=True)
-    return run_gate(subject, catalogue(), SMALL, seed=0)
+    return run_gate(subject, catalogue(), budget, seed=0)
 
 
 def verdict(report: Report, requirement: str) -> Verdict:
@@ -77,7 +77,7 @@ def nothing_else(operation: Operation) -> Answer | None:
 
 @pytest.mark.slow
 def test_a_candidate_that_tries_to_end_the_process_is_a_finding() -> None:
-    report = judged(exits)
+    report = judged(exits, Budget(operations=40, examples=1))
     assert verdict(report, "protocol").outcome is Outcome.BROKEN
     assert "SystemExit" in verdict(report, "protocol").reason
 

@@ -4,8 +4,8 @@ What the counterexamples of those that show at once have recorded is judged agai
 and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
-gate once, within the smallest budget that shows it: in every run of the tests the one of each
-requirement that is found soonest, by `make thorough` all of them.
+gate once, within the smallest budget that shows it. Every run of the tests has the one of each
+requirement, and of each part of an inspection view, that is found soonest; `make thorough` has all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.inside.state_invariants import INSIDE
+from brokerproof.checks.inside.state_invariants import INSIDE, OF_PARTS
 from brokerproof.checks.report.diagram import diagram_of
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
 from brokerproof.checks.search.replay import Replay, rejudge, replay_on
@@ -32,7 +32,7 @@ from tests.faults.kill_table import seen_aside
 from tests.faults.overlay import CannotPlant, Edit, plant
 from tests.faults.threads.catalogue import thread_faults
 
-SLOW_OPERATIONS = 300
+SOON_OPERATIONS_MAX = 300
 RECORDED_OPERATIONS_MAX = 125
 """Faults that take more are of the same kinds as those that show at once."""
 
@@ -100,38 +100,35 @@ def is_drawn_with_the_queues_at_every_step(fault: Fault) -> None:
 
 
 def found_soonest() -> frozenset[str]:
-    """Return the ids of one fault for each requirement."""
+    """Return the ids of one fault for each requirement; of inside ones for each part of a view."""
+    part_of = {name: part for part, names in OF_PARTS.items() for name in names}
     soonest = sorted(faults().values(), key=lambda fault: (fault.operations, fault.examples))
-    return frozenset({fault.requirement: fault.id for fault in reversed(soonest)}.values())
+    found = {part_of.get(each.requirement, each.requirement): each for each in reversed(soonest)}
+    return frozenset(each.id for each in found.values() if is_soon(each))
 
 
-def questions() -> Iterator[object]:
-    """Yield each fault with each question; what the gate found is shared by those of one fault."""
+def is_soon(fault: Fault) -> bool:
+    """Whether the gate finds a fault within the budget that most need."""
+    return fault.operations <= SOON_OPERATIONS_MAX and not fault.examples
+
+
+def all_faults() -> Iterator[object]:
+    """Yield each fault; those that are found soonest are asked for in every run of the tests."""
     each_time = found_soonest()
     for fault in faults().values():
-        asked = [
-            is_named_with_a_shortest_trace,
-            is_named_for_what_it_breaks_and_nothing_else,
-            is_shown_again_and_not_without_it,
-        ]
-        if fault.operations <= RECORDED_OPERATIONS_MAX and not fault.examples:
-            asked += [is_the_same_when_judged_again, is_drawn_with_the_queues_at_every_step]
-        slow = fault.operations > SLOW_OPERATIONS or fault.examples
-        marks = [pytest.mark.slow] if slow else []
-        if fault.id not in each_time:
-            marks.append(pytest.mark.thorough)
-        for question in asked:
-            yield pytest.param(
-                fault,
-                question,
-                id=f"{fault.id} {question.__name__}",
-                marks=marks,
-            )
+        marks = [] if fault.id in each_time else [pytest.mark.thorough]
+        yield pytest.param(fault, id=fault.id, marks=[pytest.mark.slow, *marks])
 
 
-@pytest.mark.parametrize(("fault", "is_as_it_must"), list(questions()))
-def test_a_planted_fault(fault: Fault, is_as_it_must: Callable[[Fault], None]) -> None:
-    is_as_it_must(fault)
+@pytest.mark.parametrize("fault", list(all_faults()))
+def test_a_planted_fault(fault: Fault) -> None:
+    """The gate is run once for all that is asked of a fault."""
+    is_named_with_a_shortest_trace(fault)
+    is_named_for_what_it_breaks_and_nothing_else(fault)
+    is_shown_again_and_not_without_it(fault)
+    if fault.operations <= RECORDED_OPERATIONS_MAX and not fault.examples:
+        is_the_same_when_judged_again(fault)
+        is_drawn_with_the_queues_at_every_step(fault)
 
 
 def test_some_faults_show_at_once_and_are_recorded() -> None:

@@ -192,6 +192,7 @@ def test_survivors_are_printed_with_their_reason_and_all_are_counted() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_command_judges_a_sample() -> None:
     command = [sys.executable, "benchmarks/reference_mutants.py", "--limit", "2", "--seed", "3"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -265,11 +265,11 @@ def verdicts(address: str, operations: int, seed: int, hash_seed: int) -> str:
     ["examples/whole_broker.py:make_lazy_broker", "tests.checks.broken_candidates:Stack"],
 )
 def test_a_seed_gives_the_same_bytes_in_every_process(address: str) -> None:
-    one, other = (verdicts(address, 300, 5, hash_seed) for hash_seed in (1, 2))
+    one, other = (verdicts(address, 120, 5, hash_seed) for hash_seed in (1, 2))
     assert one == other
     assert "fifo-order" in one
     # Another seed is another run, so that the comparison says something.
-    assert verdicts(address, 300, 6, 1) != one
+    assert verdicts(address, 120, 6, 1) != one
 
 
 def test_nonsense_is_of_many_kinds_and_is_refused_by_a_sound_broker() -> None:

@@ -86,7 +86,7 @@ def case_of(program: Program) -> Case[Shared]:
     )
 
 
-SCHEDULES_MAX = 200
+SCHEDULES_MAX = 100
 
 
 def is_small(program: Program) -> bool:
@@ -152,7 +152,7 @@ def explored(case: Case[Shared]) -> tuple[Explored, list[Form]]:
     return found, [form_of(case, failed.choices) for failed in found.failed]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(programs.filter(is_small))
 def test_each_class_of_interleavings_is_run_exactly_once(program: Program) -> None:
     """As many runs as there are classes among all schedules, and the same ones."""

@@ -125,7 +125,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def faulty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Gathered:
     """What two workers gather of a candidate with a planted fault."""
     folder = tmp_path_factory.mktemp("faulty")
-    gathered = Gathered(plan_for(planted(folder), seeds=3, examples=12), folder / "histories")
+    gathered = Gathered(plan_for(planted(folder), seeds=2, examples=12), folder / "histories")
     run(spark, gathered, lambda: None, workers=2)
     return gathered
 
@@ -139,14 +139,14 @@ def said(gathered: Gathered) -> bytes:
 
 @pytest.mark.slow
 def test_a_planted_fault_is_found_by_seeds_and_told_with_how_many(faulty: Gathered) -> None:
-    assert sorted(faulty.seeds) == [0, 1, 2]
+    assert sorted(faulty.seeds) == [0, 1]
     hello = open_subject(faulty.plan.candidate).hello
     report, _ = report_on(faulty, hello, catalogue())
     [verdict] = [v for v in report.verdicts if v.requirement.id == "fifo-order"]
     assert verdict.outcome is Outcome.BROKEN
     seeds = faulty.breaking("fifo-order")
     assert seeds
-    assert f"{len(seeds)} of 3 seeds, first {seeds[0]}: expected " in verdict.reason
+    assert f"{len(seeds)} of 2 seeds, first {seeds[0]}: expected " in verdict.reason
     assert verdict.counterexample is not None
     found = [f.broken["fifo-order"] for f in faulty.parts if "fifo-order" in f.broken]
     assert len(verdict.counterexample.steps) == min(len(each.steps) for each in found)
@@ -159,7 +159,7 @@ def test_one_worker_and_two_say_the_same(
     alone = Gathered(faulty.plan, tmp_path / "histories")
     run(spark, alone, lambda: None, workers=1)
     assert said(alone) == said(faulty)
-    names = [file_of(seed) for seed in range(3)]
+    names = [file_of(seed) for seed in range(2)]
     for folder in (alone.histories, faulty.histories):
         assert sorted(path.name for path in folder.iterdir()) == names
     for name in names:
@@ -168,10 +168,9 @@ def test_one_worker_and_two_say_the_same(
 
 @pytest.mark.slow
 def test_other_seeds_have_other_examples(faulty: Gathered) -> None:
-    tables = [pq.read_table(faulty.histories / file_of(seed)) for seed in range(3)]
+    tables = [pq.read_table(faulty.histories / file_of(seed)) for seed in range(2)]
     without_names = [table.drop_columns(["run"]) for table in tables]
     assert without_names[0] != without_names[1]
-    assert without_names[1] != without_names[2]
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_no_choice_of_fewer_fills_a_span() -> None:
 @pytest.mark.slow
 def test_kernels_naive_evaluator_and_slices_agree_on_turns() -> None:
     failed = 0
-    for seed in range(0, 200, 10):
+    for seed in range(0, 80, 10):
         several = {f"r{each}": history_of_turns(each) for each in range(seed, seed + 10)}
         naive = set()
         records = []
@@ -179,7 +179,7 @@ def test_kernels_naive_evaluator_and_slices_agree_on_turns() -> None:
         in_slices, failing = judged_in_slices(table_of(records), seed)
         assert in_slices.to_pylist() == whole.to_pylist()
         failed += failing
-    assert failed > 100
+    assert failed > 40
 
 
 def _of_run(record: Record, run: str) -> Record:

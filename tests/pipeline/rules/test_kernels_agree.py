@@ -99,9 +99,9 @@ def disagreements(seeds: Sequence[int]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_kernels_and_naive_evaluator_agree_on_2000_histories() -> None:
+def test_kernels_and_naive_evaluator_agree_on_600_histories() -> None:
     wrong = [
-        each for seed in range(0, 2000, CHUNK) for each in disagreements(range(seed, seed + CHUNK))
+        each for seed in range(0, 600, CHUNK) for each in disagreements(range(seed, seed + CHUNK))
     ]
     assert wrong == []
 

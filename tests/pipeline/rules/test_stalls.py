@@ -253,7 +253,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.mark.filterwarnings("ignore:::pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_spark_finds_the_same_stalls(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [replace(e, run=f"r{seed}") for seed in range(60) for e in recording(seed)[0]]
+    rows = [replace(e, run=f"r{seed}") for seed in range(20) for e in recording(seed)[0]]
     write(tmp_path / "part.parquet", rows)
     table = pa.Table.from_batches([batch_of(rows, range(1, len(rows) + 1))])
     alone = judged_alone(table, stalled_after=60)

@@ -149,7 +149,7 @@ def raised(watched: Watched) -> set[Key]:
     return {key for key, many in watched.said.items() if many}
 
 
-SEEDS = 60
+SEEDS = 30
 
 
 def test_a_watch_ends_with_what_a_check_says() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reference.rabbitmq.disk.index_rows import (
     ADDRESSES,
     OUT_OF_REACH,
@@ -11,6 +13,8 @@ from tests.reference.rabbitmq.disk.index_rows import (
 )
 
 
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_row_is_met_but_those_out_of_reach() -> None:
     with counted() as counts:
         for address in ADDRESSES:
