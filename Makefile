@@ -11,6 +11,9 @@ FOLDERS := package spec models reference candidates checks pipeline
 TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' | LC_ALL=C sort | cksum | cut -d' ' -f1)
 LINKED := $(VENV)/.linked-$(TREE)
 
+# Each command and each worker would compile everything anew without it.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := check
 .PHONY: check test thorough pipeline java lint types bench release lock clean
 
