@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from brokerproof.checks.crash.durability import run_durability
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
 from brokerproof.checks.inside.state_invariants import GLANCED, parts_in
-from brokerproof.checks.inside.step_conformance import REQUIREMENT, left_out, never_taken
+from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken, outside_the_model
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.exhaustive import run_exhaustive
@@ -151,7 +151,7 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
 
 def snapshot_stage(evidence: Evidence) -> Stage:
     """Say what the looks inside during the other stages came to."""
-    unspoken = left_out(evidence.taken)
+    unspoken = outside_the_model(evidence.taken)
     counts = ", ".join(
         f"{action} {times}"
         for (_, action), times in sorted(evidence.taken.items())

@@ -78,13 +78,6 @@ class _Shown:
         return memory.limit == 0 or memory.used == 0 or memory.used + size <= memory.limit
 
 
-def _passed(level: CursorLevelView) -> int:
-    """Return how many of a store no reading will meet: while all is cached, none will."""
-    if level.cache_enabled:
-        return len(level.stored)
-    return 0 if level.starts_over else level.read or 0
-
-
 # Each returns None where it says nothing of what is shown.
 
 
@@ -96,7 +89,7 @@ def _placed(shown: _Shown) -> Complaint | None:
         both = shown.paged & {each.message for each in level.batch}
         if both:
             return f"in the batch and paged in: {_text(both)}"
-        lost = [each.message for at, each in shown.unread(level) if at < _passed(level)]
+        lost = [each.message for at, each in shown.unread(level) if at < level.passed]
         if lost:
             return f"stored, not in memory, and behind the position: {_text(lost)}"
     return ""
@@ -169,7 +162,7 @@ def _new(shown: _Shown) -> Complaint | None:
         each
         for level in shown.view.levels
         for at, each in shown.unread(level)
-        if at >= _passed(level)
+        if at >= level.passed
     ]
     if not ahead:
         return None
@@ -398,7 +391,7 @@ def asked_of(view: CursorQueueView, *, rests: bool) -> Iterator[tuple[str, Compl
     for name, look in _ALL.items():
         complaint = look(shown)
         if complaint is not None:
-            yield name, complaint and f"{complaint}; {text_of_cursors(view)}"
+            yield name, complaint and f"{complaint}; {view}"
 
 
 def _repeated(names: Iterable[str]) -> set[str]:
@@ -407,36 +400,3 @@ def _repeated(names: Iterable[str]) -> set[str]:
 
 def _text(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
-
-
-def text_of_cursors(view: CursorQueueView) -> str:
-    """Return a queue in one line: each list with its messages, and the counts."""
-    parts = [text for level in view.levels if (text := _text_of_level(level))]
-    lists = {
-        "returned": view.returned,
-        "waiting": view.waiting,
-        "late": view.late,
-        "held": [f"{each.message} by {each.consumer or 'a get'}" for each in view.held],
-        "parked": [each.message for each in view.parked],
-    }
-    parts += [f"{name} [{', '.join(names)}]" for name, names in lists.items() if names]
-    return f"{', '.join(parts) or 'nothing'}; {view.memory.used} bytes used"
-
-
-def _numbered(members: Iterable[StoredView | PendingView]) -> str:
-    return "[" + " ".join(f"{each.message}#{each.number}" for each in members) + "]"
-
-
-def _text_of_level(level: CursorLevelView) -> str:
-    members: Mapping[str, tuple[StoredView | PendingView, ...]] = {
-        "store": level.stored,
-        "batch": level.batch,
-        "in memory": level.in_memory,
-        "on disk": level.on_disk,
-    }
-    lists = [f"{name} {_numbered(each)}" for name, each in members.items() if each]
-    if level.stored:
-        read = "all cached" if level.cache_enabled else f"{_passed(level)} passed"
-        lists.append(f"{read} and {level.size} counted as pending")
-    name = f"level {level.level}: " if level.level and lists else ""
-    return name + ", ".join(lists)

@@ -129,7 +129,7 @@ def asked_of(view: PagingQueueView, *, rests: bool) -> Iterator[tuple[str, Compl
         broken = {each.id for each in broken_invariants(_rules_view(queue))}
         for name, says in _OF_QUEUES.items():
             if name in broken:
-                found[name] = found.get(name) or text_of_queue(queue)
+                found[name] = found.get(name) or str(queue)
             elif says(queue):
                 found.setdefault(name, "")
         if rests and queue.target is not None and _held(queue):
@@ -174,26 +174,7 @@ def _left(queue: BackingQueueView) -> Complaint:
     few_contents, few_positions = may_rest(queue, 0 if permitted is None else permitted)
     if few_contents and few_positions:
         return ""
-    return f"more is in memory than {queue.target} allows: {text_of_queue(queue)}"
-
-
-def text_of_queue(queue: BackingQueueView) -> str:
-    """Return a backing queue in one line: each place with its messages, and the counts."""
-    delta = queue.delta
-    places = [
-        f"{name} {_texts(getattr(queue, name))}"
-        for name in ("q4", "q3", "q2", "q1", "pending")
-        if getattr(queue, name)
-    ]
-    if _is_delta_there(queue):
-        places.append(f"delta {delta.count} from {delta.start} to {delta.end}")
-    counted = f"{queue.length} ready, {queue.ram_count} in memory"
-    level = f"level {queue.level}: " if queue.level else ""
-    return f"{level}{', '.join(places) or 'nothing'}; counted {counted}"
-
-
-def _texts(statuses: Iterable[StatusView]) -> str:
-    return "[" + " ".join(f"{each.message}#{each.seq}" for each in statuses) + "]"
+    return f"more is in memory than {queue.target} allows: {queue}"
 
 
 # Reading a view as what the rules read.

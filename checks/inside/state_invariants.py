@@ -19,15 +19,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-import msgspec
-
 from brokerproof.checks.inside import cursor_state_invariants, paging_state_invariants
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.models.language.watch.client_step import NotAQueue
-from brokerproof.models.qpid.pointer_queue_views import holds_of
+from brokerproof.models.projections import lost_in
 from brokerproof.spec.activemq.view import CursorQueueView
+from brokerproof.spec.protocol.answers import Inspection
 from brokerproof.spec.qpid.counters import Accounts, PullAccount
-from brokerproof.spec.qpid.view import Inspection, PointerQueueView
+from brokerproof.spec.qpid.view import PointerQueueView
 from brokerproof.spec.rabbitmq.view import PagingQueueView
 
 Complaint: TypeAlias = str
@@ -68,7 +67,7 @@ def _places(view: PointerQueueView) -> Complaint | None:
     ):
         return None
     try:
-        if holds_of(view, "pointer-passes-nothing-of-interest"):
+        if "pointer-passes-nothing-of-interest" not in lost_in(view):
             return ""
     except NotAQueue:
         return None  # not in the order of its levels, which `documented-steps` says
@@ -271,13 +270,10 @@ KNOWN_MAX: Final = 1 << 16
 _KNOWN: dict[Hashable, Glance] = {}
 
 
-def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = False) -> Glance:
+def glance(view: Inspection, *, rests: bool = False) -> Glance:
     """Return what is to be said of a view by itself; `rests` says that the broker has drained."""
-    key = view, accounts, rests and not isinstance(view, PointerQueueView)
-    try:
-        known = _KNOWN.get(key)
-    except TypeError:  # what cannot be hashed is no tuple
-        return _wrong("accounts with something else than a tuple")
+    key = view, rests and not isinstance(view, PointerQueueView)
+    known = _KNOWN.get(key)
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:
             _KNOWN.clear()
@@ -286,38 +282,12 @@ def glance(view: Inspection, accounts: Accounts | None = None, *, rests: bool = 
         elif isinstance(view, CursorQueueView):
             asked = [*cursor_state_invariants.asked_of(view, rests=rests)]
         else:
-            fault = malformed(accounts, view)
-            if fault:
-                return _wrong(fault)
-            asked = [*_asked(view, accounts)]
+            asked = [*_asked(view, view.accounts)]
         known = _KNOWN[key] = Glance(
             frozenset(name for name, _ in asked),
             tuple((name, complaint) for name, complaint in asked if complaint),
         )
     return known
-
-
-def _wrong(what: str) -> Glance:
-    return Glance(frozenset(), ((REQUIREMENT, f"inspect showed {what}"),))
-
-
-def malformed(accounts: Accounts | None, view: PointerQueueView) -> str:
-    """Return in a few words what is wrong with the form of accounts, or nothing.
-
-    Types cannot say it of objects that a candidate has made in this process.
-    """
-    try:
-        known = msgspec.convert(msgspec.to_builtins(accounts), Accounts | None)
-    except (TypeError, msgspec.ValidationError) as error:
-        return f"accounts that are none: {error}"
-    if known is None:
-        return ""
-    takers = len(view.subscriptions)
-    if len(known.subscriptions) != takers:
-        return f"accounts of {len(known.subscriptions)} subscriptions of {takers}"
-    if known.pull is not None and len(known.pull.listed) < takers:
-        return f"lists of {len(known.pull.listed)} subscriptions of {takers}"
-    return ""
 
 
 def parts_in(exercised: Mapping[str, int]) -> frozenset[str]:

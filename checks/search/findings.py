@@ -132,13 +132,12 @@ def _at_one_glance(watch: Watch, told: Told, exercised: list[str]) -> list[Breac
     """Return what the views of the last look break, each by itself; adds to what is exercised."""
     breaches = []
     rests = isinstance(told.operation, Drain) and told.answer.ok
-    for queue, view in watch.views.items():
-        if view is not None:
-            found = glance(view, watch.accounts.get(queue), rests=rests)
-            exercised += found.exercised
-            for requirement, complaint in found.broken:
-                seen = f"{queue} after {name_of(told.operation)}: {complaint}"
-                breaches.append(Breach(requirement, seen, expected=expected_of(requirement)))
+    for queue, view in watch.shown.items():
+        found = glance(view, rests=rests)
+        exercised += found.exercised
+        for requirement, complaint in found.broken:
+            seen = f"{queue} after {name_of(told.operation)}: {complaint}"
+            breaches.append(Breach(requirement, seen, expected=expected_of(requirement)))
     return breaches
 
 

@@ -15,7 +15,7 @@ from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 
 if TYPE_CHECKING:
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.spec.qpid.view import Inspection
+    from brokerproof.spec.protocol.answers import Inspection
 
 
 def shown(queue: AnyQueue) -> Inspection:

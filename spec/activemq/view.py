@@ -9,9 +9,11 @@ charged for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.protocol.inspection import QueueView
 
 
 class StoredView(msgspec.Struct, frozen=True):
@@ -59,6 +61,38 @@ class CursorLevelView(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     in_memory: tuple[PendingView, ...] = ()
     on_disk: tuple[PendingView, ...] = ()
+
+    @property
+    def passed(self) -> int:
+        """How many of the store no reading will meet: all while the cache is on."""
+        if self.cache_enabled:
+            return len(self.stored)
+        return 0 if self.starts_over else self.read or 0
+
+    def __str__(self) -> str:
+        lists: dict[str, tuple[StoredView | PendingView, ...]] = {
+            "store": self.stored,
+            "batch": self.batch,
+            "in memory": self.in_memory,
+            "on disk": self.on_disk,
+        }
+        texts = [f"{name} {_text(each)}" for name, each in lists.items() if each]
+        if self.stored:
+            read = "all cached" if self.cache_enabled else f"{self.passed} passed"
+            texts.append(f"{read} and {self.size} counted as pending")
+        name = f"level {self.level}: " if self.level and texts else ""
+        return name + ", ".join(texts)
+
+    def fault(self) -> str:
+        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        if len({each.message for each in self.stored}) < len(self.stored):
+            return "a message that is stored twice"
+        is_outside = self.read is not None and not 0 <= self.read <= len(self.stored)
+        return "a position outside of the store" if is_outside else ""
+
+
+def _text(members: Iterable[StoredView | PendingView]) -> str:
+    return "[" + " ".join(f"{each.message}#{each.number}" for each in members) + "]"
 
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +160,7 @@ class MemoryView(msgspec.Struct, frozen=True):
     limit: int = 0
 
 
-class CursorQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="cursor-queue"):
+class CursorQueueView(QueueView, frozen=True, tag_field="kind", tag="cursor-queue"):
     """A queue with its cursors, the highest level first.
 
     `paged_in` is in the order in which it was. Of it `returned` was given back, and `waiting` given
@@ -136,7 +170,6 @@ class CursorQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="cursor
     `arrivals` is how many messages have come, these aside.
     """
 
-    order: Order
     levels: tuple[CursorLevelView, ...] = ()
     paged_in: tuple[ReferenceView, ...] = ()
     returned: tuple[str, ...] = ()
@@ -148,3 +181,23 @@ class CursorQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="cursor
     arrivals: int = 0
     audit: AuditView = AuditView()
     memory: MemoryView = MemoryView()
+
+    def __str__(self) -> str:
+        parts = [text for level in self.levels if (text := str(level))]
+        lists = {
+            "returned": self.returned,
+            "waiting": self.waiting,
+            "late": self.late,
+            "held": [f"{each.message} by {each.consumer or 'a get'}" for each in self.held],
+            "parked": [each.message for each in self.parked],
+        }
+        parts += [f"{name} [{', '.join(names)}]" for name, names in lists.items() if names]
+        return f"{', '.join(parts) or 'nothing'}; {self.memory.used} bytes used"
+
+    def fault(self) -> str:
+        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        if not self.levels:
+            return "a queue without any level"
+        if self.audit.words < 1 or self.audit.word_bits < 1:
+            return "an audit of nothing"
+        return next((f"{f} at level {q.level}" for q in self.levels if (f := q.fault())), "")

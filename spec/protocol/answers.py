@@ -10,7 +10,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.spec.qpid.view import Inspection
+from brokerproof.spec.activemq.view import CursorQueueView
+from brokerproof.spec.qpid.view import PointerQueueView
+from brokerproof.spec.rabbitmq.view import PagingQueueView
+
+Inspection: TypeAlias = PointerQueueView | PagingQueueView | CursorQueueView
+"""A view of a queue, one shape for each kind of documented system."""
 
 DefiniteCode: TypeAlias = Literal["unsupported", "refused"]
 IndefiniteCode: TypeAlias = Literal["timeout", "crashed", "internal"]

@@ -1,4 +1,4 @@
-"""What `inspect` shows of a queue: the grey-box view, one shape for each kind of documented system.
+"""What `inspect` shows of a queue in which each subscription keeps a pointer (Qpid).
 
 A view holds what the documents say a queue is made of, and nothing of how a broker stores it. What
 a step of a broker may make of a view is not stated here: that is the model of the documented
@@ -7,14 +7,13 @@ algorithm (`models/`), which each view is read as a state of.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from typing import Literal, Self
 
 import msgspec
 
-from brokerproof.spec.activemq.view import CursorQueueView
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.protocol.inspection import QueueView
 from brokerproof.spec.qpid.counters import Accounts
-from brokerproof.spec.rabbitmq.view import PagingQueueView
 
 
 class EntryView(msgspec.Struct, frozen=True):
@@ -65,17 +64,85 @@ class ConsumerListsView(msgspec.Struct, frozen=True):
     non_acquiring: tuple[int, ...] = ()
 
 
-class PointerQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="pointer-queue"):
+class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-queue"):
     """A queue whose subscriptions each keep a pointer (Qpid, Message Delivery); in its order.
 
     `lists` are those of its consumers, and None where these are pushed to.
     """
 
-    order: Order
     entries: tuple[EntryView, ...] = ()
     subscriptions: tuple[SubscriptionView, ...] = ()
     lists: ConsumerListsView | None = None
     accounts: Accounts | None = None
 
+    def __str__(self) -> str:
+        states = {"held": " (not due)", "dequeued": " (gone)"}
+        entries = [
+            f"{each.message} (held by {self.subscriptions[each.holder].consumer or 'a get'})"
+            if each.holder is not None
+            else each.message + states.get(each.state, "")
+            for each in self.entries
+        ]
+        names = ["the head", *(each.message for each in self.entries)]
+        places = [
+            f", {each.consumer} at {names[each.last_seen]}"
+            + ("" if each.released is None else f", back to {names[each.released]}")
+            for each in self.subscriptions
+            if each.active
+        ]
+        return f"[{', '.join(entries)}]{''.join(places)}{self._text_of_lists()}"
 
-Inspection: TypeAlias = PointerQueueView | PagingQueueView | CursorQueueView
+    def _text_of_lists(self) -> str:
+        members = {name: getattr(self.lists, name, ()) for name in _LISTS}
+        return "".join(
+            f"; {name.replace('_', ' ')} "
+            + " ".join(str(self.subscriptions[who].consumer) for who in numbers)
+            for name, numbers in members.items()
+            if numbers
+        )
+
+    def without_counters(self) -> Self:
+        """Return the view without accounts."""
+        return self if self.accounts is None else msgspec.structs.replace(self, accounts=None)
+
+    def fault(self) -> str:
+        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        takers, length = len(self.subscriptions), len(self.entries)
+        if len({entry.message for entry in self.entries}) < length:
+            return "a message that is there twice"
+        for entry in self.entries:
+            if (entry.holder is None) == (entry.state == "acquired"):
+                return f"{entry.message} {entry.state} and held by {_text(entry.holder)}"
+            if entry.holder is not None and not 0 <= entry.holder < takers:
+                return f"{entry.message} held by subscription {entry.holder} of {takers}"
+        for each in self.subscriptions:
+            name = each.consumer or "a get"
+            if not 0 <= each.last_seen <= length:
+                return f"{name} at entry {each.last_seen} of {length}"
+            if each.released is not None and not 1 <= each.released <= length:
+                return f"{name} sent back to entry {each.released} of {length}"
+            for before, number in pairwise((0, *each.unwanted)):
+                if not before < number <= length:
+                    return f"{name} that does not want entry {number} of {length}"
+        for listed in _LISTS if self.lists is not None else ():
+            for who in getattr(self.lists, listed):
+                if not 0 <= who < takers:
+                    return f"subscription {who} of {takers} in the list {listed}"
+        return self._fault_of_accounts()
+
+    def _fault_of_accounts(self) -> str:
+        accounts, takers = self.accounts, len(self.subscriptions)
+        if accounts is None:
+            return ""
+        if len(accounts.subscriptions) != takers:
+            return f"accounts of {len(accounts.subscriptions)} subscriptions of {takers}"
+        if accounts.pull is not None and len(accounts.pull.listed) < takers:
+            return f"lists of {len(accounts.pull.listed)} subscriptions of {takers}"
+        return ""
+
+
+_LISTS = ConsumerListsView.__struct_fields__
+
+
+def _text(holder: int | None) -> str:
+    return "nobody" if holder is None else str(holder)

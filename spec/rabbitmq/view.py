@@ -8,9 +8,12 @@ numbers, which grow for ever; whoever compares views has to count from somewhere
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 import msgspec
 
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.protocol.inspection import QueueView
 
 
 class StatusView(msgspec.Struct, frozen=True):
@@ -83,6 +86,34 @@ class BackingQueueView(msgspec.Struct, frozen=True, kw_only=True):
     segment: int = 1
     batch: int = 1
 
+    def __str__(self) -> str:
+        delta = self.delta
+        places = [
+            f"{name} {_text(getattr(self, name))}"
+            for name in ("q4", "q3", "q2", "q1", "pending")
+            if getattr(self, name)
+        ]
+        if delta.count or delta.start < delta.end:
+            places.append(f"delta {delta.count} from {delta.start} to {delta.end}")
+        level = f"level {self.level}: " if self.level else ""
+        counted = f"counted {self.length} ready, {self.ram_count} in memory"
+        return f"{level}{', '.join(places) or 'nothing'}; {counted}"
+
+    def fault(self) -> str:
+        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        if self.segment < 1 or self.batch < 1 or (self.target or 0) < 0:
+            return "a segment or a batch of nothing, or a negative target"
+        pending, index = [each.seq for each in self.pending], [each.seq for each in self.index]
+        for name, seqs in (("pending", pending), ("index", index)):
+            if any(first >= second for first, second in pairwise(seqs)):
+                return f"{name} in another order than that of the positions"
+        ready = [each.seq for each in (*self.q1, *self.q2, *self.q3, *self.q4)]
+        return "a negative position" if any(seq < 0 for seq in (*pending, *index, *ready)) else ""
+
+
+def _text(statuses: Iterable[StatusView]) -> str:
+    return "[" + " ".join(f"{each.message}#{each.seq}" for each in statuses) + "]"
+
 
 class InLineView(msgspec.Struct, frozen=True):
     """A consumer of a queue process; whether it has room for a message."""
@@ -99,15 +130,23 @@ class HandedOutView(msgspec.Struct, frozen=True):
     seq: int
 
 
-class PagingQueueView(msgspec.Struct, frozen=True, tag_field="kind", tag="paging-queue"):
+class PagingQueueView(QueueView, frozen=True, tag_field="kind", tag="paging-queue"):
     """A queue process with its backing queues, in the order in which it asks them.
 
     `in_line` are the consumers that are served in turn, the next one first; `blocked` are those
     that were found without room.
     """
 
-    order: Order
     levels: tuple[BackingQueueView, ...] = ()
     in_line: tuple[InLineView, ...] = ()
     blocked: tuple[InLineView, ...] = ()
     handed_out: tuple[HandedOutView, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.levels))
+
+    def fault(self) -> str:
+        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        if not self.levels:
+            return "a queue without any level"
+        return next((f"{f} at level {q.level}" for q in self.levels if (f := q.fault())), "")

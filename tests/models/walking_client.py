@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from brokerproof.models.language.watch.client_step import Happening, happening
+from brokerproof.models.language.watch.client_step import ClientStep, client_step
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import Delivered
 from brokerproof.spec.protocol.candidate import Candidate
@@ -48,7 +48,7 @@ class Look(Generic[View]):
 
     before: View
     after: View
-    happened: Happening
+    happened: ClientStep
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Client:
                     self._delivered(event, operation)
             seen = shown_by(self.broker, kind)
             done = operation if answer.ok else Drain()
-            yield Look(view, seen, happening(done, settled, "q", self._level))
+            yield Look(view, seen, client_step(done, settled, "q", self._level))
             view = seen
 
     def _level(self, message: Message) -> int:

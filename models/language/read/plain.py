@@ -16,6 +16,7 @@ from brokerproof.models.language.core.model import Action, System
 from brokerproof.models.language.core.overflow import out_of_range
 from brokerproof.models.language.core.rewriting import Function
 from brokerproof.models.language.core.scope import (
+    Cell,
     Scope,
     cells,
     free_at_start,
@@ -96,6 +97,13 @@ class PlainReading:
     def initial_state(self, valuation: State) -> State:
         """Return the initial state with the rigid things of the given one."""
         return cast("State", self._compiled["initial"](valuation))
+
+    def position(self, cell: Cell) -> int:
+        """Return where a state has the value of a cell."""
+        offset = 0
+        for sort, index in zip(cell.symbol.domain, cell.indices, strict=True):
+            offset = offset * len(self.scope.values(sort)) + index
+        return self._base[cell.symbol] + offset
 
     def _functions(self) -> Iterator[str]:
         yield self._function("axioms", [], self._all(s.term for s in self.system.axioms))

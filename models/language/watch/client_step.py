@@ -1,23 +1,26 @@
-"""What happened between two looks at a queue, and that two views cannot be of one queue.
-
-Owns what the watched models are told, whatever kind of queue they are of (`*_steps`).
-"""
+"""The operation of a client between two views of a queue, and the error for impossible views."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from brokerproof.spec.protocol.messages import Message
-from brokerproof.spec.protocol.operations import Operation, Publish
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Operation,
+    Publish,
+    Reject,
+    Release,
+)
 
 
 @dataclass(frozen=True)
-class Happening:
-    """What a client did, as far as a queue is concerned.
+class ClientStep:
+    """An operation, as far as it concerns one queue.
 
-    `arrival` is the message that was published to it, with its level; `settled` the message whose
-    delivery was settled. `closed` are the consumers that were told to have closed by themselves.
+    `arrival` is the message that the operation published to the queue, with its level. `settled` is
+    the message whose delivery it settled. `closed` are the consumers that were told to have closed.
     """
 
     operation: Operation
@@ -25,20 +28,36 @@ class Happening:
     settled: str | None = None
     closed: frozenset[str] = frozenset()
 
+    @property
+    def settles(self) -> bool:
+        """Whether the operation settles a delivery."""
+        return isinstance(self.operation, Acknowledge | Reject | Release)
 
-def happening(
+    def detail(self, name: str) -> Hashable:
+        """Return a plain field of the operation or its message, or the type of the operation."""
+        if not name:
+            return type(self.operation)
+        message = getattr(self.operation, "message", None)
+        return getattr(self.operation, name, getattr(message, name, None))
+
+
+def client_step(
     operation: Operation,
     settled: str | None,
     queue: str,
     level: Callable[[Message], int],
     closed: frozenset[str] = frozenset(),
-) -> Happening:
-    """Return what an operation is to `queue`; `level` is that of a message in it."""
+) -> ClientStep:
+    """Return the step that an operation is for `queue`; `level` gives a message's level there."""
     arrival = None
     if isinstance(operation, Publish) and operation.queue == queue:
         arrival = operation.message.id, level(operation.message)
-    return Happening(operation, arrival, settled, closed)
+    return ClientStep(operation, arrival, settled, closed)
 
 
 class NotAQueue(Exception):
-    """Two views that cannot be of one queue, before and after an operation; one line."""
+    """Two views cannot be of one queue, before and after an operation; one line."""
+
+
+class OutsideTheModel(Exception):
+    """The model says nothing of a step; the message names the subject it lacks."""

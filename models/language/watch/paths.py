@@ -1,106 +1,124 @@
-"""Paths: whether some steps of a model lead from one state to another.
+"""The search for steps of a model that lead from one state to another.
 
-Owns the search between two states of a model in a scope, for whoever has watched something that
-claims to follow the model and was seen before and after. The steps that may be taken are given, in
-any order and as often as their guards allow; what cannot be seen of a state is left to the model.
-Refuses to know where states come from.
+A step that may be taken is a pattern: an action with arguments, of which `ANY` stands for each
+value. A literal of the guard on one parameter (``place[m] == Q1``) narrows `ANY` before the guard
+is evaluated. States that differ less from the goal are continued first. The order decides only how
+soon a path is found: without a path, every reachable state is visited.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, cast
 
+from brokerproof.models.language.core.scope import Cell
+from brokerproof.models.language.core.terms import Enumeration, Symbol, Term
 from brokerproof.models.language.read.plain import PlainReading, State
 
-Seen: TypeAlias = tuple[int, ...]
-"""What can be seen of a state; all that are compared have the same length."""
+ANY: Final = -1
 
 
 class Taken(NamedTuple):
-    """A step: an action with its arguments."""
+    """An action with its arguments, or a pattern of such steps."""
 
     action: str
-    arguments: tuple[int, ...]
+    arguments: tuple[int, ...] = ()
 
 
 class TooFar(Exception):
-    """The search was given up: the number of states that it may look at was reached."""
+    """The search reached its limit of states."""
 
 
-def path(
+class Goal(NamedTuple):
+    """The values that some cells must have in the end, by position in a state."""
+
+    values: Mapping[int, int]
+
+    def distance(self, state: State) -> int:
+        """Return how many of the cells have another value."""
+        return sum(state[at] != value for at, value in self.values.items())
+
+
+def find_path(
     reading: PlainReading,
     start: State,
-    goal: Seen,
-    steps: Iterable[Taken] | Callable[[State], Iterable[Taken]],
-    seen_of: Callable[[State], Seen],
+    goal: Goal,
+    steps: Sequence[Taken],
     states_max: int,
-    *,
-    deep: bool = False,
 ) -> tuple[Taken, ...] | None:
-    """Return steps that lead from `start` to a state that looks like `goal`; None if none do.
+    """Return steps that lead from `start` to the goal; None if none do.
 
-    Where `steps` says what may be taken in a state, it has to name all that is enabled there.
-
-    States that look more like the goal are continued first, which only decides how soon a path is
-    found: without one, every state that the steps lead to is looked at. Of those that are equally
-    unlike it the one that was met first is continued; going `deep`, one of those met last. Raises
-    `TooFar` when there are more than `states_max`.
+    Raises `TooFar` when there are more than `states_max` states.
     """
-    permitted_in = steps if callable(steps) else _always(tuple(steps))
-    order = itertools.count(0, -1 if deep else 1)
+    order = itertools.count(0, -1)
     before: dict[State, tuple[State, Taken] | None] = {start: None}
-    ahead = [(_unlike(seen_of(start), goal), next(order), start)]
+    ahead = [(goal.distance(start), next(order), start)]
     while ahead:
-        unlike, _, state = heapq.heappop(ahead)
-        if not unlike:
+        distance, _, state = heapq.heappop(ahead)
+        if not distance:
             return _back(before, state)
         if len(before) > states_max:
             raise TooFar(f"more than {states_max} states")
-        permitted = permitted_in(state)
-        for taken in reversed([*permitted]) if deep else permitted:
-            if reading.enabled(taken.action, state, taken.arguments):
-                following = reading.step(taken.action, state, taken.arguments)
-                if following not in before:
-                    before[following] = state, taken
-                    unlike = _unlike(seen_of(following), goal)
-                    heapq.heappush(ahead, (unlike, next(order), following))
+        for taken in reversed([*enabled(reading, state, steps)]):
+            following = reading.step(taken.action, state, taken.arguments)
+            if following not in before:
+                before[following] = state, taken
+                heapq.heappush(ahead, (goal.distance(following), next(order), following))
     return None
 
 
-def path_if_any(
-    reading: PlainReading,
-    start: State,
-    goal: Seen,
-    steps: Callable[[State], Iterable[Taken]],
-    seen_of: Callable[[State], Seen],
-    is_ruled_out: Callable[[], bool],
-    *,
-    states: tuple[int, int],
-) -> tuple[Taken, ...] | None:
-    """Return what `path` does, going deep; where few states do not tell, ask whether it can be.
-
-    To find that there is no path takes every state. So after the first number of `states` it is
-    asked whether a path `is_ruled_out`, as by an invariant that is lost, and only then are as many
-    as the second looked at. Raises `TooFar` when there are more.
-    """
-    few, most = states
-    try:
-        return path(reading, start, goal, steps, seen_of, few, deep=True)
-    except TooFar:
-        if is_ruled_out():
-            return None
-        return path(reading, start, goal, steps, seen_of, most, deep=True)
+def enabled(reading: PlainReading, state: State, patterns: Iterable[Taken]) -> Iterator[Taken]:
+    """Yield each step of the patterns whose guard holds in a state."""
+    for action, arguments in patterns:
+        ranges = []
+        for value, (every, literals) in zip(arguments, _narrowed(reading, action), strict=True):
+            values = every if value == ANY else (value,)
+            for base, wanted in literals:
+                values = [each for each in values if state[base + each] == wanted]
+            ranges.append(values)
+        for each in itertools.product(*ranges):
+            if reading.enabled(action, state, each):
+                yield Taken(action, each)
 
 
-def _always(steps: tuple[Taken, ...]) -> Callable[[State], Iterable[Taken]]:
-    return lambda _: steps
+@functools.cache
+def _narrowed(
+    reading: PlainReading, action: str
+) -> tuple[tuple[Sequence[int], tuple[tuple[int, int], ...]], ...]:
+    """Return for each parameter its values, and the literals of the guard: a base and a value."""
+    traced = reading.system.action(action)
+    guard = traced.guard
+    conjuncts = guard.args if guard.op == "and" else (guard,)
+    found: dict[Term | Symbol, list[tuple[int, int]]] = {}
+    for term in conjuncts:
+        literal = _literal(term)
+        if literal is not None and literal[0].args and literal[0].args[0].op == "variable":
+            value, wanted = literal
+            symbol = cast("Symbol", value.payload)
+            if len(value.args) == 1:
+                base = reading.position(Cell(symbol, (0,)))
+                found.setdefault(value.args[0], []).append((base, wanted))
+    return tuple(
+        (reading.scope.values(type(each)), tuple(found.get(each, ())))
+        for each in traced.parameters
+        if isinstance(each, Term)
+    )
 
 
-def _unlike(seen: Seen, goal: Seen) -> int:
-    return sum(map(int.__ne__, seen, goal))
+def _literal(term: Term) -> tuple[Term, int] | None:
+    """Return a read and the value that it must have where the term is such a condition."""
+    match term.op:
+        case "read":
+            return term, 1
+        case "not" if term.args[0].op == "read":
+            return term.args[0], 0
+        case "equal" if term.args[0].op == "constant" and term.args[1].op == "read":
+            if isinstance(term.args[0], Enumeration):
+                return term.args[1], cast("int", term.args[0].payload)
+    return None
 
 
 def _back(before: dict[State, tuple[State, Taken] | None], state: State) -> tuple[Taken, ...]:

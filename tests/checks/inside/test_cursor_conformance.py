@@ -10,17 +10,17 @@ from msgspec.structs import replace
 from brokerproof.checks.inside.step_conformance import (
     REQUIREMENT,
     Departure,
-    left_out,
     never_taken,
+    outside_the_model,
 )
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.activemq.parameters import CursorParameters
 from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.reference.front.settings import Settings
 from brokerproof.spec.activemq.view import CursorQueueView
-from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.answers import Answer, Inspection
 from brokerproof.spec.protocol.operations import Crash, Drain, Operation, Restart
-from brokerproof.spec.qpid.view import Inspection, PointerQueueView
+from brokerproof.spec.qpid.view import PointerQueueView
 from tests.checks.inside.cursor_scenes import carried_out, changed, everything, published, shown_by
 from tests.checks.inside.shown_views import (
     declared,
@@ -134,7 +134,7 @@ def test_what_the_model_says_nothing_of_is_counted_by_its_reason() -> None:
     operations = [declared(), *published("a", "b", persistent=False), *published("c")]
     watch, moved = watched(Shown(), operations)
     assert moved == [False, False, False, True]
-    assert left_out(watch.taken) == {"messages that do not outlive a crash": 2}
-    assert left_out({("cursor-page-in", "read"): 2}) == {}
+    assert outside_the_model(watch.taken) == {"messages that do not outlive a crash": 2}
+    assert outside_the_model({("cursor-page-in", "read"): 2}) == {}
     assert "read of cursor-page-in" in never_taken(watch.taken)
     assert not any("outlive" in name for name in never_taken(watch.taken))

@@ -14,7 +14,8 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers.watchdog import Hangs
-from brokerproof.models.qpid import pointer_queue_steps
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
 from brokerproof.spec.protocol.answers import OK, Answer, unsupported
@@ -108,13 +109,15 @@ def test_a_rest_with_somebody_notified_is_a_finding() -> None:
     assert "notified c0" in verdict.reason
 
 
-def test_what_was_never_taken_is_listed_with_the_reason() -> None:
+def test_what_was_never_taken_is_listed_with_the_words_of_the_model() -> None:
     text = said(report_on(Shown))
-    assert "never browse of pointer-queue: nobody browsed" in text
-    assert "never insert of pointer-queue: " in text
+    assert "never browse of pointer-queue-clock: The candidate is available: the browser" in text
+    assert "never insert of pointer-queue-clock: " in text
     assert "never append" not in text
-    assert never_taken({("pointer-queue", "append"): 1}).keys() == {
-        f"{action} of pointer-queue" for action in pointer_queue_steps.UNTAKEN if action != "append"
+    assert never_taken([("pointer-queue-clock", "append")]).keys() == {
+        f"{action.name} of pointer-queue-clock"
+        for action in trace(TimedQueue).actions
+        if action.name != "append"
     }
 
 

@@ -11,19 +11,10 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from brokerproof.models.language.watch.client_step import Happening, NotAQueue
-from brokerproof.models.language.watch.paths import Taken
-from brokerproof.models.rabbitmq.paging_questions import (
-    GONE,
-    PENDING,
-    Question,
-    answer,
-    offered,
-    reading_of,
-    shortened,
-    state_of,
-)
-from brokerproof.models.rabbitmq.paging_steps import UNTAKEN, explained, nothing_in, question
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
+from brokerproof.models.rabbitmq.paging_places import PagingPlaces
+from brokerproof.models.rabbitmq.projection import new_queue
 from brokerproof.spec.protocol.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -41,6 +32,7 @@ from brokerproof.spec.rabbitmq.view import (
     PagingQueueView,
     StatusView,
 )
+from tests.models.projected import path
 from tests.models.walking_client import Client, Habits
 from tests.models.walking_client import Look as AnyLook
 
@@ -71,73 +63,17 @@ def looks(seeds: int = 3, *orders: Order) -> Iterator[Look]:
 def test_each_step_of_the_reference_is_a_path() -> None:
     taken: Counter[str] = Counter()
     for look in looks(3, Fifo(), Priority(2)):
-        steps = explained(look.before, look.after, look.happened)
+        steps = path(look.before, look.after, look.happened)
         assert steps is not None, look
         taken.update(steps)
-    assert taken.keys() == {name for name in UNTAKEN if not name.startswith("put_back")}
-
-
-def questions() -> Iterator[Question]:
-    """Yield what is asked of steps."""
-    for look in looks(2):
-        (before,), (after,) = look.before.levels, look.after.levels
-        returned = frozenset(
-            each.seq
-            for each in look.before.handed_out
-            if isinstance(look.happened.operation, CloseChannel)
-            and each.channel == look.happened.operation.channel
-        )
-        yield question(before, after, look.happened, returned)
-
-
-def test_a_long_queue_is_read_as_a_shorter_one_with_the_same_answer() -> None:
-    shorter = 0
-    for asked in questions():
-        if len(asked.messages) > 7:
-            continue
-        short = shortened(asked)
-        shorter += len(short.messages) < len(asked.messages)
-        assert (answer(short) is None) == (answer(asked) is None), asked
-        for at, message in enumerate(asked.messages[:2]):
-            # One that was lost is lost in both.
-            lost = message._replace(after=message.after._replace(place=0))
-            wrong = asked._replace(messages=(*asked.messages[:at], lost, *asked.messages[at + 1 :]))
-            assert answer(shortened(wrong)) is None
-            assert answer(wrong) is None
-    assert shorter > 50
-
-
-OF_THE_QUEUE = {
-    *("fetch_from_q4", "fetch_from_q3", "fetch_last"),
-    *("fetch_last_and_reload", "fetch_last_and_reload_all"),
-    *("page_q1_to_q3", "page_q1_to_q2", "page_q4", "page_q3", "page_q2", "limit_ram_acks"),
-}
-
-
-def test_all_that_the_queue_may_do_is_offered() -> None:
-    met: Counter[str] = Counter()
-    for asked in {shortened(each) for each in questions()}:
-        if not 0 < len(asked.messages) < 6:
-            continue
-        reading = reading_of(len(asked.messages))
-        state = state_of(reading, asked, after=False)
-        there = {*offered(reading, asked, state)}
-        for action in OF_THE_QUEUE:
-            for arguments in reading.arguments(action):
-                if not reading.enabled(action, state, arguments):
-                    continue
-                if action.startswith("fetch"):
-                    ends = asked.messages[arguments[0]].after.place
-                    if ends != (PENDING if arguments[-1] else GONE):
-                        continue
-                met[action] += 1
-                assert Taken(action, arguments) in there
-    assert met.keys() == OF_THE_QUEUE
+    # Nothing here is dropped from the front of a queue.
+    names = {action.name for action in trace(PagingPlaces).actions}
+    assert taken.keys() == {name for name in names if not name.startswith("put_back")}
 
 
 # What is no path.
 
-NOTHING = Happening(Drain())
+NOTHING = ClientStep(Drain())
 
 
 def status(seq: int, **facts: bool) -> StatusView:
@@ -154,11 +90,11 @@ def queue(**fields: Any) -> PagingQueueView:
 
 FULL = queue(q4=(status(0, in_ram=True), status(1, in_ram=True)))
 PAGED = queue(q4=(status(0, in_ram=True),), q3=(status(1, on_disk=True),))
-PUBLISHES = Happening(Publish(queue="q", message=Message(id="m4")), arrival=("m4", 0))
+PUBLISHES = ClientStep(Publish(queue="q", message=Message(id="m4")), arrival=("m4", 0))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "happened", "path"),
+    ("before", "after", "happened", "expected"),
     [
         (FULL, FULL, NOTHING, ()),
         (FULL, PAGED, NOTHING, ("page_q4",)),
@@ -180,16 +116,16 @@ PUBLISHES = Happening(Publish(queue="q", message=Message(id="m4")), arrival=("m4
             PUBLISHES,
             ("publish",),
         ),
-        (FULL, queue(), Happening(Purge(queue="q")), ("purge",)),
+        (FULL, queue(), ClientStep(Purge(queue="q")), ("purge",)),
     ],
 )
 def test_a_path_is_told(
     before: PagingQueueView,
     after: PagingQueueView,
-    happened: Happening,
-    path: tuple[str, ...],
+    happened: ClientStep,
+    expected: tuple[str, ...],
 ) -> None:
-    assert explained(before, after, happened) == path
+    assert path(before, after, happened) == expected
 
 
 @pytest.mark.parametrize(
@@ -226,12 +162,12 @@ def test_a_path_is_told(
     ],
 )
 def test_what_the_model_does_not_do_is_no_path(
-    before: PagingQueueView, after: PagingQueueView, happened: Happening
+    before: PagingQueueView, after: PagingQueueView, happened: ClientStep
 ) -> None:
-    assert explained(before, after, happened) is None
+    assert path(before, after, happened) is None
 
 
-RELEASES = Happening(Release(delivery="d"), settled="m0")
+RELEASES = ClientStep(Release(delivery="d"), settled="m0")
 HELD = queue(pending=(status(0, delivered=True, in_ram=True), status(1, delivered=True)))
 
 
@@ -239,22 +175,22 @@ def test_who_settles_settles_first() -> None:
     back = queue(q4=(status(0, delivered=True, in_ram=True),), pending=HELD.levels[0].pending[1:])
     gone = queue(pending=HELD.levels[0].pending[1:])
     acknowledges = replace(RELEASES, operation=Acknowledge(delivery="d"))
-    assert explained(HELD, back, RELEASES) == ("requeue_to_q4",)
-    assert explained(HELD, back, acknowledges) is None
-    assert explained(HELD, gone, acknowledges) == ("acknowledge",)
-    assert explained(HELD, gone, NOTHING) is None
-    assert explained(HELD, HELD, acknowledges) is None
-    assert explained(HELD, HELD, RELEASES) == ("requeue_to_q4", "fetch_from_q4")
+    assert path(HELD, back, RELEASES) == ("requeue_to_q4",)
+    assert path(HELD, back, acknowledges) is None
+    assert path(HELD, gone, acknowledges) == ("acknowledge",)
+    assert path(HELD, gone, NOTHING) is None
+    assert path(HELD, HELD, acknowledges) is None
+    assert path(HELD, HELD, RELEASES) == ("requeue_to_q4", "fetch_from_q4")
 
 
 def test_a_channel_that_closes_gives_back_what_it_has() -> None:
-    closing = Happening(CloseChannel(channel="a"))
+    closing = ClientStep(CloseChannel(channel="a"))
     handed_out = tuple(HandedOutView(name, 0, seq) for seq, name in enumerate("ab"))
     before = msgspec.structs.replace(HELD, handed_out=handed_out)
     first, second = HELD.levels[0].pending
-    assert explained(before, queue(q4=(first,), pending=(second,)), closing) == ("requeue_to_q4",)
+    assert path(before, queue(q4=(first,), pending=(second,)), closing) == ("requeue_to_q4",)
     given = msgspec.structs.replace(second, in_ram=True)
-    assert explained(before, queue(q4=(given,), pending=(first,)), closing) is None
+    assert path(before, queue(q4=(given,), pending=(first,)), closing) is None
 
 
 @pytest.mark.parametrize(
@@ -272,22 +208,22 @@ def test_views_that_cannot_be_of_one_queue(
     before: PagingQueueView, after: PagingQueueView, complaint: str
 ) -> None:
     with pytest.raises(NotAQueue, match=complaint):
-        explained(before, after, NOTHING)
+        path(before, after, NOTHING)
 
 
 def test_what_arrives_is_what_was_published() -> None:
     known = FULL.levels[0].q4
     wrong = queue(q4=(*known, StatusView(4, "x", in_ram=True)), next_seq=5)
     with pytest.raises(NotAQueue, match="x is there at 4 and was not published"):
-        explained(FULL, wrong, PUBLISHES)
+        path(FULL, wrong, PUBLISHES)
     new = StatusView(4, "m4", persistent=True, in_ram=True, on_disk=True, indexed=True)
     with pytest.raises(NotAQueue, match="m4 was not published as persistent"):
-        explained(FULL, queue(q4=(*known, new), next_seq=5), PUBLISHES)
+        path(FULL, queue(q4=(*known, new), next_seq=5), PUBLISHES)
     elsewhere = replace(PUBLISHES, arrival=("m4", 1))
     with pytest.raises(NotAQueue, match="its next position is 5"):
-        explained(FULL, queue(q4=(*known, status(4, in_ram=True)), next_seq=5), elsewhere)
+        path(FULL, queue(q4=(*known, status(4, in_ram=True)), next_seq=5), elsewhere)
 
 
 def test_a_new_queue_has_the_sizes_that_it_shows() -> None:
-    (level,) = nothing_in(FULL, Fifo()).levels
+    (level,) = new_queue(FULL, Fifo()).levels
     assert (level.segment, level.target, level.next_seq, level.q4) == (2, 1, 0, ())

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.models.language.core.model import trace
-from brokerproof.models.qpid.pull_queue import PullQueue
-from brokerproof.models.qpid.pull_queue_steps import LISTS, UNTAKEN, may_rest
+from brokerproof.models.language.watch.path_query import find_steps, quotient
+from brokerproof.models.qpid.projection import queries_at_rest
 from brokerproof.reference import make
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
@@ -28,6 +27,14 @@ from brokerproof.spec.qpid.view import (
     PointerQueueView,
     SubscriptionView,
 )
+
+LISTS = ConsumerListsView.__struct_fields__
+
+
+def may_rest(view: PointerQueueView) -> bool:
+    """Whether the model may be at rest in the state that a view shows."""
+    (query,) = queries_at_rest(view)
+    return find_steps(quotient(query)) == ("come_to_rest",)
 
 
 def operations() -> Iterator[Operation]:
@@ -94,5 +101,5 @@ def test_at_rest_nobody_is_notified_and_nothing_is_left_for_who_wants_it(
     assert may_rest(view) == rests
 
 
-def test_what_is_asked_for_is_a_step_of_the_model() -> None:
-    assert set(UNTAKEN) <= {action.name for action in trace(PullQueue).actions}
+def test_a_queue_that_pushes_is_not_asked_whether_it_rests() -> None:
+    assert not [*queries_at_rest(PointerQueueView(Fifo(), (FREE,), (TAKER,)))]

@@ -1,0 +1,242 @@
+"""A view of a Qpid queue as a state of its model, and an operation as steps of the model.
+
+The broker may move a pointer, give an entry or show one at any time. Entries are numbered in the
+order of the queue, after the dummy head. A subscription that holds a message for a get is known by
+that message; one more, the last, is a get that leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
+from brokerproof.models.language.watch.path_query import PathQuery, Valuation, valuation
+from brokerproof.models.language.watch.paths import ANY, Taken
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
+from brokerproof.models.qpid.pointer_queue_progress import Channel
+from brokerproof.models.qpid.pull_queue import PullQueue
+from brokerproof.models.qpid.threads.consumer_lists import Listed
+from brokerproof.spec.protocol import operations as op
+from brokerproof.spec.protocol.messages import Fifo, Order
+from brokerproof.spec.qpid.view import PointerQueueView
+
+HEAD: Final = 0
+ABSENT, DEQUEUED = (Status.values.index(name) for name in ("ABSENT", "DEQUEUED"))
+STATUS: Final = {"held": "AVAILABLE"}
+
+Name: TypeAlias = tuple[str | None, str]
+"""A consumer, or the message of a get."""
+
+MODEL: Final = TimedQueue
+
+
+def new_queue(view: PointerQueueView, order: Order) -> PointerQueueView:  # noqa: ARG001 - no sizes
+    """Return the view of a new queue of `order`."""
+    return PointerQueueView(order)
+
+
+def queries(
+    before: PointerQueueView, after: PointerQueueView, step: ClientStep
+) -> Iterator[PathQuery]:
+    """Yield the query whether the model explains two views; raises `NotAQueue`."""
+    at = {message: number for number, message in enumerate(_merged(before, after, step), start=1)}
+    names = dict.fromkeys([*_names(before), *_names(after)])
+    who = {name: number for number, name in enumerate(names)}
+    seen = [
+        (name, each)
+        for view in (before, after)
+        for name, each in zip(_names(view), view.subscriptions, strict=True)
+    ]
+    browsers = {who[name] for name, each in seen if each.browses}
+    unwanted = {
+        (who[name], at[view.entries[number - 1].message])
+        for view in (before, after)
+        for name, each in zip(_names(view), view.subscriptions, strict=True)
+        for number in each.unwanted
+    }
+    takers, everything = range(len(who) + 1), range(len(at) + 1)
+    rigid = valuation(
+        head=HEAD,
+        browser=[taker in browsers for taker in takers],
+        wants=frozenset((w, e) for w in takers for e in everything if (w, e) not in unwanted),
+    )
+    is_gone = {*at} - {each.message for each in after.entries if each.state != "dequeued"}
+    gone = [number for message, number in at.items() if message in is_gone]
+    settles = [*{who[name] for name, each in seen if each.settles_when_sent}, len(who)]
+    expiring = {each.message for view in (before, after) for each in view.entries if each.expires}
+    if step.arrival and isinstance(step.operation, op.Publish) and step.operation.expires_s:
+        expiring.add(step.arrival[0])
+    broker = [Taken("deliver", (who[name], at[message])) for message, name in _held(after).items()]
+    for taken in ("deliver", "acknowledge"):
+        broker += [Taken(taken, (taker, each)) for taker in settles for each in gone]
+    broker += [Taken("browse", (taker, ANY)) for taker in browsers]
+    broker += [Taken("pass_over", (ANY, ANY)), Taken("come_due", (ANY,))]
+    broker += [Taken("expire", (at[message],)) for message in expiring & is_gone]
+    yield PathQuery(
+        "pointer-queue-clock",
+        TimedQueue,
+        Entry,
+        len(everything),
+        ((Subscription, len(takers)),),
+        rigid + _state(before, at, who, ABSENT),
+        rigid + _state(after, at, who, DEQUEUED),
+        (*_of_the_client(before, after, step, at, who), *broker),
+        tuple(_settlement(before, step, at, who)),
+    )
+
+
+def _merged(before: PointerQueueView, after: PointerQueueView, step: ClientStep) -> list[str]:
+    """Return all messages in the order of the queue; an arrival is the last of its level."""
+    levels = [(entry.message, entry.level) for entry in before.entries]
+    levels += [step.arrival] if step.arrival else []
+    merged = [message for message, _ in sorted(levels, key=lambda pair: -pair[1])]
+    place = {message: at for at, message in enumerate(merged)}
+    if new := [each.message for each in after.entries if each.message not in place]:
+        raise NotAQueue(f"{new[0]} is there and was not published")
+    places = [place[entry.message] for entry in after.entries]
+    if places != sorted(places):
+        raise NotAQueue("its entries are not in their order")
+    return merged
+
+
+def _names(view: PointerQueueView) -> list[Name]:
+    held = {entry.holder: entry.message for entry in view.entries}
+    return [
+        (each.consumer, "" if each.consumer is not None else held.get(number, ""))
+        for number, each in enumerate(view.subscriptions)
+    ]
+
+
+def _held(view: PointerQueueView) -> dict[str, Name]:
+    names = _names(view)
+    return {each.message: names[each.holder] for each in view.entries if each.holder is not None}
+
+
+def _state(
+    view: PointerQueueView, at: Mapping[str, int], who: Mapping[Name, int], otherwise: int
+) -> Valuation:
+    status, held_back = [DEQUEUED, *(otherwise for _ in at)], [False for _ in range(len(at) + 1)]
+    for each in view.entries:
+        status[at[each.message]] = Status.values.index(STATUS.get(each.state, each.state.upper()))
+        held_back[at[each.message]] = each.state == "held"
+    many = len(who) + 1
+    active, rewound = [False] * many, [False] * many
+    last_seen: list[int | None] = [None] * many
+    released = list(last_seen)
+    numbers = [HEAD, *(at[each.message] for each in view.entries)]
+    for name, taker in zip(_names(view), view.subscriptions, strict=True):
+        if taker.active:
+            active[who[name]], last_seen[who[name]] = True, numbers[taker.last_seen]
+            if taker.released is not None:
+                rewound[who[name]], released[who[name]] = True, numbers[taker.released]
+    holds = frozenset((who[name], at[message]) for message, name in _held(view).items())
+    return valuation(
+        status=status,
+        held_back=held_back,
+        arriving=[False for _ in status],
+        holds=holds,
+        active=active,
+        last_seen=last_seen,
+        rewound=[one if there else None for one, there in zip(rewound, active, strict=True)],
+        released=released,
+    )
+
+
+def _settlement(
+    before: PointerQueueView, step: ClientStep, at: Mapping[str, int], who: Mapping[Name, int]
+) -> Iterator[Taken]:
+    message, held = step.settled if step.settles else None, _held(before)
+    if message in held:
+        action = "release" if isinstance(step.operation, op.Release) else "acknowledge"
+        yield Taken(action, (who[held[message]], at[message]))
+
+
+def _of_the_client(
+    before: PointerQueueView,
+    after: PointerQueueView,
+    step: ClientStep,
+    at: Mapping[str, int],
+    who: Mapping[Name, int],
+) -> Iterator[Taken]:
+    """Yield what the client's operation may be; a get or a purge comes and leaves."""
+    spare = len(who)
+    if step.arrival is not None:
+        arrival = (at[step.arrival[0]],)
+        if isinstance(step.operation, op.Publish) and step.operation.not_before_s:
+            yield Taken("hold", arrival)
+        elif isinstance(before.order, Fifo):
+            yield Taken("append", arrival)
+        else:
+            yield from (Taken("insert", arrival), Taken("look_back", arrival))
+    come: list[int] = []
+    left = [who[consumer, ""] for consumer in sorted(step.closed) if (consumer, "") in who]
+    match step.operation:
+        case op.Consume(consumer=consumer):
+            come = [who.get((consumer, ""), spare)]
+            left += [spare] if (consumer, "") not in who else []
+        case op.Cancel(consumer=consumer) if (consumer, "") in who:
+            left.append(who[consumer, ""])
+        case op.Get():
+            new = {*_names(after)} - {*_names(before)}
+            come = [who[name] for name in new if name[0] is None] or [spare]
+            left += come
+        case op.Purge():
+            come, left = [spare], [*left, spare]
+        case op.CloseChannel(channel=channel):
+            for name, each in zip(_names(before), before.subscriptions, strict=True):
+                if each.channel == channel:
+                    left.append(who[name])
+                    held = [message for message, holder in _held(before).items() if holder == name]
+                    yield from (Taken("release", (who[name], at[message])) for message in held)
+    yield from (Taken("subscribe", (taker,)) for taker in come)
+    yield from (Taken("unsubscribe", (taker,)) for taker in left)
+
+
+def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
+    """Yield the query whether a queue that consumers pull from may be at rest.
+
+    Between two views a consumer may have lost its interest, found it again and been notified, so
+    any lists can have come about. A browser may have been shown all that its place is past.
+    """
+    if view.lists is None:
+        return
+    (query,) = queries(view, view, ClientStep(op.Drain()))
+    names = _names(view)
+    many, spare = len(names), len(dict.fromkeys(names))
+    places = {
+        who: (Listed.values.index(listed.upper()), place)
+        for listed in view.lists.__struct_fields__
+        for place, who in enumerate(getattr(view.lists, listed))
+    }
+    removed = Listed.values.index("REMOVED"), 0
+    listed = [places.get(who, removed) for who in range(many)]
+    yield query._replace(
+        name="pull-queue",
+        model=PullQueue,
+        sizes=(*query.sizes, (Channel, 1)),
+        # A queue that consumers pull from has no clock.
+        before=tuple(each for each in query.before if each[0] != "held_back")
+        + valuation(
+            listed=[
+                *(place for place, _ in listed),
+                *(removed[0] for _ in range(spare, spare + 1)),
+            ],
+            ahead=frozenset(
+                (one, other)
+                for one in range(many)
+                for other in range(many)
+                if listed[one][0] == listed[other][0] != removed[0] and listed[one] < listed[other]
+            ),
+            shown=frozenset(
+                (who, entry)
+                for who, each in enumerate(view.subscriptions)
+                if each.browses and each.active
+                for entry in range(each.last_seen + 1)
+            ),
+        ),
+        after=(),
+        steps=(),
+        first=(Taken("come_to_rest"),),
+    )
