@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from brokerproof.checks.crash.durability import run_durability
 from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
-from brokerproof.checks.inside.state_invariants import GLANCED, parts_in
+from brokerproof.checks.inside.state_invariants import OF_STATES, parts_in
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken, outside_the_model
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
@@ -166,10 +166,10 @@ def snapshot_stage(evidence: Evidence) -> Stage:
         did += f"; the model says nothing of {reasons}"
     if evidence.given_up:
         did += f"; {evidence.given_up} steps not judged (too many paths)"
-    glanced = {name: evidence.exercised[name] for name in GLANCED}
-    if any(glanced.values()):
-        asked = ", ".join(f"{name} {times}" for name, times in glanced.items() if times)
-        did += f"; at one glance: {asked}"
+    asked = {name: evidence.exercised[name] for name in OF_STATES}
+    if any(asked.values()):
+        counts = ", ".join(f"{name} {times}" for name, times in asked.items() if times)
+        did += f"; of each view by itself: {counts}"
     return Stage("snapshot", did, not evidence.given_up, evidence.exercised[REQUIREMENT])
 
 

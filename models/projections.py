@@ -1,34 +1,22 @@
-"""The projections by the kind of view that they read; a system is imported when its view is met."""
+"""The projections by the kind of view that they read, and the invariants that a view is held to."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol, cast
 
 from brokerproof.models.language.core.model import Model
-from brokerproof.models.language.watch.client_step import ClientStep
-from brokerproof.models.language.watch.path_query import (
-    PathQuery,
-    lost_invariants,
-    quotient,
-    reading_of,
-)
+from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
+from brokerproof.models.language.watch.path_query import PathQuery, reading_of, state_of
+from brokerproof.spec.invariants import ByModel, ByRequirement, invariants
 from brokerproof.spec.protocol.inspection import QueueView
 from brokerproof.spec.protocol.messages import Order
-from brokerproof.spec.protocol.operations import Drain
-
-SYSTEM_OF: Final = {
-    "pointer-queue": "qpid",
-    "paging-queue": "rabbitmq",
-    "cursor-queue": "activemq",
-}
-"""The documented system that a view is of, by the view's tag."""
-
+from brokerproof.spec.systems import SYSTEM_OF, rules_of
 
 MODEL_OF: Final = {
-    "pointer-queue": "pointer-queue-clock",
+    "pointer-queue": "pointer-queue",
     "paging-queue": "paging-places",
     "cursor-queue": "cursor-page-in",
 }
@@ -52,6 +40,9 @@ class Projection(Protocol):
     def queries_at_rest(self, view: Any) -> Iterator[PathQuery]:
         """Yield what has to be a path for a drained queue to be at rest."""
 
+    def states(self, view: Any, *, rests: bool) -> Iterator[PathQuery]:
+        """Yield the states, each as what comes before a query, of which invariants must hold."""
+
 
 @functools.cache
 def projection_of(kind: str) -> Projection:
@@ -60,10 +51,40 @@ def projection_of(kind: str) -> Projection:
     return cast("Projection", module)
 
 
-def lost_in(view: QueueView) -> frozenset[str]:
-    """Return the invariants of its model that a view breaks by itself; raises `NotAQueue`."""
-    lost: frozenset[str] = frozenset()
-    for query in projection_of(view.kind).queries(view, view, ClientStep(Drain())):
-        short = quotient(query)
-        lost |= frozenset(lost_invariants(reading_of(short), short.after))
-    return lost
+def judged(view: QueueView, *, rests: bool) -> Iterator[tuple[str, str]]:
+    """Yield each id that an invariant of a model states and says something of in a view.
+
+    With it comes what is wrong, or nothing. `rests` says that the broker has drained.
+    """
+    found: dict[str, str] = {}
+    try:
+        states = [*projection_of(view.kind).states(view, rests=rests)]
+    except NotAQueue:
+        return  # `documented-steps` says so
+    for query in states:
+        reading = reading_of(query)
+        state = state_of(reading, query.before)
+        for statement, name in statements_of(view.kind).get(query.name, {}).items():
+            if reading.exercised(statement, state):
+                wrong = "" if reading.holds(statement, state) else f"{statement} is lost: {view}"
+                found[name] = found.get(name) or wrong
+    yield from found.items()
+
+
+@functools.cache
+def statements_of(kind: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the invariants that views of a kind are held to: by model, its statements with ids.
+
+    They are those that `invariants.toml` binds to a requirement, and of which no rule of the view
+    is a formula.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for each in invariants().values():
+        if each.id not in rules_of(kind).IDS and any(
+            isinstance(binding, ByRequirement) and binding.requirement == each.id
+            for binding in each.held
+        ):
+            for binding in each.held:
+                if isinstance(binding, ByModel):
+                    found.setdefault(binding.model, {})[binding.statement] = each.id
+    return found

@@ -126,9 +126,9 @@ def _refine(name: str, cache: Cache) -> bool:
 
 
 def _swap(system: System, cache: Cache) -> bool:
+    from brokerproof.models.contract import swaps  # noqa: PLC0415
     from brokerproof.models.contract.core import Contract  # noqa: PLC0415
     from brokerproof.models.language.prove.commutation import Commutation, pair  # noqa: PLC0415
-    from brokerproof.models.qpid.threads import swaps  # noqa: PLC0415
 
     if system is not trace(Contract):
         return True

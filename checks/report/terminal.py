@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brokerproof.checks.inside.state_invariants import KINDS
+from brokerproof.checks.inside.state_invariants import kinds
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     VerdictRecord,
@@ -75,10 +75,10 @@ def _rows(verdicts: Iterable[VerdictRecord], *, verbose: bool) -> Iterator[Row]:
     for verdict in verdicts:
         if verdict.verdict is Outcome.NOT_CLAIMED:
             continue
-        kinds = [kind for kind, asked in KINDS.items() if verdict.requirement in asked]
-        if kinds and verdict.verdict is Outcome.KEPT and not verbose:
-            times[kinds[0]] += verdict.exercised
-            many[kinds[0]] += 1
+        called = [kind for kind, asked in kinds().items() if verdict.requirement in asked]
+        if called and verdict.verdict is Outcome.KEPT and not verbose:
+            times[called[0]] += verdict.exercised
+            many[called[0]] += 1
             continue
         style = _STYLES[verdict.verdict]
         if verdict.verdict is Outcome.BROKEN and verdict.counts_as != "failure":
@@ -100,7 +100,7 @@ def gathered(requirements: Iterable[str]) -> list[str]:
     """Return ids, with one phrase instead where all is there that a view of some kind is asked."""
     found = list(requirements)
     phrases = []
-    for kind, asked in KINDS.items():
+    for kind, asked in kinds().items():
         if asked.issubset(found):
             found = [each for each in found if each not in asked]
             phrases.append(f"what {kind} keeps inside ({len(asked)} ids)")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, glance
+from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, snapshot
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch
 from brokerproof.checks.oracle.bindings import Book
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
@@ -123,17 +123,17 @@ def looked_inside(
     except Departure as departure:
         seen, hangs = str(departure), departure.hangs
         own = [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)]
-        return own + ([] if hangs else _at_one_glance(watch, told, [])), []
+        return own + ([] if hangs else _in_snapshots(watch, told, [])), []
     exercised = [REQUIREMENT] if moved else []
-    return _at_one_glance(watch, told, exercised), exercised
+    return _in_snapshots(watch, told, exercised), exercised
 
 
-def _at_one_glance(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
+def _in_snapshots(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
     """Return what the views of the last look break, each by itself; adds to what is exercised."""
     breaches = []
     rests = isinstance(told.operation, Drain) and told.answer.ok
     for queue, view in watch.shown.items():
-        found = glance(view, rests=rests)
+        found = snapshot(view, rests=rests)
         exercised += found.exercised
         for requirement, complaint in found.broken:
             seen = f"{queue} after {name_of(told.operation)}: {complaint}"

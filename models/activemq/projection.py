@@ -43,6 +43,11 @@ def queries_at_rest(_: CursorQueueView) -> Iterator[PathQuery]:
     yield from ()
 
 
+def states(_: CursorQueueView, *, rests: bool) -> Iterator[PathQuery]:  # noqa: ARG001 - none
+    """Yield nothing: what is said of one view is about counts, sizes and lists."""
+    yield from ()
+
+
 def queries(
     before: CursorQueueView, after: CursorQueueView, step: ClientStep
 ) -> Iterator[PathQuery]:

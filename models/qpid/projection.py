@@ -75,7 +75,7 @@ def queries(
     broker += [Taken("pass_over", (ANY, ANY)), Taken("come_due", (ANY,))]
     broker += [Taken("expire", (at[message],)) for message in expiring & is_gone]
     yield PathQuery(
-        "pointer-queue-clock",
+        "pointer-queue",
         TimedQueue,
         Entry,
         len(everything),
@@ -240,3 +240,8 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
         steps=(),
         first=(Taken("come_to_rest"),),
     )
+
+
+def states(view: PointerQueueView, *, rests: bool) -> Iterator[PathQuery]:  # noqa: ARG001 - always
+    """Yield the state that a view shows."""
+    yield from queries(view, view, ClientStep(op.Drain()))

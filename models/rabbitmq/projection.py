@@ -14,6 +14,7 @@ from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
 from brokerproof.models.language.watch.path_query import AS_MANY, PathQuery, Valuation, valuation
 from brokerproof.models.language.watch.paths import ANY, Taken
 from brokerproof.models.rabbitmq.paging_places import Message, PagingPlaces, Place, Segment
+from brokerproof.models.rabbitmq.paging_reduction import PagingReduction
 from brokerproof.spec.protocol import operations as op
 from brokerproof.spec.protocol.messages import Order
 from brokerproof.spec.rabbitmq.view import (
@@ -22,6 +23,9 @@ from brokerproof.spec.rabbitmq.view import (
     PagingQueueView,
     StatusView,
 )
+
+SEGMENT_MAX: Final = 1 << 14
+"""So many positions a segment of the index has in the release."""
 
 PLACE: Final = {name: at for at, name in enumerate(Place.values)}
 FETCHES: Final = ("fetch_from_q4", "fetch_from_q3", "fetch_last")
@@ -48,6 +52,47 @@ def new_queue(view: PagingQueueView, order: Order) -> PagingQueueView:
 def queries_at_rest(_: PagingQueueView) -> Iterator[PathQuery]:
     """Yield nothing: what a rest leaves in memory is a matter of counts."""
     yield from ()
+
+
+def states(view: PagingQueueView, *, rests: bool) -> Iterator[PathQuery]:
+    """Yield the state of each backing queue; at rest also that of the reduction of its memory."""
+    for queue in view.levels:
+        yield _query(_Read(queue), _Read(queue), ClientStep(op.Drain()), set(), None)
+        is_empty = not (queue.length or queue.pending or queue.delta.count)
+        if rests and queue.target is not None and not is_empty:
+            yield PathQuery(
+                "paging-reduction", PagingReduction, Message, 1, (), _at_rest(queue), ()
+            )
+
+
+def _at_rest(queue: BackingQueueView) -> Valuation:
+    """Return the state of a reduction that has reported that nothing is left to be done."""
+    assert queue.target is not None, "where memory is not limited nothing is reduced"
+    lengths = (queue.q1, queue.q2, range(queue.delta.count), queue.q3, queue.q4)
+    return valuation(
+        batch=queue.batch,
+        length=[len(each) for each in lengths],
+        in_ram=[queue.ram_count],
+        ram_acks=[len(queue.ram_acks)],
+        target=[queue.target],
+        permits=[_permitted(queue, queue.target)],
+        is_done=[True],
+    )
+
+
+def _permitted(queue: BackingQueueView, target: int) -> int:
+    """Return how many positions may stay in memory (2.8.2, `permitted_beta_count`).
+
+    Of those without content in memory, the harmonic mean with the target gives the part; never less
+    than a segment. Without any room in memory, q3 alone counts.
+    """
+    segment = min(queue.segment, SEGMENT_MAX)
+    if target == 0:
+        return min(len(queue.q3), segment)
+    on_disk = queue.length - len(queue.q1) - len(queue.q4)
+    # A count that is wrong may be too small.
+    part = on_disk * on_disk // (on_disk + target) if on_disk + target > 0 else 0
+    return max(segment, on_disk - part)
 
 
 def queries(

@@ -6,15 +6,14 @@ import ast
 import dataclasses
 import inspect
 from collections import Counter
-from types import ModuleType
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import asdict, replace
 
 from brokerproof.checks import stated
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.inside import paging_state_invariants
-from brokerproof.checks.inside.state_invariants import INSIDE
+from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.checks.oracle import contracts, translation
 from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core
 from brokerproof.checks.oracle.possibilities import Rules
@@ -25,10 +24,11 @@ from brokerproof.models.contract.core import Contract, Entry
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.read.pointwise import Pointwise
+from brokerproof.models.projections import statements_of
 from brokerproof.reference import make
-from brokerproof.reference.rabbitmq.paging import invariants
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import OFFERED, catalogue
+from brokerproof.spec.systems import SYSTEM_OF, rules_of
 
 THE_CORE = Capabilities(
     orders=("fifo", "priority"),
@@ -77,17 +77,12 @@ def unlabelled(model: type[Model], label: str) -> Pointwise:
     return Pointwise(dataclasses.replace(trace(model), actions=actions), Entry)
 
 
-def without_rule(name: str) -> ModuleType:
-    """Return the rules of paging queues without all that names one."""
-
-    class Leaves(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-            return ast.Constant("") if node.value == name else node
-
-    tree = Leaves().visit(ast.parse(inspect.getsource(invariants)))
-    module = ModuleType(invariants.__name__)
-    exec(compile(ast.fix_missing_locations(tree), "", "exec"), vars(module))  # noqa: S102 (ours)
-    return module
+def without_statement(kind: str, name: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the invariants that views of a kind are held to, without those of one id."""
+    return {
+        model: {statement: each for statement, each in names.items() if each != name}
+        for model, names in statements_of(kind).items()
+    }
 
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, name: str, claims: Capabilities) -> None:
@@ -98,12 +93,14 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, name: str, claims: Capabilities) 
         model = WholeContract if goes_beyond_the_core(claims) else Contract
         rules = Rules(unlabelled(model, name), TOLERATED)
         monkeypatch.setattr(stated, "rules_for", lambda _claims: rules)
-    if name in {each for rules in paging_state_invariants.SITUATIONS.values() for each in rules}:
-        monkeypatch.setattr(stated, "invariants", without_rule(name))
-        return
+    for kind in SYSTEM_OF:
+        monkeypatch.setattr(rules_of(kind), "IDS", rules_of(kind).IDS - {name})
+    bound = {k: without_statement(k, name) for k in SYSTEM_OF}
+    monkeypatch.setattr(stated, "statements_of", bound.__getitem__)
     of_threads = {w: each for w, each in BROKEN_BY.items() if each != name}
     monkeypatch.setattr(stated, "BROKEN_BY", of_threads)
-    monkeypatch.setattr(stated, "INSIDE", INSIDE - {name})
+    if name == REQUIREMENT:
+        monkeypatch.setattr(stated, "REQUIREMENT", "")
     monkeypatch.setattr(stated, "OF_THE_PROTOCOL", stated.OF_THE_PROTOCOL - {name})
 
 

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.inside.state_invariants import INSIDE, OF_PARTS
+from brokerproof.checks.inside.state_invariants import INSIDE, parts
 from brokerproof.checks.report.diagram import diagram_of
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
 from brokerproof.checks.search.replay import Replay, rejudge, replay_on
@@ -101,7 +101,7 @@ def is_drawn_with_the_queues_at_every_step(fault: Fault) -> None:
 
 def found_soonest() -> frozenset[str]:
     """Return the ids of one fault for each requirement; of inside ones for each part of a view."""
-    part_of = {name: part for part, names in OF_PARTS.items() for name in names}
+    part_of = {name: part for part, names in parts().items() for name in names}
     soonest = sorted(faults().values(), key=lambda fault: (fault.operations, fault.examples))
     found = {part_of.get(each.requirement, each.requirement): each for each in reversed(soonest)}
     return frozenset(each.id for each in found.values() if is_soon(each))

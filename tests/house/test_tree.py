@@ -31,6 +31,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 """Which rooms each room may import besides itself; the root package may import anything."""
 
+SYSTEMS = frozenset(("qpid", "rabbitmq", "activemq"))
+"""The folders of documented systems."""
+
 VERSION = f"{DISTRIBUTION}.version"
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
@@ -114,6 +117,17 @@ def imports_up(root: Path) -> Iterator[str]:
                     yield f"{path.relative_to(root)}:{line}: {room} may not import {module}"
 
 
+def judges_that_know_a_system(root: Path) -> Iterator[str]:
+    """Complain about checks that import a documented system: a judge never runs the judged."""
+    for path in python_files(root, "checks"):
+        for module, line in imports_of(path, package_of(path, root)):
+            _, room, *inside = (*module.split("."), "", "")
+            systems = SYSTEMS.intersection(inside)
+            if systems and room in {"spec", "models", "reference"}:
+                where = path.relative_to(root)
+                yield f"{where}:{line}: checks may not import {module}, of {min(systems)}"
+
+
 def imports_by_short_name(root: Path) -> Iterator[str]:
     """Complain about rooms imported by the name of their folder, which loads a module twice."""
     everywhere = (ROOT_FOLDER, *rooms(root), "tests", "examples", "benchmarks", "docs")
@@ -184,6 +198,7 @@ def broken_links(root: Path) -> Iterator[str]:
 RULES = (
     unlisted_packages,
     imports_up,
+    judges_that_know_a_system,
     imports_by_short_name,
     undocumented_folders,
     overlong_files,
@@ -251,6 +266,11 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
             "models/queue.py",
             "if 1:\n  def f():\n    from brokerproof.checks import x",
             "queue.py:3",
+        ),
+        (
+            "checks/gate.py",
+            "def f():\n  from brokerproof.spec.qpid.view import View",
+            "checks/gate.py:2: checks may not import brokerproof.spec.qpid.view.View, of qpid",
         ),
         ("models/queue.py", "import spec", "models/queue.py:1: import brokerproof.spec, not spec"),
         ("tests/test_it.py", "from models.queue import Queue", "not models"),

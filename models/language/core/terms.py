@@ -261,7 +261,23 @@ def _lattice(op: Literal["and", "or"], terms: Iterable[Bool], zero: Bool, unit: 
 
 def implies(premise: Bool | bool, conclusion: Bool | bool) -> Bool:
     """Return `not premise or conclusion`."""
-    return negation(lift(premise, Bool)) | lift(conclusion, Bool)
+    found = negation(lift(premise, Bool)) | lift(conclusion, Bool)
+    _premises.setdefault(found, lift(premise, Bool))
+    return found
+
+
+_premises: dict[Term, Bool] = {}
+"""The premise of each implication that was written: as a disjunction it has none."""
+
+
+def situation(statement: Bool) -> Bool:
+    """Return where a statement says something: `exists x: P` for `forall x: P implies Q`."""
+    if statement.op == "forall":
+        variables = cast("tuple[Term, ...]", statement.payload)
+        return quantify("exists", variables, situation(cast("Bool", statement.args[0])))
+    if statement.op == "and":
+        return disjunction(situation(cast("Bool", each)) for each in statement.args)
+    return _premises.get(statement, TRUE)
 
 
 def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:

@@ -29,6 +29,7 @@ from brokerproof.models.language.core.terms import (
     Symbol,
     Term,
     show,
+    situation,
 )
 from brokerproof.models.language.read.python_text import PythonText
 
@@ -77,6 +78,16 @@ class PlainReading:
         """Return whether the invariant of that name holds."""
         names = [statement.name for statement in self.system.invariants]
         return bool(self._compiled[f"invariant_{names.index(invariant)}"](state))
+
+    def exercised(self, invariant: str, state: State) -> bool:
+        """Return whether the invariant of that name says something of a state."""
+        name = f"situation_{invariant}"
+        if name not in self._compiled:
+            (statement,) = [each for each in self.system.invariants if each.name == invariant]
+            source = f"lambda state: {self._text.expression(situation(statement.term))}"
+            # The source is printed by this class from terms: no text from outside reaches it.
+            self._compiled[name] = eval(source, self._compiled)  # noqa: S307
+        return bool(self._compiled[name](state))
 
     def violated(self, state: State) -> list[str]:
         """Return the names of the invariants that do not hold."""

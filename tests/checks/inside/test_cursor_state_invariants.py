@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.inside.cursor_state_invariants import OF_PARTS
-from brokerproof.checks.inside.state_invariants import glance
+from brokerproof.checks.inside.state_invariants import kinds, parts, snapshot
 from brokerproof.spec.activemq.view import (
     AuditView,
     CursorQueueView,
@@ -33,12 +32,12 @@ from tests.checks.inside.cursor_scenes import (
     with_parked,
 )
 
-EVERYTHING = frozenset(name for names in OF_PARTS.values() for name in names)
+EVERYTHING = kinds()["a queue with cursors"]
 
 
 def broken_in(view: CursorQueueView, *, rests: bool = False) -> set[str]:
     """Return what is wrong with a view."""
-    return {name for name, _ in glance(view, rests=rests).broken}
+    return {name for name, _ in snapshot(view, rests=rests).broken}
 
 
 def served() -> CursorQueueView:
@@ -49,16 +48,16 @@ def served() -> CursorQueueView:
 
 def test_what_the_reference_shows_is_well() -> None:
     views = (full(), pending(), with_levels(), with_parked(), served())
-    assert [glance(view, rests=True).broken for view in views] == [()] * len(views)
-    asked = [glance(view, rests=True).exercised for view in views]
+    assert [snapshot(view, rests=True).broken for view in views] == [()] * len(views)
+    asked = [snapshot(view, rests=True).exercised for view in views]
     assert frozenset[str]().union(*asked) == EVERYTHING - {"AMQ-I7"}
-    assert glance(served()).exercised == asked[-1] - {"AMQ-I8"}
+    assert snapshot(served()).exercised == asked[-1] - {"AMQ-I8"}
     alone = shown_by(carried_out([consumes("c"), Drain()]))
-    assert glance(alone, rests=True).exercised == {"AMQ-I7", "AMQ-I8"}
+    assert snapshot(alone, rests=True).exercised == {"AMQ-I7", "AMQ-I8"}
 
 
 def test_what_is_said_of_an_empty_queue_is_nothing() -> None:
-    assert glance(shown_by(carried_out([])), rests=True).exercised == frozenset()
+    assert snapshot(shown_by(carried_out([])), rests=True).exercised == frozenset()
 
 
 PENDING = pending()
@@ -175,7 +174,7 @@ ROOM = (TakerView("c", "ch-c", has_room=True),)
     ],
 )
 def test_nothing_is_left_at_rest(view: CursorQueueView, broken: set[str]) -> None:
-    served_ids = {*OF_PARTS["served"]}
+    served_ids = {*parts()["served"]}
     assert broken_in(view, rests=True) & served_ids == broken
     assert not broken_in(view) & served_ids
 
@@ -184,7 +183,7 @@ def test_one_message_alone_may_be_larger_than_memory() -> None:
     large = [*published("a"), consumes("c"), Drain()]
     view = shown_by(carried_out(large, "activemq-cursor?memory=1000"))
     assert (view.memory.used, broken_in(view)) == (1025, set())
-    assert "AMQ-I17" in glance(view).exercised
+    assert "AMQ-I17" in snapshot(view).exercised
 
 
 def test_what_waits_for_memory_does_not_fit() -> None:
@@ -209,14 +208,14 @@ def test_levels_are_asked_for_their_order() -> None:
     assert both.waiting == ("high", "low")
     assert broken_in(both) == set()
     assert broken_in(replace(both, waiting=("low", "high"))) == {"AMQ-I24"}
-    assert "AMQ-I24" not in glance(FULL).exercised
+    assert "AMQ-I24" not in snapshot(FULL).exercised
 
 
 def test_of_levels_in_one_store_what_is_pending_has_no_level() -> None:
     together = "activemq-cursor?levels=together&memory=1100"
     operations: list[Publish] = [*published("low", priority=1), *published("high", priority=9)]  # type: ignore[list-item]
     view = shown_by(carried_out([consumes("c", 1), *operations, Drain()], together, Priority(2)))
-    assert glance(view, rests=True).broken == ()
+    assert snapshot(view, rests=True).broken == ()
 
 
 def test_every_id_was_broken_above() -> None:
@@ -233,7 +232,7 @@ def test_every_id_was_broken_above() -> None:
 
 
 def test_what_is_wrong_is_told_with_the_lists() -> None:
-    ((_, complaint),) = glance(at(size=7)).broken
+    ((_, complaint),) = snapshot(at(size=7)).broken
     assert complaint == (
         "counted 7 pending of 4; store [a#1 b#2 c#3 d#4 e#5], batch [b#2], on disk [x#6 y#7], "
         "2 passed and 7 counted as pending, held [a by c]; 2050 bytes used"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.inside.state_invariants import KINDS
+from brokerproof.checks.inside.state_invariants import kinds
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure
 from brokerproof.checks.report.terminal import gathered
 from brokerproof.checks.verdicts import Outcome
@@ -119,7 +119,7 @@ def test_looking_changes_nothing() -> None:
 
 
 def test_what_is_asked_of_one_kind_of_queue_is_one_phrase_where_none_of_it_applies() -> None:
-    pointers, paging, cursors = KINDS.values()
+    pointers, paging, cursors = kinds().values()
     everything_else = [name for name in catalogue() if name not in pointers | paging | cursors]
     assert gathered(catalogue()) == [
         *everything_else,

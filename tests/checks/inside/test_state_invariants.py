@@ -8,16 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.inside.state_invariants import (
-    INSIDE,
-    OF_ACCOUNTS,
-    OF_PARTS,
-    OF_POINTERS,
-    OF_PULL,
-    OF_VIEWS,
-    glance,
-    parts_in,
-)
+from brokerproof.checks.inside.state_invariants import INSIDE, parts, parts_in, snapshot
 from brokerproof.checks.inside.views import Malformed, well_formed
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.broker import Broker
@@ -62,7 +53,7 @@ def pull_in(accounts: Accounts) -> PullAccount:
 
 
 def looked(view: PointerQueueView) -> tuple[frozenset[str], tuple[str, ...]]:
-    found = glance(view)
+    found = snapshot(view)
     return found.exercised, tuple(name for name, _ in found.broken)
 
 
@@ -70,13 +61,14 @@ def looked(view: PointerQueueView) -> tuple[frozenset[str], tuple[str, ...]]:
 def test_what_the_reference_shows_is_well(system: str) -> None:
     exercised, broken = looked(shown(system))
     assert broken == ()
-    asked = {*OF_VIEWS, *OF_ACCOUNTS} | ({*OF_PULL} if system == "qpid-pull" else set())
+    asked = {*parts()["places"], *parts()["accounts"]}
+    asked |= {*parts()["consumer-lists"]} if system == "qpid-pull" else set()
     assert exercised == asked - {"RUN-5"}
 
 
 def test_a_view_without_accounts_is_asked_for_less() -> None:
     exercised, broken = looked(shown().without_counters())
-    assert (exercised, broken) == (frozenset(OF_VIEWS), ())
+    assert (exercised, broken) == (frozenset(parts()["places"]), ())
     assert looked(PointerQueueView(shown().order)) == (frozenset(), ())
 
 
@@ -157,8 +149,8 @@ def test_each_invariant_can_be_broken_alone(change: Change, broken: str) -> None
 
 
 def test_every_invariant_that_is_asked_is_a_requirement_with_its_part() -> None:
-    assert set(OF_PARTS) == OFFERED - {"on_threads"}
-    for part, asked in OF_PARTS.items():
+    assert set(parts()) == OFFERED - {"on_threads"}
+    for part, asked in parts().items():
         for name in asked:
             assert {"inspect", part} <= {*catalogue()[name].needs}
     assert {each.id for each in catalogue().values() if "inspect" in each.needs} == INSIDE
@@ -208,7 +200,9 @@ def test_what_is_not_shown_is_not_claimed() -> None:
         shows = staticmethod(lambda _: None)
 
     found = outcomes(report_on(Silent, 30))
-    assert {found[name] for name in (*OF_ACCOUNTS, *OF_PULL)} == {Outcome.NOT_CLAIMED}
+    assert {found[name] for name in (*parts()["accounts"], *parts()["consumer-lists"])} == {
+        Outcome.NOT_CLAIMED
+    }
     assert found["EL-3"] is Outcome.KEPT
 
 
@@ -232,7 +226,7 @@ def test_a_wrong_count_is_one_finding_with_a_shortest_trace() -> None:
 
 def test_the_stage_says_how_often_each_was_asked() -> None:
     (stage,) = [each for each in report_on(Counts, 30).stages if each.name == "snapshot"]
-    assert "; at one glance: " in stage.did
+    assert "; of each view by itself: " in stage.did
     assert "CL-1 " in stage.did
     assert "QCM-1" not in stage.did
 
@@ -240,7 +234,7 @@ def test_the_stage_says_how_often_each_was_asked() -> None:
 def test_the_parts_of_a_view_are_known_by_what_was_asked_of_them() -> None:
     assert parts_in({}) == frozenset()
     assert parts_in({"EL-3": 2, "CL-1": 0, "fifo-order": 7}) == {"places"}
-    assert parts_in({"EL-3": 2, "CL-1": 1, "QCM-1": 1}) == {*OF_POINTERS}
+    assert parts_in({"EL-3": 2, "CL-1": 1, "QCM-1": 1}) == {"places", "accounts", "consumer-lists"}
     assert parts_in({"I1": 1, "I17": 3, "A2": 0}) == {"backing-queue", "target"}
 
 

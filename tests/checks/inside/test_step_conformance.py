@@ -111,11 +111,11 @@ def test_a_rest_with_somebody_notified_is_a_finding() -> None:
 
 def test_what_was_never_taken_is_listed_with_the_words_of_the_model() -> None:
     text = said(report_on(Shown))
-    assert "never browse of pointer-queue-clock: The candidate is available: the browser" in text
-    assert "never insert of pointer-queue-clock: " in text
+    assert "never browse of pointer-queue: The candidate is available: the browser" in text
+    assert "never insert of pointer-queue: " in text
     assert "never append" not in text
-    assert never_taken([("pointer-queue-clock", "append")]).keys() == {
-        f"{action.name} of pointer-queue-clock"
+    assert never_taken([("pointer-queue", "append")]).keys() == {
+        f"{action.name} of pointer-queue"
         for action in trace(TimedQueue).actions
         if action.name != "append"
     }

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.inside.state_invariants import glance
+from brokerproof.checks.inside.state_invariants import snapshot
 from brokerproof.checks.inside.step_conformance import explained, new_queue
 from brokerproof.checks.inside.views import Malformed, well_formed
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue, OutsideTheModel
@@ -172,7 +172,7 @@ def test_whatever_passes_can_be_read(seed: int, sound: Inspection) -> None:
             refused += 1
             continue
         passed += 1
-        glance(seen, rests=True)
+        snapshot(seen, rests=True)
         assert str(seen)
         for before, after in ((sound, seen), (new_queue(seen, Fifo()), seen), (seen, sound)):
             with contextlib.suppress(NotAQueue, OutsideTheModel, TooFar):

@@ -30,7 +30,7 @@ from brokerproof.models.language.prove.commutation import Pair, pair
 from brokerproof.models.language.prove.refining import Bound
 
 PACKAGE = brokerproof.models.__name__
-SWAPS = "qpid.threads.swaps"
+SWAPS = "contract.swaps"
 
 Given: TypeAlias = System | Bound | Pair
 

@@ -8,6 +8,7 @@ import pytest
 
 from brokerproof.checks.commands.proof_lines import refinement_lines
 from brokerproof.models.contract import core as contract
+from brokerproof.models.contract import swaps
 from brokerproof.models.contract.core import Contract
 from brokerproof.models.language import (
     FALSE,
@@ -37,7 +38,6 @@ from brokerproof.models.qpid.pointer_queue_refines_contract import (
     POINTER_QUEUE_REFINES_CONTRACT as GOOD,
 )
 from brokerproof.models.qpid.pointer_queue_refines_contract import RememberingQueue
-from brokerproof.models.qpid.threads import swaps
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,9 @@
-"""What must hold of a queue with cursors at one glance, by the ids of ActiveMQ's releases.
+"""What holds of a view of an ActiveMQ queue by itself: each rule by its id.
 
-Each rule reads one view by itself, and says nothing where a fault against it could not show. What
-is about a step, such as what the position may pass (AMQ-I4), is asked of two views by the model
-`cursor-page-in`.
+The models speak of one level and one persistence class, and of no counts, sizes and lists; a view
+has them all, so each rule is a function of the view. It returns None where a fault against it could
+not show, and nothing where all is well. What is about a step, such as what the position may pass
+(AMQ-I4), is asked of two views by the model `cursor-page-in`.
 """
 
 from __future__ import annotations
@@ -354,7 +355,7 @@ def _spilled(shown: _Shown) -> Complaint | None:
 
 Look: TypeAlias = Callable[[_Shown], Complaint | None]
 
-LOOKS: Final[Mapping[str, Mapping[str, Look]]] = {
+RULES: Final[Mapping[str, Mapping[str, Look]]] = {
     "cursor": {
         "AMQ-I1": _placed,
         "AMQ-I6": _sized,
@@ -372,18 +373,16 @@ LOOKS: Final[Mapping[str, Mapping[str, Look]]] = {
     "spilled": {"AMQ-I33": _spilled},
     "served": {"AMQ-I7": _emptied, "AMQ-I8": _goes_on},
 }
-"""What is asked of a view, by the part of it that is needed."""
+"""The rules by the part of a view that they need."""
 
-OF_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    part: tuple(looks) for part, looks in LOOKS.items()
-}
-"""All ids that are asked, by the part that they need."""
-
-_ALL: Final = {name: look for looks in LOOKS.values() for name, look in looks.items()}
+_ALL: Final = {name: look for looks in RULES.values() for name, look in looks.items()}
 
 
-def asked_of(view: CursorQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:
-    """Yield each id that says something of a view, with what is wrong, if anything is.
+IDS: Final = frozenset(_ALL)
+
+
+def judged(view: CursorQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:
+    """Yield each rule that says something of a view, with what is wrong, if anything is.
 
     `rests` says that nothing is left to be done, as after a drain.
     """

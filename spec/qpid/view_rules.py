@@ -1,0 +1,208 @@
+"""What holds of a view of a Qpid queue by itself, and no model states: each rule by its id.
+
+Counts, hints and marks that a broker keeps beside what they stand for (`counters`) are no part of
+the models, and neither is what a walk over the links returns. A rule returns None where a fault
+against it could not show in the view, and nothing where all is well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from brokerproof.spec.qpid.counters import Accounts, PullAccount
+from brokerproof.spec.qpid.view import PointerQueueView
+
+Complaint: TypeAlias = str
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A view with its accounts."""
+
+    view: PointerQueueView
+
+    @property
+    def accounts(self) -> Accounts:
+        """What the queue keeps count of; only rules of a part that has it read this."""
+        assert self.view.accounts is not None
+        return self.view.accounts
+
+    @property
+    def pull(self) -> PullAccount:
+        """What a queue that is pulled from keeps besides."""
+        assert self.accounts.pull is not None
+        return self.accounts.pull
+
+    @property
+    def active(self) -> list[int]:
+        """The numbers of those subscriptions that are there."""
+        return [at for at, each in enumerate(self.view.subscriptions) if each.active]
+
+
+# Each returns None where the invariant says nothing of what is shown.
+
+
+def _gone(shown: _Shown) -> Complaint | None:
+    """A walk returns nothing that is gone (EL-3)."""
+    view = shown.view
+    if not view.entries:
+        return None
+    stood_on = {
+        at for each in view.subscriptions if each.active for at in (each.last_seen, each.released)
+    }
+    for at, entry in enumerate(view.entries, start=1):
+        if entry.state == "dequeued" and at not in stood_on:
+            return f"{entry.message} is gone, and no place is on it"
+    return ""
+
+
+def _numbers(shown: _Shown) -> Complaint | None:
+    """Numbers grow along the links (EL-1)."""
+    if all(len(each.numbers) < 2 for each in shown.accounts.lists):
+        return None
+    for each in shown.accounts.lists:
+        if any(after <= before for before, after in pairwise(each.numbers)):
+            return f"entries numbered {', '.join(map(str, each.numbers))} from the first"
+    return ""
+
+
+def _tails(shown: _Shown) -> Complaint | None:
+    """The last entry is reached from where a list says its end is (EL-4)."""
+    if not shown.view.entries:
+        return None
+    lost = [each for each in shown.accounts.lists if each.to_the_end is None]
+    return "a list whose last entry is not reached from its tail" if lost else ""
+
+
+def _counted(shown: _Shown) -> Complaint | None:
+    """A list counts who is in it (CL-1)."""
+    there, counted = len(shown.active), shown.accounts.counted
+    if not there and not counted:
+        return None
+    return "" if there == counted else f"{counted} subscriptions counted of {there}"
+
+
+def _used(shown: _Shown) -> Complaint | None:
+    """A window counts as many as its consumer holds (CR-1)."""
+    held = Counter(entry.holder for entry in shown.view.entries)
+    asked = None
+    for at in shown.active:
+        used = shown.accounts.subscriptions[at].used
+        if used is None or not (used or held[at]):
+            continue
+        asked = ""
+        if used != held[at]:
+            name = shown.view.subscriptions[at].consumer
+            return f"the window of {name} counts {used}, who holds {held[at]}"
+    return asked
+
+
+def _waiting(shown: _Shown) -> Complaint | None:
+    """Who waits at an entry is counted, and nobody else (RUN-5)."""
+    waits = sum(shown.accounts.subscriptions[at].waits for at in shown.active)
+    counted = shown.accounts.waiting
+    if not waits and not counted:
+        return None
+    return "" if waits == counted else f"{counted} counted as waiting at an entry, of {waits}"
+
+
+INTERESTED, NOTIFIED, LOOKING = "interested", "notified", "non-acquiring"
+_BY_PRIORITY = (INTERESTED, NOTIFIED)
+
+
+def _listed(shown: _Shown) -> Complaint | None:
+    """Each consumer is in the list of its state, and in no other (QCM-1)."""
+    if not shown.pull.listed:
+        return None
+    if len(shown.pull.listed) > len(shown.view.subscriptions):
+        return "somebody is in a list, and not in that of all"
+    both = zip(shown.pull.listed, shown.accounts.subscriptions, strict=True)
+    for at, (listed, each) in enumerate(both):
+        priority = each.priority if each.state in _BY_PRIORITY else 0
+        own = ((each.state, priority),) if shown.view.subscriptions[at].active else ()
+        if listed != own:
+            name = shown.view.subscriptions[at].consumer
+            lists = ", ".join(name for name, _ in listed) or "none"
+            return f"{name} is {each.state or 'nothing'}, and in these lists: {lists}"
+    return ""
+
+
+def _separate(shown: _Shown) -> Complaint | None:
+    """Who takes nothing is never told like the others (QCM-2)."""
+    if not shown.active:
+        return None
+    for at in shown.active:
+        each, state = shown.view.subscriptions[at], shown.accounts.subscriptions[at].state
+        if state in (_BY_PRIORITY if each.browses else (LOOKING,)):
+            kind = "browser" if each.browses else "consumer"
+            return f"the {kind} {each.consumer} is {state}"
+    return ""
+
+
+def _priorities(shown: _Shown) -> Complaint | None:
+    """The lists by priority have the same ones, the highest first (QCM-3)."""
+    if not any(shown.pull.priorities):
+        return None
+    wrong = any(
+        each != shown.pull.priorities[0] or any(low >= high for high, low in pairwise(each))
+        for each in shown.pull.priorities
+    )
+    return f"lists of these priorities: {shown.pull.priorities}" if wrong else ""
+
+
+def _wanting(shown: _Shown) -> Complaint | None:
+    """Those who want messages are counted (QCM-4)."""
+    states = [shown.accounts.subscriptions[at].state for at in shown.active]
+    want = sum(state in (*_BY_PRIORITY, LOOKING) for state in states)
+    if not states and not shown.pull.wanting:
+        return None
+    wrong = f"{shown.pull.wanting} counted as wanting messages, of {want}"
+    return "" if want == shown.pull.wanting else wrong
+
+
+def _marks(shown: _Shown) -> Complaint | None:
+    """Who waits for a turn says so, and nobody else (SCH-1)."""
+    if not shown.active:
+        return None
+    for mark in shown.pull.marks:
+        if mark.says_so != mark.waits:
+            return f"{mark.name} {'waits' if mark.waits else 'is marked'} for a turn alone"
+    return ""
+
+
+RULES: Final[Mapping[str, Mapping[str, Callable[[_Shown], Complaint | None]]]] = {
+    "places": {"EL-3": _gone},
+    "accounts": {
+        "EL-1": _numbers,
+        "EL-4": _tails,
+        "CL-1": _counted,
+        "CR-1": _used,
+        "RUN-5": _waiting,
+    },
+    "consumer-lists": {
+        "QCM-1": _listed,
+        "QCM-2": _separate,
+        "QCM-3": _priorities,
+        "QCM-4": _wanting,
+        "SCH-1": _marks,
+    },
+}
+"""The rules by the part of a view that they need."""
+
+IDS: Final = frozenset(name for rules in RULES.values() for name in rules)
+
+
+def judged(view: PointerQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:  # noqa: ARG001 - no rule is about a rest
+    """Yield each rule that says something of a view, with what is wrong, if anything is."""
+    accounts = view.accounts
+    is_pulled = accounts is not None and accounts.pull is not None
+    has = {"places": True, "accounts": accounts is not None, "consumer-lists": is_pulled}
+    for part, rules in RULES.items():
+        for name, rule in rules.items() if has[part] else ():
+            complaint = rule(_Shown(view))
+            if complaint is not None:
+                yield name, complaint
