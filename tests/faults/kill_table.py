@@ -46,8 +46,8 @@ def seen_aside(fault: Fault) -> frozenset[str]:
     Whoever looks inside sees every departure from the documents, whatever promise it breaks; a
     fault that a view by itself shows must be shown by one invariant alone.
     """
-    glanced = fault.requirement in INSIDE - {REQUIREMENT}
-    return frozenset((REQUIREMENT,)) if glanced else INSIDE
+    is_of_one_view = fault.requirement in INSIDE - {REQUIREMENT}
+    return frozenset((REQUIREMENT,)) if is_of_one_view else INSIDE
 
 
 @dataclass(frozen=True)

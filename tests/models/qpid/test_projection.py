@@ -223,6 +223,17 @@ def test_views_that_are_not_of_one_queue_are_refused(
         path(TWO, after, NOTHING)
 
 
+@pytest.mark.parametrize(("looks_back", "expected"), [(1, ("insert", "look_back")), (None, None)])
+def test_an_arrival_ahead_of_a_pointer_is_looked_back_at(
+    looks_back: int | None, expected: tuple[str, ...] | None
+) -> None:
+    before = PointerQueueView(Priority(2), (held("b"),), (consumer("c", 1),))
+    entries = (free("a", 1), held("b"))
+    after = PointerQueueView(Priority(2), entries, (consumer("c", 2, looks_back),))
+    arrives = ClientStep(Publish(queue="q", message=Message(id="a")), arrival=("a", 1))
+    assert path(before, after, arrives) == expected
+
+
 @pytest.mark.parametrize("goes_back_to", [1, None])
 def test_a_channel_that_closes_with_much_in_its_hands_is_followed(goes_back_to: int | None) -> None:
     names = [f"m{number}" for number in range(12)]
