@@ -15,13 +15,20 @@ LINKED := $(VENV)/.linked-$(TREE)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := check
-.PHONY: check test thorough pipeline java lint types bench release lock clean
+.PHONY: check test quick thorough pipeline java lint types bench release lock clean
 
 check: $(LINKED)  ## Hold the four reference brokers against the documented promises; EFFORT=deep tries more.
 	@$(BIN)/brokerproof check --effort $(EFFORT) $(OPTIONS)
 
-test: $(LINKED) $(VENV)/.dev java  ## Run the tests.
-	$(BIN)/python -m pytest --numprocesses=$(TESTERS) --dist=worksteal --benchmark-disable --durations=25
+test: $(LINKED) $(VENV)/.dev java  ## Run the tests; T=FILE runs those whose imports reach a file.
+	$(BIN)/python -m pytest --numprocesses=$(TESTERS) --dist=worksteal --benchmark-disable --durations=25 $(if $(T),--reaching=$(T))
+
+quick: $(LINKED) $(VENV)/.dev  ## Lint, check types, and run the tests that are quick and need no server.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p brokerproof & types=$$!; \
+	  $(BIN)/python -m pytest -q -m "not slow and not thorough and not rabbitmq" --numprocesses=$(TESTERS) --dist=worksteal --benchmark-disable; \
+	  tested=$$?; wait $$types && exit $$tested
 
 thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same checks on many more seeds, scopes and cases.
 	$(BIN)/python -m pytest -m thorough --numprocesses=auto --dist=worksteal --benchmark-disable

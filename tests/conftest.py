@@ -1,13 +1,15 @@
-"""What several rooms' tests share: one private RabbitMQ for the whole run."""
+"""What several rooms' tests share: one private RabbitMQ, and the choice of tests by imports."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from brokerproof.candidates.instances.rabbitmq import INSTALL, SERVER, PrivateRabbitMQ
+from tests.reaching import reaching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,3 +22,20 @@ def rabbitmq() -> Iterator[PrivateRabbitMQ]:
         pytest.skip(f"there is no {SERVER}; {INSTALL}")
     with PrivateRabbitMQ() as server:
         yield server
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a file be named whose tests are run."""
+    parser.addoption("--reaching", metavar="FILE", help="run the tests whose imports reach a file")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out test files whose imports do not reach the file that is named."""
+    named = config.getoption("--reaching")
+    if named is None or collection_path.suffix != ".py":
+        return None
+    try:
+        found = reaching(Path(named))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    return True if collection_path not in found else None
