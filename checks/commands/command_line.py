@@ -20,11 +20,10 @@ from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.commands.explore import explore
 from brokerproof.checks.commands.init import init
 from brokerproof.checks.commands.interleave import interleave
-from brokerproof.checks.commands.invariant_text import explained
-from brokerproof.checks.commands.invariant_text import listed as listed_invariants
 from brokerproof.checks.commands.options.crash import crash_options, power_over
 from brokerproof.checks.commands.plugged_commands import PluggedGroup
 from brokerproof.checks.commands.prove import prove
+from brokerproof.checks.commands.where import lines_about, where
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.report import verdict_file
 from brokerproof.checks.report.folders import VERDICT
@@ -58,6 +57,7 @@ main.add_command(init)
 main.add_command(prove)
 main.add_command(explore)
 main.add_command(interleave)
+main.add_command(where)
 
 
 @main.command()
@@ -203,22 +203,12 @@ def requirements(
         for each in listed.values():
             click.echo(f"{each.id:<{width}}  {each.level.value:<6}  {each.statement}")
         return
-    if requirement not in listed and requirement in invariants():
-        click.echo("\n".join(explained(invariants()[requirement])))
-        return
-    if requirement not in listed:
+    if requirement not in listed and requirement not in invariants():
         raise CannotRun(
             f"there is no requirement {requirement!r}{meant(requirement, listed)}; "
             "`brokerproof requirements` lists all"
         )
-    one = listed[requirement]
-    click.echo(f"{one.id} ({one.level.value})")
-    click.echo(f"  {one.statement}")
-    click.echo(f"  exercised when: {one.situation}")
-    for source in one.sources:
-        click.echo(f"  source: {source}")
-    if one.needs:
-        click.echo(f"  asked of candidates that claim: {', '.join(one.needs)}")
+    click.echo("\n".join(lines_about(requirement)))
 
 
 def _list_invariants(system: str) -> None:
@@ -226,7 +216,10 @@ def _list_invariants(system: str) -> None:
         found = invariants_of(system) if system else invariants()
     except CatalogueError as error:
         raise CannotRun(str(error)) from error
-    click.echo("\n".join(listed_invariants(found.values())))
+    for each in found.values():
+        holds = f"{len(each.held)} hold it" if each.held else "nothing holds it"
+        holds += ", in part" if each.held and each.uncovered else ""
+        click.echo(f"{each.id:<8}{each.statement} [{holds}]")
 
 
 @main.command()

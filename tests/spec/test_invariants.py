@@ -328,8 +328,8 @@ def test_the_command_prints_them() -> None:
 def test_one_is_explained_with_what_holds_it() -> None:
     told = CliRunner().invoke(main, ["requirements", "RUN-3"]).output
     assert told.startswith("RUN-3 (qpid-push, qpid-priority)\n")
-    assert "  held by: model queue-runner: in-the-slot-while-scheduled-or-walking\n" in told
-    assert "  broken by: tests/models/qpid/threads/test_queue_runner.py:KeepsTheSlot\n" in told
+    assert "  held by: model queue-runner: in-the-slot-while-scheduled-or-walking, " in told
+    assert "    broken by: tests/models/qpid/threads/test_queue_runner.py:KeepsTheSlot\n" in told
     assert "  not held: Sending cannot fail" in told
     told = CliRunner().invoke(main, ["requirements", "Q2"]).output
     assert told.startswith("Q2 (rabbitmq-paging)\n")

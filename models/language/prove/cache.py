@@ -55,17 +55,27 @@ class Cache:
         """
         if self._folder is None:
             return decide(*given, **observers)
-        path = self._folder / f"{name}-{key(decide, *given)[:24]}.json"
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=kind)
-        except (OSError, msgspec.MsgspecError):
-            pass
+        known = self.known(kind, name, decide, *given)
+        if known is not None:
+            return known
         result = decide(*given, **observers)
+        path = self._path(name, decide, *given)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(msgspec.json.encode(result))
         unfinished.replace(path)
         return result
+
+    def known(self, kind: type[T], name: str, decide: Callable[..., T], *given: object) -> T | None:
+        """Return what was kept of `decide(*given)`; None where nothing was that can be read."""
+        try:
+            return msgspec.json.decode(self._path(name, decide, *given).read_bytes(), type=kind)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _path(self, name: str, decide: Callable[..., object], *given: object) -> Path:
+        assert self._folder is not None, "without a folder nothing is kept"
+        return self._folder / f"{name}-{key(decide, *given)[:24]}.json"
 
 
 def key(decide: Callable[..., object], *given: object) -> str:

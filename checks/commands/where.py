@@ -1,0 +1,151 @@
+"""`brokerproof where`: what states, proves, runs and tests a promise, with the lines to open."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from brokerproof import spec
+from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.language.core.model import trace
+from brokerproof.spec.invariants import ByModel, Invariant, invariants
+from brokerproof.spec.nearest import meant
+from brokerproof.spec.requirements import Requirement, catalogue
+
+ROOT = Path(spec.__file__).resolve().parents[1]
+"""The folder that has the rooms: of a checkout, or of the installed package."""
+FOUND_MAX = 30
+
+
+@click.command()
+@click.argument("word", metavar="ID|WORD")
+def where(word: str) -> None:
+    """Show where a requirement or an invariant is stated, proved, executed, tested and described.
+
+    For a WORD, list the ids whose sentence has it. Planted faults and pages are in a checkout only.
+    """
+    known: dict[str, Requirement | Invariant] = {**catalogue(), **invariants()}
+    if word in known:
+        click.echo("\n".join(lines_about(word)))
+        return
+    found = [e for e in known.values() if word.lower() in f"{e.id} {e.statement}".lower()]
+    if not found:
+        raise CannotRun(f"nothing is called {word!r} or says it{meant(word, known)}")
+    for each in found[:FOUND_MAX]:
+        click.echo(f"{each.id:<28} {each.statement}")
+    if len(found) > FOUND_MAX:
+        click.echo(f"and {len(found) - FOUND_MAX} more")
+
+
+def lines_about(name: str) -> Iterator[str]:
+    """Yield all that is known of one id, each place as ``file:line``."""
+    requirement, invariant = catalogue().get(name), invariants().get(name)
+    for each in (requirement, invariant):
+        if each is not None:
+            yield from _head(each)
+    yield from _places("guard", f'"{name}"', "models/contract/[cw]*.py")
+    yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
+    yield from _places("rule on histories", f'"{name}"', "models/contract/history*.py")
+    for binding in invariant.held if invariant is not None else ():
+        if isinstance(binding, ByModel):
+            yield from _of_model(binding)
+        else:
+            yield f"  held by: {binding}"
+        if binding.broken_by:
+            yield f"    broken by: {binding.broken_by}"
+    if invariant is not None and invariant.uncovered:
+        yield f"  not held: {invariant.uncovered}"
+    yield from _faults(name)
+    yield from _places("page", f"`{name}`", "docs/**/*.md")
+
+
+def _head(each: Requirement | Invariant) -> Iterator[str]:
+    if isinstance(each, Requirement):
+        yield f"{each.id} ({each.level.value})"
+        yield f"  {each.statement}"
+        yield f"  exercised when: {each.situation}"
+    else:
+        yield f"{each.id} ({', '.join(each.systems)})"
+        yield f"  {each.statement}"
+    yield from (f"  source: {source}" for source in each.sources)
+    if isinstance(each, Requirement) and each.needs:
+        yield f"  asked of candidates that claim: {', '.join(each.needs)}"
+
+
+def _of_model(binding: ByModel) -> Iterator[str]:
+    """Yield the lines of a statement of a model, and what the last proof said of it."""
+    yield f"  held by: {binding}, {_proof(binding)}"
+    for path, number, line in _found(f'"{binding.statement}"', "models/**/*.py"):
+        name, is_named, _ = line.partition(" = ")
+        # A statement whose name is a constant stands where that is used.
+        used = [*_lines(f"@invariant({name}", str(path))] if is_named else []
+        yield from (f"    {each}" for each in used or [f"{path}:{number}"])
+
+
+def _proof(binding: ByModel) -> str:
+    from brokerproof.models.language.prove import prover  # noqa: PLC0415 (Z3 is slow to load)
+    from brokerproof.models.language.prove.cache import FOLDER, Cache  # noqa: PLC0415
+
+    if binding.model not in CATALOGUE:
+        return "proved by a test"
+    kept = Cache(FOLDER).known(
+        prover.Proof, f"proof-{binding.model}", prover.prove, trace(CATALOGUE[binding.model].model)
+    )
+    if kept is None:
+        return f"not decided yet: brokerproof prove {binding.model}"
+    outcomes = [each.outcome for each in kept.invariants if each.name == binding.statement]
+    return outcomes[0] if outcomes else f"about the end: brokerproof explore {binding.model}"
+
+
+def _faults(name: str) -> Iterator[str]:
+    """Yield each planted fault that breaks a requirement, and the lines that keep it."""
+    for path, fault in _all_faults():
+        if fault.get("requirement") == name:
+            yield f"  planted fault: {fault['id']} ({path})"
+            for edit in fault.get("edits", ()):
+                for text in edit["old"].strip().splitlines()[:1]:
+                    found = _lines(text, f"reference/{edit['file']}")
+                    yield from (f"    {each}" for each in found)
+
+
+@functools.cache
+def _all_faults() -> list[tuple[Path, dict[str, Any]]]:
+    """Return the planted faults of a checkout, as they are written."""
+    return [
+        (path.relative_to(ROOT), fault)
+        for path in sorted(ROOT.glob("tests/faults/*/*.toml"))
+        for fault in tomllib.loads(path.read_text("utf-8")).get("fault", ())
+    ]
+
+
+def _places(kind: str, text: str, pattern: str) -> Iterator[str]:
+    yield from (f"  {kind}: {each}" for each in _lines(text, pattern))
+
+
+def _lines(text: str, pattern: str) -> Iterator[str]:
+    """Yield the first place of each file that has a text."""
+    yield from (f"{path}:{number}" for path, number, _ in _found(text, pattern))
+
+
+def _found(text: str, pattern: str) -> Iterator[tuple[Path, int, str]]:
+    """Yield the first line of each file that has a text, with its number."""
+    for path, lines in _texts(pattern):
+        for number, line in enumerate(lines, start=1):
+            if text in line:
+                yield path, number, line
+                break
+
+
+@functools.cache
+def _texts(pattern: str) -> tuple[tuple[Path, list[str]], ...]:
+    """Return the lines of each file."""
+    return tuple(
+        (path.relative_to(ROOT), path.read_text("utf-8").splitlines())
+        for path in sorted(ROOT.glob(pattern))
+    )

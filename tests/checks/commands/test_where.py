@@ -1,0 +1,87 @@
+"""`brokerproof where`: each id leads to its lines, and each line has what it is shown for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from brokerproof.checks.commands import where
+from brokerproof.checks.commands.command_line import main
+from brokerproof.checks.commands.where import ROOT, lines_about
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.language.core.model import trace
+from brokerproof.spec.invariants import ByModel, invariants
+from brokerproof.spec.requirements import catalogue
+
+PLACE = re.compile(r"([\w/.-]+\.(?:py|md)):(\d+)$")
+EVERYTHING = sorted({*catalogue(), *invariants()})
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, list[str]]:
+    """Return what is said of each id."""
+    return {name: [*lines_about(name)] for name in EVERYTHING}
+
+
+def test_each_place_is_there(told: dict[str, list[str]]) -> None:
+    places = [found for lines in told.values() for each in lines if (found := PLACE.search(each))]
+    assert len(places) > 800
+    lengths = {
+        path: len((ROOT / path).read_text("utf-8").splitlines())
+        for path, _ in {found.groups() for found in places}
+    }
+    assert all(int(found[2]) <= lengths[found[1]] for found in places)
+
+
+def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
+    labels = {guard.label for each in trace(WholeContract).actions for guard in each.guards}
+    for name in labels & catalogue().keys():
+        assert any(line.startswith("  guard: models/contract/") for line in told[name]), name
+
+
+def test_a_statement_of_a_model_leads_to_its_text(told: dict[str, list[str]]) -> None:
+    for each in invariants().values():
+        for binding in each.held:
+            if isinstance(binding, ByModel):
+                [at] = [
+                    n for n, t in enumerate(told[each.id]) if t.startswith(f"  held by: {binding},")
+                ]
+                assert PLACE.search(told[each.id][at + 1]), binding
+
+
+def test_every_requirement_leads_to_a_planted_fault_or_to_threads(
+    told: dict[str, list[str]],
+) -> None:
+    without = {name for name in catalogue() if not any("planted fault" in t for t in told[name])}
+    assert without <= {"as-in-some-order", "every-thread-ends", "no-data-race"}
+
+
+def test_a_text_that_is_nowhere_has_no_place() -> None:
+    assert [*where._lines("no such promise", "models/**/*.py")] == []
+
+
+def test_a_word_lists_the_ids_whose_sentence_has_it() -> None:
+    said = CliRunner().invoke(main, ["where", "redelivered"])
+    assert said.exit_code == 0
+    assert "redelivered-flag" in said.output
+    assert "credit-used" not in said.output
+
+
+def test_a_word_that_nothing_says_ends_in_one_line() -> None:
+    said = CliRunner().invoke(main, ["where", "release-rewind5"])
+    assert said.exit_code == 2
+    assert "did you mean" in said.output or "release-rewinds" in said.output
+    assert len(said.output.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_what_was_proved_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    statement = "pointer-passes-nothing-of-interest"
+    line = f"  held by: model pointer-queue: {statement}, "
+    assert f"{line}not decided yet: brokerproof prove pointer-queue" in lines_about("PTR-1")
+    assert CliRunner().invoke(main, ["prove", "pointer-queue"]).exit_code == 0
+    assert f"{line}proved" in lines_about("PTR-1")
