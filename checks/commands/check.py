@@ -44,7 +44,7 @@ from brokerproof.checks.report.verdict_file import (
 from brokerproof.checks.search.moves import visible
 from brokerproof.checks.subjects import WIRE, default_addresses
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
-from brokerproof.checks.workers.host import Asked, Host
+from brokerproof.checks.workers.host import Host, Request
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.checks.workers.worker_pool import cores
 from brokerproof.spec.catalogues import CatalogueError
@@ -250,7 +250,7 @@ class _Check:
 
     def _host(self, address: str, part: float) -> Host:
         seconds = None if self.budget.seconds is None else self.budget.seconds * part
-        asked = Asked(
+        asked = Request(
             address,
             without_password(address),
             self.chosen,

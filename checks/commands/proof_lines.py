@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from brokerproof.models.language.core.traces import Step, trace_text
 
 if TYPE_CHECKING:
-    from brokerproof.models.language.attack.mutation_testing import Attack, Judged
+    from brokerproof.models.language.attack.mutation_testing import Attack, JudgedMutant
     from brokerproof.models.language.core.systems import System
     from brokerproof.models.language.prove.bounded import Bounded
     from brokerproof.models.language.prove.commutation import Commutation
@@ -151,7 +151,7 @@ _FATES = {
 }
 
 
-def mutant_lines(judged: Sequence[Judged]) -> Iterator[str]:
+def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
     """Yield a line for each mutant with what refutes it."""
     width = max((len(each.name) for each in judged), default=0)
     for each in judged:

@@ -154,7 +154,7 @@ def _bounded(name: str, steps: int) -> bool:
 
 
 def _attack(name: str, cache: Cache) -> bool:
-    from brokerproof.models.language.attack.mutation_testing import Attack, Judged, attack  # noqa: PLC0415
+    from brokerproof.models.language.attack.mutation_testing import Attack, JudgedMutant, attack  # noqa: PLC0415
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
@@ -168,9 +168,9 @@ def _attack(name: str, cache: Cache) -> bool:
             refuter = bound.broken_by if below else bound.broken_above
             break
     reasons = SURVIVORS.get(name, model.harmless)
-    judged: list[Judged] = []
+    judged: list[JudgedMutant] = []
 
-    def report(each: Judged) -> None:
+    def report(each: JudgedMutant) -> None:
         judged.append(each)
         if sys.stderr.isatty():
             click.echo(f"\r\033[K  {len(judged)} mutants, {each.name}"[:78], nl=False, err=True)

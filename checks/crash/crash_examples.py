@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.draws import OPTIONAL, Chooser, kinds_drawn, orders_drawn
 from brokerproof.checks.search.moves import Move, Settle
@@ -198,6 +198,6 @@ def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[M
     yield from _emptied(oracle.book)
 
 
-def _emptied(book: Book) -> Iterator[Move]:
+def _emptied(book: Bindings) -> Iterator[Move]:
     for queue in sorted(book.queues):
         yield from _looked(queue)

@@ -23,7 +23,7 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, counterexample_of
 from brokerproof.checks.search.final_drain import named_by_census
-from brokerproof.checks.search.findings import Run, Told, goes_on, step
+from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.root_cause import fails, requirement_of, shortest_form
 from brokerproof.checks.search.searches import HANGS
@@ -126,7 +126,7 @@ def _play(run: GateRun, found: Durability, moves_for: MovesFor) -> None:
 def _play_on(
     candidate: Candidate, oracle: Oracle, moves: Iterable[Move], found: Durability
 ) -> None:
-    steps: list[Told] = []
+    steps: list[Exchange] = []
     for move in moves:
         told, breaches = step(candidate, oracle, move, steps)
         if told is None:

@@ -14,7 +14,7 @@ from typing import Self, cast
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.views import Malformed, well_formed
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.watch.client_step import (
     ClientStep,
@@ -75,7 +75,12 @@ class Watch:
         return other
 
     def look(
-        self, candidate: Candidate, operation: Operation, answer: Answer, settled: str, book: Book
+        self,
+        candidate: Candidate,
+        operation: Operation,
+        answer: Answer,
+        settled: str,
+        book: Bindings,
     ) -> bool:
         """Look at every queue after an operation, and say whether anything in them has moved.
 
@@ -119,7 +124,7 @@ class Watch:
         operation: Operation,
         settled: str,
         closed: frozenset[str],
-        book: Book,
+        book: Bindings,
     ) -> int:
         """Count the transitions between two views, and return how many there are."""
 

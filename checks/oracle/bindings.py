@@ -48,7 +48,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Taker:
+class Subscriber:
     """A consumer, or what gets of one queue, channel and mode are: its element and its wishes.
 
     One that is `automatic` settles what it is given as it is sent.
@@ -64,7 +64,7 @@ class Taker:
 
 
 @dataclass(frozen=True)
-class Book:
+class Bindings:
     """Who is who; mappings are from names of the protocol.
 
     `queues` are those that are there; a name may come again, and then means another element.
@@ -79,8 +79,8 @@ class Book:
     queues: dict[str, int]
     declared: dict[str, Declare]
     channels: dict[str, int]
-    consumers: dict[str, Taker]
-    getters: dict[tuple[str, str, str], Taker]
+    consumers: dict[str, Subscriber]
+    getters: dict[tuple[str, str, str], Subscriber]
     messages: dict[str, int]
     published: dict[str, Publish]
     held: dict[str, Held]
@@ -102,7 +102,7 @@ class Book:
     """Messages for which the broker has not taken responsibility: a crash may lose them."""
 
     @classmethod
-    def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Book, World]:
+    def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Bindings, World]:
         """Return the book and the world right after a reset."""
         position = claims.release_position
         frame, world = contract.empty(
@@ -136,9 +136,9 @@ class Book:
         )
         return book, world
 
-    def changed(self, **changes: object) -> Book:
+    def changed(self, **changes: object) -> Bindings:
         """Return a book with some fields changed; searches do this for every operation."""
-        other = object.__new__(Book)
+        other = object.__new__(Bindings)
         other.__dict__.update(self.__dict__)
         other.__dict__.update(changes)
         return other
@@ -164,7 +164,7 @@ class Book:
         """Return the order of a queue that is there."""
         return self.declared[queue].order
 
-    def with_queue(self, declare: Declare) -> Book:
+    def with_queue(self, declare: Declare) -> Bindings:
         """Return the book with one more queue."""
         in_order_of_arrival = isinstance(declare.order, Fifo | LastValue)
         element = self.frame.sizes[self.contract.families.index(Queue)]
@@ -185,7 +185,7 @@ class Book:
             used=self.used - {declare.queue},
         )
 
-    def without_queue(self, queue: str) -> Book:
+    def without_queue(self, queue: str) -> Bindings:
         """Return the book in which a queue has gone, with its consumers and what was in it.
 
         What was held is done with: its deliveries must have no effect from now on.
@@ -213,7 +213,7 @@ class Book:
         deletes_itself = declared is not None and declared.auto_delete
         return deletes_itself and queue in self.used and all(user.auto_close for user in users)
 
-    def with_channel(self, name: str) -> Book:
+    def with_channel(self, name: str) -> Bindings:
         """Return the book with this channel, which its first use makes."""
         if name in self.channels:
             return self
@@ -222,11 +222,11 @@ class Book:
 
     # Consumers and gets.
 
-    def with_consumer(self, consume: Consume) -> Book:
+    def with_consumer(self, consume: Consume) -> Bindings:
         """Return the book with one more consumer."""
         credit = consume.credit
         book, taker = self._with_taker(
-            Taker(
+            Subscriber(
                 self._takers(),
                 consume.queues or (consume.queue,),
                 consume.channel,
@@ -252,13 +252,13 @@ class Book:
             sized=book.sized or credit.bytes is not None,
         )
 
-    def with_getter(self, get: Get) -> tuple[Book, int]:
+    def with_getter(self, get: Get) -> tuple[Bindings, int]:
         """Return the book with the taker that gets of this queue, channel and mode are."""
         key = (get.queue, get.channel, get.mode)
         if key in self.getters:
             return self, self.getters[key].element
         book, taker = self._with_taker(
-            Taker(self._takers(), (get.queue,), get.channel),
+            Subscriber(self._takers(), (get.queue,), get.channel),
             {
                 "mode": MODES[get.mode],
                 "limited": 0,
@@ -273,7 +273,9 @@ class Book:
     def _takers(self) -> int:
         return self.frame.sizes[self.contract.families.index(Consumer)]
 
-    def _with_taker(self, taker: Taker, properties: dict[str, int]) -> tuple[Book, Taker]:
+    def _with_taker(
+        self, taker: Subscriber, properties: dict[str, int]
+    ) -> tuple[Bindings, Subscriber]:
         book = self.with_channel(taker.channel)
         at = {"channel": book.channels[taker.channel]}
         frame = book.contract.grow(book.frame, Consumer, properties | at)
@@ -298,7 +300,7 @@ class Book:
         """Return how many messages there ever were: no name is used twice (rule 16)."""
         return len(self.messages) + len(self.parked) + self.dropped
 
-    def with_message(self, publish: Publish) -> Book:
+    def with_message(self, publish: Publish) -> Bindings:
         """Return the book with one more entry, last of those that go before it.
 
         Its times count from when its publisher asked, parked or not.
@@ -367,7 +369,7 @@ class Book:
         """Return the queue that a message was published to."""
         return self.published[message].queue
 
-    def unordered(self, message: str, others: list[str]) -> Book:
+    def unordered(self, message: str, others: list[str]) -> Bindings:
         """Return the book in which a message's place among some others is not known."""
         place = self.contract.row_of("before")
         element, mask = self.messages[message], _mask(self.messages[name] for name in others)
@@ -395,7 +397,7 @@ class Book:
 
     # Deliveries.
 
-    def with_delivery(self, delivery: str, held: Held | None) -> Book:
+    def with_delivery(self, delivery: str, held: Held | None) -> Bindings:
         """Return the book with one more delivery told, which a client may hold.
 
         What was told with the deletion of its queue was taken away with it.
@@ -405,7 +407,7 @@ class Book:
             return self.changed(deliveries=deliveries)
         return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
 
-    def without_delivery(self, delivery: str) -> Book:
+    def without_delivery(self, delivery: str) -> Bindings:
         """Return the book in which a delivery has been settled."""
         if delivery not in self.held:
             return self
@@ -415,7 +417,7 @@ class Book:
             settled=self.settled | {message: delivery},
         )
 
-    def with_doubts_about(self, operation: Operation) -> Book:
+    def with_doubts_about(self, operation: Operation) -> Bindings:
         """Return the book after an operation that may have happened.
 
         What it would have settled is neither held nor settled for certain; nobody goes on with it.
@@ -447,11 +449,11 @@ class Book:
             unanswered=unanswered,
         )
 
-    def without_consumer(self, consumer: str) -> Book:
+    def without_consumer(self, consumer: str) -> Bindings:
         """Return the book in which a consumer has left; its name stays known."""
         return self.changed(active=self.active - {consumer})
 
-    def without_channel(self, channel: str) -> Book:
+    def without_channel(self, channel: str) -> Bindings:
         """Return the book in which a channel has closed: its consumers left, all held released."""
         gone = {k: v for k, v in self.held.items() if v.channel == channel}
         return self.changed(
@@ -460,7 +462,7 @@ class Book:
             active=frozenset(c for c in self.active if self.consumers[c].channel != channel),
         )
 
-    def after_crash(self) -> Book:
+    def after_crash(self) -> Bindings:
         """Return the book of a broker that is down: what is not durable has gone."""
         there = {name for name, declared in self.declared.items() if declared.durable}
         return self.changed(

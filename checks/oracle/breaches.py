@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from brokerproof.checks.oracle.bindings import Book
-from brokerproof.checks.oracle.possibilities import Step, Window
+from brokerproof.checks.oracle.bindings import Bindings
+from brokerproof.checks.oracle.possibilities import EventWindow, Step
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Breach:
 class Moment:
     """What was known when a guard was found false, and the action that it belongs to."""
 
-    book: Book
-    window: Window
+    book: Bindings
+    window: EventWindow
     step: Step
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Moment
 from brokerproof.checks.oracle.possibilities import ordered
 from brokerproof.models.language.read.pointwise import World
@@ -52,7 +52,7 @@ def _latest(moment: Moment) -> World | None:
     return None
 
 
-def _lawful(book: Book, world: World, action: str, who: int) -> Iterator[str]:
+def _lawful(book: Bindings, world: World, action: str, who: int) -> Iterator[str]:
     for name, entry in book.messages.items():
         for redelivered in (0, 1):
             worlds, _ = book.contract.take(book.frame, world, action, (who, entry, redelivered))
@@ -68,7 +68,7 @@ def _nothing(action: str) -> str:
     return "nothing to be shown" if action == "browse" else "nothing to be given"
 
 
-def _to(book: Book, who: int, action: str) -> str:
+def _to(book: Bindings, who: int, action: str) -> str:
     names = [name for name, taker in book.consumers.items() if taker.element == who]
     if not names:
         return "to the get"

@@ -6,7 +6,7 @@ contract's: a definite error to anything else is lawful, and so is `ok` where it
 
 from __future__ import annotations
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import PRIORITIES, Message, Order, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
@@ -32,7 +32,7 @@ from brokerproof.spec.protocol.operations import (
 )
 
 
-def must_succeed(operation: Operation, book: Book) -> bool:
+def must_succeed(operation: Operation, book: Bindings) -> bool:
     """Return whether a candidate with these claims may not refuse the operation now."""
     if must_be_refused(operation, book) or _is_of_a_queue_that_may_be_gone(operation, book):
         return False
@@ -77,7 +77,7 @@ def must_succeed(operation: Operation, book: Book) -> bool:
             return False
 
 
-def must_be_refused(operation: Operation, book: Book) -> str:
+def must_be_refused(operation: Operation, book: Bindings) -> str:
     """Return why the operation may not succeed now (rules 15, 25, 26, 28, 35), or nothing."""
     if book.down and not isinstance(operation, Restart | Reset):
         return "the broker is down"
@@ -117,7 +117,7 @@ def must_be_refused(operation: Operation, book: Book) -> str:
     return ""
 
 
-def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Book) -> bool:
+def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Bindings) -> bool:
     """Whether a queue that deletes itself may have done so, which nobody has told yet (rule 39)."""
     match operation:
         case Declare(queue=queue) | Publish(queue=queue) | Get(queue=queue):
@@ -135,7 +135,7 @@ def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Book) -> bool:
             return False
 
 
-def is_let_in(consume: Consume, book: Book) -> bool:
+def is_let_in(consume: Consume, book: Bindings) -> bool:
     """Whether no exclusive consumer is there, or would be with others."""
     wanted = {consume.queue, *consume.queues}
     there = [book.consumers[name] for name in book.active]
@@ -149,7 +149,7 @@ def _fits_its_order(message: Message, order: Order) -> bool:
     return not isinstance(order, Sorted) or order.key in message.properties
 
 
-def _changes_what_is_claimed(operation: SetCredit, book: Book) -> bool:
+def _changes_what_is_claimed(operation: SetCredit, book: Bindings) -> bool:
     wanted = {"change"}
     if operation.bytes is not None:
         wanted |= {"bytes"}
@@ -161,7 +161,7 @@ def _changes_what_is_claimed(operation: SetCredit, book: Book) -> bool:
     return _is_there(operation.consumer or "", book) and wanted <= {*book.claims.credit}
 
 
-def _is_there(consumer: str, book: Book) -> bool:
+def _is_there(consumer: str, book: Bindings) -> bool:
     """Whether a consumer has certainly not left; one that closes itself may have (rule 39)."""
     known = consumer in book.active and consumer not in book.perhaps_left
     return known and not book.consumers[consumer].auto_close

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.possibilities import Step
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
@@ -50,7 +50,7 @@ def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int
     return int(messages is not None), messages or 0, int(size is not None), size or 0
 
 
-def steps_of(operation: Operation, book: Book) -> tuple[Step, ...]:
+def steps_of(operation: Operation, book: Bindings) -> tuple[Step, ...]:
     """Return the contract's actions for an operation; the book knows all that it names."""
     match operation:
         case Publish(message=message) if message.id in book.messages:
@@ -86,7 +86,7 @@ def steps_of(operation: Operation, book: Book) -> tuple[Step, ...]:
             return ()
 
 
-def _consuming(consume: Consume, book: Book) -> tuple[Step, ...]:
+def _consuming(consume: Consume, book: Bindings) -> tuple[Step, ...]:
     who = book.element_of(consume.consumer)
     if "set_credit" not in book.contract.actions:
         return (("consume", (who,)),)
@@ -94,7 +94,7 @@ def _consuming(consume: Consume, book: Book) -> tuple[Step, ...]:
     return (("consume", (who,)), ("set_credit", (who, *windows)))
 
 
-def _settling(operation: Acknowledge | Release | Reject, book: Book) -> tuple[Step, ...]:
+def _settling(operation: Acknowledge | Release | Reject, book: Bindings) -> tuple[Step, ...]:
     held = book.held.get(operation.delivery)
     if held is not None:
         return ((name_of(operation), (held.entry,)),)
@@ -104,12 +104,12 @@ def _settling(operation: Acknowledge | Release | Reject, book: Book) -> tuple[St
     return () if entry is None else (("settle_again", (entry,)),)
 
 
-def returns_in_order(book: Book) -> bool:
+def returns_in_order(book: Bindings) -> bool:
     """Whether the order in which messages are returned makes a difference."""
     return book.claims.release_position in ("head", "tail")
 
 
-def _returning(channel: str, book: Book) -> tuple[Step, ...]:
+def _returning(channel: str, book: Bindings) -> tuple[Step, ...]:
     """Return the releases of what a closing channel holds, in the order of delivery.
 
     Where messages go back to their places the order makes no difference, and closing is one step.
@@ -127,7 +127,7 @@ VOLATILE = (Get, Consume, Cancel, CloseChannel, SetCredit, Drain)
 """What leaves nothing behind once the broker is down, but that a message was acquired."""
 
 
-def own_crash(operation: Operation, answer: Answer, book: Book) -> Step:
+def own_crash(operation: Operation, answer: Answer, book: Bindings) -> Step:
     """Return the crash that an answer of `crashed` tells of (driver protocol 1, rules 15 and 29).
 
     The operation happened before it or not at all; what comes next is a restart. What was handed
@@ -149,14 +149,14 @@ def own_crash(operation: Operation, answer: Answer, book: Book) -> Step:
     return ("crash" if quiet else "crash_at_work"), ()
 
 
-def drops_in(step: Step, book: Book) -> Iterator[Step]:
+def drops_in(step: Step, book: Bindings) -> Iterator[Step]:
     """Yield what may have happened in a crash: messages go whose publish had no answer."""
     for message in sorted(book.unanswered) if step[0].startswith("crash") else ():
         yield "drop_in_a_crash", book.place_of(message)
 
 
 def events_around(
-    operation: Operation, answer: Answer, book: Book, *, in_order: bool
+    operation: Operation, answer: Answer, book: Bindings, *, in_order: bool
 ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
     """Return the events that happened before the operation for certain, and the others.
 

@@ -17,17 +17,17 @@ from typing import NoReturn
 
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.attribution import least
-from brokerproof.checks.oracle.bindings import MODES, Book
+from brokerproof.checks.oracle.bindings import MODES, Bindings
 from brokerproof.checks.oracle.breaches import Breach, Broken, Moment, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE, rules_for
 from brokerproof.checks.oracle.possibilities import (
     Cases,
+    EventWindow,
     Failure,
     Fate,
     Row,
     Rules,
     Step,
-    Window,
     first_of,
 )
 from brokerproof.checks.oracle.streams import Streams, judged
@@ -74,9 +74,9 @@ class Oracle:
         self.streams = Streams() if claims.event_order == "per_consumer" else None
         self.watch = Watch() if claims.inspect else None
 
-    def _beginning(self, claims: Capabilities) -> tuple[Book, Window]:
-        book, world = Book.empty(claims, self.rules.contract)
-        return book, Window((Row(frozenset(((world, frozenset(), frozenset()),))),))
+    def _beginning(self, claims: Capabilities) -> tuple[Bindings, EventWindow]:
+        book, world = Bindings.empty(claims, self.rules.contract)
+        return book, EventWindow((Row(frozenset(((world, frozenset(), frozenset()),))),))
 
     def fork(self) -> Oracle:
         """Return an independent copy, with all that it counts counted from zero."""
@@ -164,7 +164,7 @@ class Oracle:
         nothing: frozenset[str] = frozenset()
         none_taken: frozenset[Step] = frozenset()
         settled = frozenset((world, nothing, none_taken) for world, _, _ in cases)
-        self.window = Window((Row(settled),))
+        self.window = EventWindow((Row(settled),))
         moments, self.departed = dict(self.departed), ()
         return [_departure(label, moments.get(label)) for label in sorted(departed)]
 
@@ -186,14 +186,14 @@ class Oracle:
         found = judged(streams, cases, self.rules, self.book.frame, every_order=every)
         self.streams = Streams()
         if found.failure is not None:
-            self.window = Window((Row(found.stuck_in),))
+            self.window = EventWindow((Row(found.stuck_in),))
             self.fail(found.failure)
         for step, before in found.order:
-            self.window = Window((Row(before),))
+            self.window = EventWindow((Row(before),))
             self.count(step)
             after, _ = self.rules.apply(self.book.frame, before, step)
-            self.go_on(Window((Row(after),)), step)
-        self.window = Window((Row(found.cases),))
+            self.go_on(EventWindow((Row(after),)), step)
+        self.window = EventWindow((Row(found.cases),))
 
     def begin_anew(self) -> None:
         """Know nothing but the claims, as after a reset; what was counted stays."""
@@ -220,7 +220,7 @@ class Oracle:
 
     def forget_all_but_the_last(self) -> None:
         """Let nothing told from now on have happened earlier."""
-        self.window = Window((Row(self.window.rows[-1].cases),), self.window.floating)
+        self.window = EventWindow((Row(self.window.rows[-1].cases),), self.window.floating)
 
     def take(self, step: Step, event: Delivered | None) -> None:
         """Let a step happen after all that was told."""
@@ -245,7 +245,7 @@ class Oracle:
             self.fail(failure, event)
         self.go_on(window, step)
 
-    def go_on(self, window: Window, step: Step) -> None:
+    def go_on(self, window: EventWindow, step: Step) -> None:
         """Take up the next window, and remember where a tolerated label was not kept."""
         self.actions[step[0], "ok"] += 1
         departures = window.departures()
@@ -273,9 +273,9 @@ class Oracle:
         if row and gone:
             floors = dict(self.window.floors) | dict.fromkeys(gone, row)
             window = self.window
-            self.window = Window(window.rows, window.floating, tuple(sorted(floors.items())))
+            self.window = EventWindow(window.rows, window.floating, tuple(sorted(floors.items())))
 
-    def grow(self, book: Book, family: type[Channel | Consumer | Entry | Queue]) -> None:
+    def grow(self, book: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
         """Let every case have the element that the book has got."""
         contract = self.rules.contract
 
@@ -285,7 +285,7 @@ class Oracle:
             grown[cases] = frozenset((contract.grown(w, family), ls, ts) for w, ls, ts in cases)
         rows = tuple(Row(grown[row.cases], row.step) for row in self.window.rows)
         self.book = book
-        self.window = Window(rows, self.window.floating, self.window.floors)
+        self.window = EventWindow(rows, self.window.floating, self.window.floors)
 
     # Judging.
 

@@ -1,7 +1,7 @@
 """Where told events may have happened: every placement that the protocol allows, followed at once.
 
 Events may be withheld until `drain` (driver protocol 1, rules 1 and 2), so an event told now may
-have happened before operations that were answered long ago. A `Window` keeps one row for each
+have happened before operations that were answered long ago. A `EventWindow` keeps one row for each
 operation since the last moment when nothing was outstanding; row i holds every case in which the
 operations up to i have happened and all told events have been placed no later than there. A told
 event makes a new column::
@@ -179,7 +179,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Window:
+class EventWindow:
     """The rows that an event told now may belong to; immutable, so that a search can fork it.
 
     `floating` are steps of operations whose outcome is unknown: each may happen once, at any row
@@ -191,7 +191,7 @@ class Window:
     floating: tuple[tuple[Step, int], ...] = ()
     floors: tuple[tuple[int, int], ...] = ()
 
-    def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[Window, Failure | None]:
+    def operate(self, rules: Rules, frame: Frame, step: Step) -> tuple[EventWindow, Failure | None]:
         """Add an operation that took effect after all that happened so far."""
         if step[0] in NOTED_ONCE and self._has_noted(rules, frame, step):
             return self.trimmed(rules, frame), None
@@ -200,8 +200,8 @@ class Window:
         alone = len(self.rows) == 1 and not self.floating
         if alone and cases and not rules.may_move(frame, self.rows[0].cases):
             # The common case by far, as trimming would leave it: all that is told later is later.
-            return Window((Row(cases),)), None
-        window = Window((*self.rows, Row(cases, step)), self.floating, self.floors)
+            return EventWindow((Row(cases),)), None
+        window = EventWindow((*self.rows, Row(cases, step)), self.floating, self.floors)
         trimmed = window.trimmed(rules, frame)
         return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
 
@@ -223,17 +223,17 @@ class Window:
     def _floating_at(self, row: int) -> tuple[Step, ...]:
         return tuple(step for step, since in self.floating if since <= row)
 
-    def maybe(self, rules: Rules, frame: Frame, step: Step) -> Window:
+    def maybe(self, rules: Rules, frame: Frame, step: Step) -> EventWindow:
         """Add an operation that may take effect at any time until the next drain, or never."""
         asked = len(self.rows)
         floating = (*self.floating, (step, asked))
         steps = tuple(each for each, _ in floating)
         row = Row(rules.closed(frame, self.rows[-1].cases, steps), ASKED)
-        return Window((*self.rows, row), floating, self.floors)
+        return EventWindow((*self.rows, row), floating, self.floors)
 
     def place(
         self, rules: Rules, frame: Frame, step: Step, floor: int = 0
-    ) -> tuple[Window, Failure | None]:
+    ) -> tuple[EventWindow, Failure | None]:
         """Place a told event in every row from `floor` on where it is lawful."""
         rows: list[Row] = []
         blames: list[Blame] = []
@@ -251,7 +251,7 @@ class Window:
                 cases |= here
             rows.append(Row(cases, row.step))
             carried = cases
-        window = Window(tuple(rows), self.floating, self.floors)
+        window = EventWindow(tuple(rows), self.floating, self.floors)
         trimmed = window.trimmed(rules, frame)
         if trimmed.alive:
             return trimmed, None
@@ -279,7 +279,7 @@ class Window:
         """Whether any case is left in any row."""
         return any(row.cases for row in self.rows)
 
-    def trimmed(self, rules: Rules, frame: Frame) -> Window:
+    def trimmed(self, rules: Rules, frame: Frame) -> EventWindow:
         """Drop leading rows in which no event told later can lie."""
         first = 0
         while first < len(self.rows) - 1 and not rules.may_move(frame, self.rows[first].cases):
@@ -289,7 +289,7 @@ class Window:
         floors = tuple((who, row - first) for who, row in self.floors if row > first)
         rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
         floating = tuple((step, max(0, since - first)) for step, since in self.floating)
-        return Window(rows, floating, floors)
+        return EventWindow(rows, floating, floors)
 
 
 def ordered(cases: Iterable[Case]) -> list[Case]:

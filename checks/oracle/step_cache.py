@@ -1,14 +1,13 @@
-"""Standings: what an oracle knows, numbered, so that what was judged once is not judged again.
+"""The states of an oracle, numbered, so that one step of the oracle is taken once.
 
-A search meets the same knowledge again and again, under other names of deliveries. So each oracle
-that a search holds is kept in a form of its own, in which deliveries are named by their place: the
-first that is held, the last one of a message that was settled. Equal forms are one `Standing`, and
-what an operation with its answer makes of a standing is asked of the oracle once. The judging is
-the oracle's alone, nothing of it is stated here; where names of deliveries are what is wrong with
-an answer, the oracle itself is asked, with the names that were told.
+A search meets the same state again and again, with other names of deliveries. The cache keeps each
+state in a canonical form: deliveries are named by their place, the first that is held, the last one
+of a message that was settled. Equal forms are one `OracleState`, and the oracle is asked once for
+what an operation and its answer make of it. If names of deliveries are what is wrong with an
+answer, the oracle itself is asked, with the names that the candidate told.
 
-What is kept is exact: standings are one only where all that an oracle remembers is equal, names of
-deliveries aside. A search that merges more than that does so by a standing's `key`.
+The cache is exact: two states are one only if all that an oracle remembers is equal, names of
+deliveries aside. A search that merges more states does so by their `key`.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from typing import TypeAlias
 
 from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.inside.step_conformance import Watch
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.oracle.translation import Program
 from brokerproof.checks.search.findings import (
-    Told,
+    Exchange,
     ask_with_power,
     goes_on,
     instead_of,
@@ -46,8 +45,8 @@ _SETTLING = frozenset((Acknowledge, Release, Reject))
 
 
 @dataclass(slots=True, eq=False)
-class Page:
-    """A book in which deliveries are named by their place.
+class CanonicalBindings:
+    """Bindings in which deliveries are named by their place.
 
     `moves` are those that were asked about, each with its operation; the first `own` of them are
     those of the scope. `programs` are their translations, by what was answered. `form` has the
@@ -59,7 +58,7 @@ class Page:
     parts: tuple[object, ...]
     form: tuple[int, ...]
     key: int
-    book: Book
+    book: Bindings
     moves: list[tuple[Move, Operation | None]]
     own: int
     programs: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
@@ -75,29 +74,29 @@ class Page:
 
 @dataclass(slots=True, eq=False)
 class Written:
-    """A program, the page that it ends on, and the names of deliveries there, as in `Judged`."""
+    """A program, the page that it ends on, and the names of deliveries there, as in `Judgement`."""
 
     program: Program
-    after: Page | None
+    after: CanonicalBindings | None
     renamed: tuple[tuple[str, str], ...] | None
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
-    """What an oracle knows; `key` is the number of its own key, equal for those that judge alike.
+class OracleState:
+    """A state of an oracle; `key` is the number of its own key, equal for states that judge alike.
 
     The oracle itself is never changed: it is copied.
     """
 
     oracle: Oracle
-    page: Page
+    page: CanonicalBindings
     key: int
-    judged: dict[tuple[int, Hashable], Judged] = field(default_factory=dict)
+    judged: dict[tuple[int, Hashable], Judgement] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
-class Judged:
-    """What an operation and its answer make of a standing; `after` is None where the run ends.
+class Judgement:
+    """What an operation and its answer make of a state; `after` is None where the run ends.
 
     `renamed` are the names of deliveries after it, each with its name before; None where no name
     has changed. What was counted is without what `program` has counted. `times` counts how often it
@@ -108,7 +107,7 @@ class Judged:
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
     actions: Counter[tuple[str, Fate]]
-    after: Standing | None = None
+    after: OracleState | None = None
     breaches: tuple[Breach, ...] = ()
     goes_on: bool = True
     unfollowable: str | None = None
@@ -118,44 +117,44 @@ class Judged:
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """Where one run stands: what the oracle knows, and the names that the candidate has used.
+class SearchNode:
+    """A node of a search: the state of the oracle, and the names that the candidate has used.
 
     `told` are the names of all deliveries since the reset.
     """
 
-    standing: Standing
+    standing: OracleState
     names: Names
     told: frozenset[str]
     watch: Watch | None
 
 
-class Standings:
+class StepCache:
     """The standings that a search of one scope has met."""
 
     def __init__(self, found: Search) -> None:
         self._found, self._scope = found, found.scope
         self._numbers = Numbers()
-        self._pages: dict[Hashable, Page] = {}
-        self._known: dict[Hashable, Standing] = {}
+        self._pages: dict[Hashable, CanonicalBindings] = {}
+        self._known: dict[Hashable, OracleState] = {}
         self._keys: dict[Hashable, int] = {}
-        self._met: list[Judged] = []
+        self._met: list[Judgement] = []
 
-    def start(self, oracle: Oracle) -> Place:
+    def start(self, oracle: Oracle) -> SearchNode:
         """Return where a run begins, right after a reset."""
         own, self._claims = oracle.fork(), oracle.book.claims
         watch, own.watch = own.watch, None
         page = self._page(own.book, own.unplaced, None, None)
-        return Place(self._standing(own, page), {}, frozenset(), watch)
+        return SearchNode(self._standing(own, page), {}, frozenset(), watch)
 
     def step(
         self,
         candidate: Candidate,
-        place: Place,
+        place: SearchNode,
         number: int,
-        before: Callable[[], Sequence[Told]],
+        before: Callable[[], Sequence[Exchange]],
         cut: Cut | None = None,
-    ) -> tuple[Told | None, Sequence[Breach], Place | None]:
+    ) -> tuple[Exchange | None, Sequence[Breach], SearchNode | None]:
         """Make a move of a standing's own and judge it, as `findings.step` does.
 
         Returns where the run stands after it, None where it ends there. `before` are the steps so
@@ -174,7 +173,7 @@ class Standings:
         if isinstance(answer, Misbehaviour):
             told, breach = instead_of(answer, move, operation)
             return told, (breach,), None
-        told = Told(move, operation, answer)
+        told = Exchange(move, operation, answer)
         judged, names = self._judged(place, number, told, before)
         if judged.unfollowable is not None:
             raise Unfollowable(judged.unfollowable)
@@ -186,8 +185,13 @@ class Standings:
         return self._after(candidate, place, told, judged, names)
 
     def _after(
-        self, candidate: Candidate, place: Place, told: Told, judged: Judged, names: tuple[str, ...]
-    ) -> tuple[Told, Sequence[Breach], Place]:
+        self,
+        candidate: Candidate,
+        place: SearchNode,
+        told: Exchange,
+        judged: Judgement,
+        names: tuple[str, ...],
+    ) -> tuple[Exchange, Sequence[Breach], SearchNode]:
         assert judged.after is not None
         known, ids = place.names, place.told
         if names:
@@ -197,7 +201,7 @@ class Standings:
             ids = frozenset(names)
         if judged.renamed is not None:
             known = {after: known.get(before, before) for after, before in judged.renamed}
-        after = Place(judged.after, known, ids, place.watch)
+        after = SearchNode(judged.after, known, ids, place.watch)
         if place.watch is None:
             return told, judged.breaches, after
         after.watch = watch = place.watch.fork()
@@ -223,8 +227,12 @@ class Standings:
     # Judging what was not judged before.
 
     def _judged(
-        self, place: Place, number: int, told: Told, before: Callable[[], Sequence[Told]]
-    ) -> tuple[Judged, tuple[str, ...]]:
+        self,
+        place: SearchNode,
+        number: int,
+        told: Exchange,
+        before: Callable[[], Sequence[Exchange]],
+    ) -> tuple[Judgement, tuple[str, ...]]:
         """Return what becomes of a standing, and the names of deliveries that were told."""
         answer = told.answer
         if not answer.events:
@@ -247,7 +255,9 @@ class Standings:
             place.standing.judged[number, heard] = known
         return known, names
 
-    def _written(self, standing: Standing, number: int, heard: Hashable, answer: Answer) -> Written:
+    def _written(
+        self, standing: OracleState, number: int, heard: Hashable, answer: Answer
+    ) -> Written:
         """Return what an operation and its answer are to every oracle on a page."""
         page = standing.page
         known = page.programs.get((number, heard))
@@ -263,7 +273,7 @@ class Standings:
             known = page.programs[number, heard] = Written(program, after, names)
         return known
 
-    def _ask(self, standing: Standing, written: Written) -> Judged:
+    def _ask(self, standing: OracleState, written: Written) -> Judgement:
         """Let an oracle do what is written, with deliveries named as on the page."""
         oracle, program = standing.oracle.fork(), written.program
         judged = _judging(oracle, lambda: oracle.perform(program), program)
@@ -273,8 +283,8 @@ class Standings:
         return judged
 
     def _with_names_as_told(
-        self, told: Told, before: Callable[[], Sequence[Told]]
-    ) -> Judged | None:
+        self, told: Exchange, before: Callable[[], Sequence[Exchange]]
+    ) -> Judgement | None:
         """Ask an oracle that has followed the same run under the candidate's own names.
 
         Returns None where these names are nothing that ends the run.
@@ -290,11 +300,11 @@ class Standings:
 
     def _page(
         self,
-        book: Book,
+        book: Bindings,
         unplaced: tuple[str, ...],
         names: tuple[tuple[str, str], ...] | None,
-        before: Page | None,
-    ) -> Page:
+        before: CanonicalBindings | None,
+    ) -> CanonicalBindings:
         """Return the page of a book whose deliveries get the names that they have on it.
 
         `before` is the page that the book was made from, most of which it shares.
@@ -314,10 +324,12 @@ class Standings:
             moves = [(move, operation_of(move, book)) for move in self._scope.moves(book)]
             key = self._numbers.of(book.key())
             number, own = len(self._pages), len(moves)
-            known = self._pages[form] = Page(number, parts, form, key, book, moves, own)
+            known = self._pages[form] = CanonicalBindings(
+                number, parts, form, key, book, moves, own
+            )
         return known
 
-    def _standing(self, oracle: Oracle, page: Page) -> Standing:
+    def _standing(self, oracle: Oracle, page: CanonicalBindings) -> OracleState:
         """Return the standing of an oracle that is on a page."""
         number = self._numbers.of
         window, streams = number(oracle.window), number(oracle.streams)
@@ -329,11 +341,11 @@ class Standings:
             # One book's part of the key is the same for all on the page.
             parts = page.key, *map(number, oracle.key_beside_the_book())
             key = self._keys.setdefault(parts, len(self._keys))
-            known = self._known[form] = Standing(oracle, page, key)
+            known = self._known[form] = OracleState(oracle, page, key)
         return known
 
 
-def _names(book: Book) -> tuple[tuple[str, str], ...] | None:
+def _names(book: Bindings) -> tuple[tuple[str, str], ...] | None:
     """Return the names of deliveries in a standing, each with its name until now.
 
     Returns None where they are the same.
@@ -350,14 +362,14 @@ def _settled(message: str) -> str:
 
 def _judging(
     oracle: Oracle, judge: Callable[[], list[Breach]], program: Program | None = None
-) -> Judged:
+) -> Judgement:
     counted = program, oracle.exercised, oracle.outcomes, oracle.actions
     try:
         breaches = judge()
     except Unfollowable as error:
-        return Judged(*counted, unfollowable=str(error))
+        return Judgement(*counted, unfollowable=str(error))
     ends = all(map(goes_on, breaches))
-    return Judged(*counted, breaches=tuple(breaches), goes_on=ends)
+    return Judgement(*counted, breaches=tuple(breaches), goes_on=ends)
 
 
 def _are_new(names: tuple[str, ...], told: frozenset[str]) -> bool:
@@ -417,7 +429,7 @@ class Numbers:
             known = self.by_identity[id(value)] = value, number
         return known[1]
 
-    def of_all(self, values: tuple[object, ...], near: Page | None) -> tuple[int, ...]:
+    def of_all(self, values: tuple[object, ...], near: CanonicalBindings | None) -> tuple[int, ...]:
         """Return the numbers of several values, of which most are the very parts of a page."""
         number = self.of
         if near is None:

@@ -1,4 +1,4 @@
-"""Told events whose order between consumers is unknown: every interleaving that is lawful.
+"""ToldEvent events whose order between consumers is unknown: every interleaving that is lawful.
 
 A broker whose consumers sit on separate connections tells each consumer's events in order and
 nothing about the order between consumers (driver protocol 1, rule 21). So what was told since the
@@ -29,7 +29,7 @@ ORDERS_MAX = 20_000
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldEvent:
     """An event of a consumer, told with the answer to operation `told_with`, not before `floor`."""
 
     consumer: int
@@ -52,7 +52,7 @@ class Streams:
     """
 
     operations: tuple[Step | None, ...] = ()
-    events: tuple[Told, ...] = ()
+    events: tuple[ToldEvent, ...] = ()
     floating: tuple[tuple[Step, int], ...] = ()
     floors: tuple[tuple[int, int], ...] = ()
 
@@ -64,7 +64,7 @@ class Streams:
         """Return the streams after one more event was told with the latest operation."""
         # Only deliveries are told by the end of their channel at the latest (rule 2).
         floor = 0 if step[0] in ENDINGS else dict(self.floors).get(consumer, 0)
-        told = Told(consumer, step, len(self.operations), floor)
+        told = ToldEvent(consumer, step, len(self.operations), floor)
         return replace(self, events=(*self.events, told))
 
     def with_maybe(self, step: Step) -> Streams:
@@ -79,7 +79,7 @@ class Streams:
 
 
 @dataclass(frozen=True)
-class Judged:
+class LawfulOrder:
     """An order that is lawful with the cases it ends in, or the least that is in the way of all."""
 
     cases: Cases
@@ -111,7 +111,7 @@ class _Search:
         self.order: tuple[tuple[Step, Cases], ...] = ()
         self.blames: list[_Stuck] = []
 
-    def run(self, cases: Cases) -> Judged:
+    def run(self, cases: Cases) -> LawfulOrder:
         start: Position = (0, (0,) * len(self.by_consumer), frozenset())
         stack: list[tuple[Position, Cases, tuple[tuple[Step, Cases], ...]]] = [(start, cases, ())]
         while stack:
@@ -128,15 +128,15 @@ class _Search:
                     break
             stack.extend(reversed(list(self._next(position, here, order))))
         if self.final:
-            return Judged(self.final, self.order)
+            return LawfulOrder(self.final, self.order)
         ordered = sorted(self.blames, key=lambda stuck: stuck.progress)
         best = least(stuck.blame for stuck in ordered)
         if not best:
-            return Judged(
+            return LawfulOrder(
                 frozenset(), (), Failure(self.streams.events[-1].step, TOLD_TOO_LATE), cases
             )
         stuck = next(each for each in reversed(ordered) if each.blame == best)
-        return Judged(frozenset(), (), Failure(stuck.step, best), stuck.here)
+        return LawfulOrder(frozenset(), (), Failure(stuck.step, best), stuck.here)
 
     def _is_end(self, position: Position) -> bool:
         operations, counts, _ = position
@@ -194,7 +194,7 @@ class _Search:
 
 def judged(
     streams: Streams, cases: Cases, rules: Rules, frame: Frame, *, every_order: bool
-) -> Judged:
+) -> LawfulOrder:
     """Look for a lawful order; with `every_order`, gather the cases of all of them.
 
     Without browsers and maybes every lawful order ends in the same case, since each message's own

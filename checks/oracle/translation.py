@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
 from brokerproof.checks.oracle import operation_steps
-from brokerproof.checks.oracle.bindings import MODES, Book, Held
+from brokerproof.checks.oracle.bindings import MODES, Bindings, Held
 from brokerproof.checks.oracle.breaches import Breach, Broken, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE
 from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
@@ -68,7 +68,7 @@ Instruction: TypeAlias = Literal[
 ]
 """A method of `Oracle`."""
 
-Line: TypeAlias = tuple[Book, Instruction, tuple[object, ...]]
+Line: TypeAlias = tuple[Bindings, Instruction, tuple[object, ...]]
 """An instruction with its arguments, and the book at that time."""
 
 
@@ -77,7 +77,7 @@ class Program:
     """What an oracle has to do, what it knows of names afterwards, and what ends the run, if so."""
 
     lines: tuple[Line, ...]
-    book: Book
+    book: Bindings
     unplaced: tuple[str, ...]
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
@@ -95,7 +95,7 @@ class Translator:
     __slots__ = ("book", "exercised", "in_order", "lines", "outcomes", "rules", "unplaced")
 
     def __init__(
-        self, rules: Rules, book: Book, unplaced: tuple[str, ...], *, in_order: bool
+        self, rules: Rules, book: Bindings, unplaced: tuple[str, ...], *, in_order: bool
     ) -> None:
         self.rules, self.book, self.unplaced, self.in_order = rules, book, unplaced, in_order
         self.exercised: Counter[str] = Counter()
@@ -181,7 +181,7 @@ class Translator:
                 self.book = self.book.changed(down=False)
             case Reset():
                 self._note("begin_anew")
-                self.book, _ = Book.empty(self.book.claims, self.rules.contract)
+                self.book, _ = Bindings.empty(self.book.claims, self.rules.contract)
                 self.unplaced = ()
             case _:
                 self._grow_names(operation)
@@ -352,7 +352,7 @@ class Translator:
         if name not in self.book.channels:
             self._grow(self.book.with_channel(name), Channel)
 
-    def _grow(self, book: Book, family: type[Channel | Consumer | Entry | Queue]) -> None:
+    def _grow(self, book: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
         self._note("grow", book, family)
         self.book = book
 

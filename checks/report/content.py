@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.counterexamples import Counterexample
@@ -119,7 +119,7 @@ def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
 class _Reader:
     """Reads the local states of one contract, whose symbols it finds by their names."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Bindings) -> None:
         self.book = book
         contract = book.contract
         self.place = {symbol.name: place for place, symbol in enumerate(contract.local)}

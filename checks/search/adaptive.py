@@ -14,8 +14,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from brokerproof.checks.oracle.breaches import Unfollowable
-from brokerproof.checks.oracle.step_cache import Place, Standing, Standings
-from brokerproof.checks.search.findings import Told
+from brokerproof.checks.oracle.step_cache import OracleState, SearchNode, StepCache
+from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
 from brokerproof.spec.protocol.candidate import Candidate
@@ -36,7 +36,7 @@ class _State:
     try a move here.
     """
 
-    standing: Standing
+    standing: OracleState
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
     approached: Counter[int] = field(default_factory=Counter)
 
@@ -54,8 +54,8 @@ class _Walk:
     """Where the walk is: the candidate of this run, what is known of it, and its steps."""
 
     candidate: Candidate
-    place: Place
-    steps: list[Told] = field(default_factory=list)
+    place: SearchNode
+    steps: list[Exchange] = field(default_factory=list)
 
 
 @collecting_rarely()
@@ -67,7 +67,7 @@ def search_adaptively(
     progress: Callable[[Search], None] = lambda _: None,
 ) -> None:
     """Walk until no pair is left that could be tried, or the budget ends."""
-    standings = Standings(found)
+    standings = StepCache(found)
     try:
         _walk(found, standings, fresh, operations_max, interrupted, progress)
     finally:
@@ -76,7 +76,7 @@ def search_adaptively(
 
 def _walk(
     found: Search,
-    standings: Standings,
+    standings: StepCache,
     fresh: Fresh,
     operations_max: int,
     interrupted: Callable[[], str],
@@ -135,7 +135,7 @@ def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
     return None
 
 
-def _make(walk: _Walk, state: _State, number: int, found: Search, standings: Standings) -> bool:
+def _make(walk: _Walk, state: _State, number: int, found: Search, standings: StepCache) -> bool:
     """Make a move of a state; return whether the run goes on."""
     led = state.tried.setdefault(number, {})
     found.operations += 1

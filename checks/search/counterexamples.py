@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from brokerproof.checks.oracle.explanations import expected_and_seen
-from brokerproof.checks.search.findings import Run, Told
+from brokerproof.checks.search.findings import Exchange, Run
 from brokerproof.checks.search.interleaved import Interleaved, lines_of
 from brokerproof.checks.search.moves import Move, Settle, text_of, visible
 from brokerproof.spec.protocol.answers import (
@@ -88,7 +88,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
         return Answer(self.events, self.error, parked=self.parked)
 
 
-def line_of(told: Told) -> Line:
+def line_of(told: Exchange) -> Line:
     """Return the line that a step of a run is."""
     answer = told.answer
     return Line(told.move, answer_text(answer), answer.events, answer.error, answer.parked)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.search.moves import Cut, Move, Settle, SettlementName
 from brokerproof.checks.search.scopes.invalid_operations import nonsense
 from brokerproof.checks.search.scopes.scope import Kind, Payload
@@ -118,7 +118,7 @@ class Chooser:
     kinds: tuple[Kind, ...]
     plain: bool
 
-    def moves(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+    def moves(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Iterator[Move]:
         """Yield the moves; `which` chooses among what there is, `how` among the ways."""
         if book.down:
             yield Restart()
@@ -133,7 +133,7 @@ class Chooser:
         if move is not None:
             yield move
 
-    def cut_off(self, kind: KindOfMove, which: int, how: int, book: Book) -> Iterator[Move]:
+    def cut_off(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Iterator[Move]:
         """Yield the first of these moves, with the power lost at one of its first changes."""
         for move in self.moves(kind, which, how, book):
             assert not isinstance(move, Cut)
@@ -162,7 +162,7 @@ class Chooser:
             expires_s=2 if timed and not how % 2 else None,
         )
 
-    def _move(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
+    def _move(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
         """Return a single move of a kind, if it means anything now."""
         match kind:
             case "settle" if book.held:
@@ -186,7 +186,7 @@ class Chooser:
             return self._of_a_consumer(kind, which, how, book) if book.active else None
         return self._of_a_queue(kind, which, how, book) if book.queues else None
 
-    def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move:
+    def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move:
         consumer = _pick(book.active, which)
         if kind == "cancel":
             return Cancel(consumer=consumer)
@@ -200,7 +200,7 @@ class Chooser:
         """Return a window of messages, where that is claimed."""
         return _WINDOWS[how % len(_WINDOWS)] if "messages" in self.claims.credit else None
 
-    def _of_a_queue(self, kind: KindOfMove, which: int, how: int, book: Book) -> Move | None:
+    def _of_a_queue(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
         queue = _pick(book.queues, which)
         channel = CHANNELS[how % len(CHANNELS)]
         match kind:

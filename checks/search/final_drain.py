@@ -13,7 +13,7 @@ from typing import Literal
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.oracle.attribution import LATE_OR_GONE
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.possibilities import ordered
 from brokerproof.models.contract.core import Consumer
@@ -68,7 +68,7 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
     return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)
 
 
-def _everything_left(candidate: Candidate, book: Book, who: str, seen: set[str]) -> bool:
+def _everything_left(candidate: Candidate, book: Bindings, who: str, seen: set[str]) -> bool:
     """Ask for everything that is available, every way that is claimed; False where one fails."""
     if "acknowledge" in book.claims.modes:
         takers = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, snapshot
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.contracts import TOLERATED
 from brokerproof.checks.oracle.oracle import Oracle
@@ -21,7 +21,7 @@ from brokerproof.spec.protocol.operations import Drain, Operation, name_of
 
 
 @dataclass(frozen=True)
-class Told:
+class Exchange:
     """One step of a run: the move, the operation that it was, and what was answered."""
 
     move: Move
@@ -33,7 +33,7 @@ class Told:
 class Run:
     """What came of playing moves: the steps taken, and the breach that ended it, if one did."""
 
-    steps: tuple[Told, ...]
+    steps: tuple[Exchange, ...]
     broken: Breach | None = None
 
     @property
@@ -43,8 +43,8 @@ class Run:
 
 
 def step(
-    candidate: Candidate, oracle: Oracle, move: Move, before: Sequence[Told] = ()
-) -> tuple[Told | None, list[Breach]]:
+    candidate: Candidate, oracle: Oracle, move: Move, before: Sequence[Exchange] = ()
+) -> tuple[Exchange | None, list[Breach]]:
     """Make one move and judge it; the oracle is changed. `before` are the steps until now.
 
     Returns no step where the move means nothing now (settling what nobody holds). Raises
@@ -67,12 +67,12 @@ def step(
 
 def judged(
     oracle: Oracle, move: Move, operation: Operation, answer: Answer | Misbehaviour
-) -> tuple[Told, list[Breach]]:
+) -> tuple[Exchange, list[Breach]]:
     """Return the step that an answer makes, and what it breaks; raises `Unfollowable`."""
     if isinstance(answer, Misbehaviour):
         told, breach = instead_of(answer, move, operation)
         return told, [breach]
-    return Told(move, operation, answer), oracle.observe(operation, answer)
+    return Exchange(move, operation, answer), oracle.observe(operation, answer)
 
 
 def ask_with_power(candidate: Candidate, move: Move, operation: Operation) -> Answer | Misbehaviour:
@@ -106,14 +106,14 @@ def _has_crashed(answer: Answer) -> bool:
     return answer.error is not None and answer.error.code == "crashed"
 
 
-def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Told, Breach]:
+def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Exchange, Breach]:
     """Return the step that was answered with what no answer may be, and the breach that it is."""
     instead = Answer(error=Error("internal", answer.what))
-    return Told(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
+    return Exchange(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
 
 
 def looked_inside(
-    candidate: Candidate, watch: Watch, told: Told, book: Book
+    candidate: Candidate, watch: Watch, told: Exchange, book: Bindings
 ) -> tuple[list[Breach], list[str]]:
     """Look at the candidate's queues; return the breaches, and what was exercised by it."""
     move = told.move.move if isinstance(told.move, Cut) else told.move
@@ -128,7 +128,7 @@ def looked_inside(
     return _in_snapshots(watch, told, exercised), exercised
 
 
-def _in_snapshots(watch: Watch, told: Told, exercised: list[str]) -> list[Breach]:
+def _in_snapshots(watch: Watch, told: Exchange, exercised: list[str]) -> list[Breach]:
     """Return what the views of the last look break, each by itself; adds to what is exercised."""
     breaches = []
     rests = isinstance(told.operation, Drain) and told.answer.ok
@@ -147,7 +147,7 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
     One that can be followed beyond (`goes_on`) ends it only if it is of the requirement `stop_at`.
     Raises `Unfollowable`.
     """
-    steps: list[Told] = []
+    steps: list[Exchange] = []
     for move in moves:
         told, breaches = step(candidate, oracle, move, steps)
         if told is None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.messages import Order
 from brokerproof.spec.protocol.operations import (
@@ -105,7 +105,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def operation_of(move: Move, book: Book) -> Operation | None:
+def operation_of(move: Move, book: Bindings) -> Operation | None:
     """Return the operation that a move is now; None for settling what nobody holds."""
     if isinstance(move, Cut):
         return operation_of(move.move, book)

@@ -15,8 +15,8 @@ from typing import get_args
 from brokerproof.checks.conversation import Copier
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.step_cache import Place, Standings
-from brokerproof.checks.search.findings import Told
+from brokerproof.checks.oracle.step_cache import SearchNode, StepCache
+from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.moves import Cut
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
 from brokerproof.spec.protocol.candidate import Candidate, OnDisk, Unsynced
@@ -27,13 +27,13 @@ class Node:
     """A pair reached: how, and from where; the pair itself is dropped once it is expanded."""
 
     parent: Node | None
-    told: Told | None
+    told: Exchange | None
     depth: int
-    pair: tuple[Candidate, Place] | None
+    pair: tuple[Candidate, SearchNode] | None
 
-    def steps(self) -> tuple[Told, ...]:
+    def steps(self) -> tuple[Exchange, ...]:
         """Return the steps from the reset to here."""
-        steps: list[Told] = []
+        steps: list[Exchange] = []
         node: Node | None = self
         while node is not None:
             if node.told is not None:
@@ -48,10 +48,10 @@ class _Reached:
 
     found: Search
     copier: Copier
-    standings: Standings
+    standings: StepCache
     seen: set[Hashable] = field(default_factory=set)
 
-    def is_new(self, candidate: Candidate, place: Place) -> bool:
+    def is_new(self, candidate: Candidate, place: SearchNode) -> bool:
         """Whether a pair is met for the first time; it is not, from now on."""
         pair = self.copier.fingerprint(candidate), place.standing.key
         before = len(self.seen)
@@ -73,7 +73,7 @@ def search(
     `interrupted` returns a reason to stop, or nothing. Raises `CannotCopy`: what was found until
     then is kept.
     """
-    standings = Standings(found)
+    standings = StepCache(found)
     reached = _Reached(found, copier, standings)
     candidate, place = start[0], standings.start(start[1])
     reached.is_new(candidate, place)
@@ -117,7 +117,7 @@ def _make(
     their: Candidate,
     reached: _Reached,
     following: list[Node],
-) -> Told | None:
+) -> Exchange | None:
     """Make a move on a copy; keep what is new, file what is broken."""
     assert node.pair is not None
     found, place = reached.found, node.pair[1]
@@ -141,7 +141,7 @@ def _make(
 def _cut_off(
     node: Node,
     number: int,
-    told: Told,
+    told: Exchange,
     done: Candidate,
     reached: _Reached,
     following: list[Node],

@@ -16,7 +16,7 @@ from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.final_drain import named_by_census
-from brokerproof.checks.search.findings import Run, Told, goes_on
+from brokerproof.checks.search.findings import Exchange, Run, goes_on
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.spec.protocol.candidate import Candidate
 
@@ -72,7 +72,11 @@ class Search:
         self.given_up += watch.given_up
 
     def file(
-        self, steps: Sequence[Told], told: Told, breaches: Iterable[Breach], candidate: Candidate
+        self,
+        steps: Sequence[Exchange],
+        told: Exchange,
+        breaches: Iterable[Breach],
+        candidate: Candidate,
     ) -> None:
         """Keep what was broken; the candidate is used up where a census is needed."""
         for breach in breaches:
@@ -115,7 +119,7 @@ def collecting_rarely() -> Iterator[None]:
 
 
 def may_go_on(
-    steps: Sequence[Told], breaches: Sequence[Breach], candidate: Candidate, found: Search
+    steps: Sequence[Exchange], breaches: Sequence[Breach], candidate: Candidate, found: Search
 ) -> bool:
     """File what the last of `steps` broke, and say whether the run can be followed beyond it."""
     found.file(steps, steps[-1], breaches, candidate)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from brokerproof.checks.conversation import first_difference
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.step_cache import Place, Standings
-from brokerproof.checks.search.findings import Told, judged
+from brokerproof.checks.oracle.step_cache import SearchNode, StepCache
+from brokerproof.checks.search.findings import Exchange, judged
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
 from brokerproof.spec.protocol.candidate import Candidate
@@ -32,8 +32,8 @@ class Nondeterministic(Exception):
 class _Sequence:
     """A sequence that was played: its steps, and where the run stands after it."""
 
-    steps: tuple[Told, ...]
-    place: Place
+    steps: tuple[Exchange, ...]
+    place: SearchNode
 
 
 @collecting_rarely()
@@ -49,7 +49,7 @@ def search_sequences(
     `depth` of what was found is the length up to which all were played. Raises
     `Nondeterministic`, and `CannotStart` where a reset fails.
     """
-    standings = Standings(found)
+    standings = StepCache(found)
     ends = [_Sequence((), standings.start(fresh()[1]))]
     try:
         while ends and len(ends[0].steps) < LENGTH_MAX:
@@ -68,7 +68,7 @@ def search_sequences(
 
 
 def _continued(
-    sequence: _Sequence, found: Search, fresh: Fresh, standings: Standings
+    sequence: _Sequence, found: Search, fresh: Fresh, standings: StepCache
 ) -> Iterator[_Sequence]:
     """Play each continuation of a sequence by one move; yield those that can be continued."""
     steps, place = sequence.steps, sequence.place
@@ -91,7 +91,7 @@ def _continued(
 
 
 def _play_again(
-    candidate: Candidate, oracle: Oracle, steps: tuple[Told, ...], found: Search
+    candidate: Candidate, oracle: Oracle, steps: tuple[Exchange, ...], found: Search
 ) -> None:
     """Play the steps of a sequence; what comes otherwise is judged, and ends the search.
 

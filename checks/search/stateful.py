@@ -30,7 +30,7 @@ from brokerproof.checks.search.draws import (
     orders_drawn,
 )
 from brokerproof.checks.search.final_drain import named_by_census
-from brokerproof.checks.search.findings import Run, Told, goes_on, step
+from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.scopes.catalogue import kinds_for
 from brokerproof.checks.search.searches import HANGS
@@ -44,7 +44,7 @@ LAST = "last"
 ROUNDS_MAX = 8
 """How many different promises one run of the stage looks for before it stops."""
 
-Heard: TypeAlias = Callable[[tuple[Told, ...]], None]
+Heard: TypeAlias = Callable[[tuple[Exchange, ...]], None]
 """Told the steps of each example, but of none that is run to shrink another."""
 
 _NUMBER = st.integers(0, 59)
@@ -135,7 +135,7 @@ class _Example:
         interrupted: Callable[[], str],
     ) -> None:
         self.found, self.known, self.interrupted = found, known, interrupted
-        self.steps: list[Told] = []
+        self.steps: list[Exchange] = []
         self.over = False
         self.shrinks = found.shrinking
         try:
@@ -168,7 +168,7 @@ class _Example:
             self._judge(breach, told)
         return not self.over
 
-    def _judge(self, breach: Breach, told: Told) -> None:
+    def _judge(self, breach: Breach, told: Exchange) -> None:
         """File a breach; end the example with an error if its promise is new."""
         broken = self.found.broken
         if goes_on(breach):

@@ -42,7 +42,7 @@ from brokerproof.spec.protocol.operations import (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Call:
     """An operation and its answer; the events of a get are in it."""
 
     operation: Operation
@@ -56,7 +56,7 @@ class Happened:
     That is after step `after`, and at step `until` at the latest. `by` is the thread's name.
     """
 
-    what: Asked | Event
+    what: Call | Event
     after: int
     until: int
     by: str = ""
@@ -86,11 +86,11 @@ class History:
                     before.update(own)
                     own.append(number)
                     told[delivery] = number
-                case ConsumerClosed(consumer=consumer) | Asked(
+                case ConsumerClosed(consumer=consumer) | Call(
                     Cancel(consumer=consumer), Answer(error=None)
                 ):
                     stream.setdefault(consumer, []).append(number)
-                case Asked(
+                case Call(
                     Acknowledge(delivery=delivery)
                     | Release(delivery=delivery)
                     | Reject(delivery=delivery)
@@ -125,17 +125,17 @@ class History:
         Operations on a channel are never at once, so what has been done on it is over by then.
         """
         match each.what:
-            case Asked(CloseChannel(channel=channel), Answer(error=None)):
+            case Call(CloseChannel(channel=channel), Answer(error=None)):
                 over = [other.what for other in self.happened if other.until <= each.after]
                 consumers = {*there, *_came(over)} - {*_left(over)}
                 settled = _settled(over)
                 held = {**held, **self._taken(channels, consumers, each.after)}
                 for consumer, its in channels.items():
                     if its == channel and consumer in consumers:
-                        yield replace(each, what=Asked(Cancel(consumer=consumer), Answer()))
+                        yield replace(each, what=Call(Cancel(consumer=consumer), Answer()))
                 for delivery, its in held.items():
                     if its == channel and delivery not in settled:
-                        yield replace(each, what=Asked(Release(delivery=delivery), Answer()))
+                        yield replace(each, what=Call(Release(delivery=delivery), Answer()))
             case _:
                 yield each
 
@@ -151,47 +151,47 @@ class History:
                     is_over or consumer in consumers
                 ):
                     taken[delivery] = channels[consumer]
-                case Asked(Get(channel=channel), Answer(events=events)) if is_over:
+                case Call(Get(channel=channel), Answer(events=events)) if is_over:
                     taken |= {e.delivery: channel for e in events if isinstance(e, Delivered)}
         return taken
 
 
-def _came(over: Sequence[Asked | Event]) -> Iterator[str]:
+def _came(over: Sequence[Call | Event]) -> Iterator[str]:
     for each in over:
         match each:
-            case Asked(Consume(consumer=consumer), Answer(error=None)):
+            case Call(Consume(consumer=consumer), Answer(error=None)):
                 yield consumer
 
 
-def _left(over: Sequence[Asked | Event]) -> Iterator[str]:
+def _left(over: Sequence[Call | Event]) -> Iterator[str]:
     for each in over:
         match each:
-            case Asked(Cancel(consumer=consumer), Answer(error=None)):
+            case Call(Cancel(consumer=consumer), Answer(error=None)):
                 yield consumer
             case ConsumerClosed(consumer=consumer):
                 yield consumer
 
 
-def _settled(over: Sequence[Asked | Event]) -> AbstractSet[str]:
+def _settled(over: Sequence[Call | Event]) -> AbstractSet[str]:
     return {
         each.operation.delivery
         for each in over
-        if isinstance(each, Asked)
+        if isinstance(each, Call)
         and isinstance(each.operation, Acknowledge | Release | Reject)
         and each.answer.error is None
     }
 
 
-def _has_looked(what: Asked | Event) -> bool:
+def _has_looked(what: Call | Event) -> bool:
     """Whether somebody has looked for a message to take or show."""
     return isinstance(what, Delivered) or (
-        isinstance(what, Asked) and isinstance(what.operation, Get)
+        isinstance(what, Call) and isinstance(what.operation, Get)
     )
 
 
 def _as_seen(each: Happened, looked: Sequence[Happened]) -> Happened:
     """Return what makes a message available as those may see it who were looking then."""
-    if not (isinstance(each.what, Asked) and isinstance(each.what.operation, Publish | Release)):
+    if not (isinstance(each.what, Call) and isinstance(each.what.operation, Publish | Release)):
         return each
     ends = [other.until for other in looked if other.after < each.until]
     return replace(each, until=max([each.until, *ends]))
@@ -251,8 +251,8 @@ def _judged(oracle: Oracle, history: History, drained: Answer) -> Breach | None:
     return found
 
 
-def _as_asked(what: Asked | Event) -> tuple[Operation, Answer]:
+def _as_asked(what: Call | Event) -> tuple[Operation, Answer]:
     """Return an operation and its answer; an event is told in answer to one that does nothing."""
-    if isinstance(what, Asked):
+    if isinstance(what, Call):
         return what.operation, what.answer
     return Inspect(queue=""), Answer((what,))

@@ -22,10 +22,10 @@ from typing import Final, cast
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.findings import Told
+from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.moves import Cut, Move, Settle, operation_of, settling, text_of
 from brokerproof.checks.threads.cases import Case
-from brokerproof.checks.threads.histories import Asked, Happened, History, Judge
+from brokerproof.checks.threads.histories import Call, Happened, History, Judge
 from brokerproof.checks.threads.threads import Body, Threads, running
 from brokerproof.reference.shared.atomics import AtomicInteger
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
@@ -113,7 +113,7 @@ class Recorded:
         _, got = self._gets.pop(number, (None, []))
         events = (*answer.events, *got)
         self._got |= {(number, e.message): e.delivery for e in events if isinstance(e, Delivered)}
-        asked = Asked(operation, Answer(events, answer.error, parked=answer.parked))
+        asked = Call(operation, Answer(events, answer.error, parked=answer.parked))
         self.history.happened.append(Happened(asked, begun, self._threads.steps, _name()))
 
     def _operation(self, move: Move, number: int) -> Operation | None:
@@ -197,7 +197,7 @@ class Recorded:
 
 
 def _is_a_get_with_a_message(happened: Happened) -> bool:
-    return isinstance(happened.what, Asked) and bool(happened.what.answer.events)
+    return isinstance(happened.what, Call) and bool(happened.what.answer.events)
 
 
 _NO_THREAD: Final = -1
@@ -217,7 +217,7 @@ class Misbehaved(Exception):
     """An operation was answered in the wrong form, or not at all; the message is one line."""
 
 
-def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Told, ...]:
+def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Exchange, ...]:
     """Do what is done first, bring the broker to rest, and return the steps of that.
 
     Raises `CannotBegin`.
@@ -234,7 +234,7 @@ def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Tol
         broken = oracle.observe(operation, answer)
         if broken:
             raise CannotBegin(f"{broken[0].requirement}: {broken[0].reason}")
-        steps.append(Told(move, operation, answer))
+        steps.append(Exchange(move, operation, answer))
     return tuple(steps)
 
 

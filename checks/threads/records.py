@@ -18,7 +18,7 @@ from brokerproof.checks.search.counterexamples import (
 from brokerproof.checks.search.interleaved import Access, Interleaved
 from brokerproof.checks.search.moves import text_of
 from brokerproof.checks.threads.cases import Case
-from brokerproof.checks.threads.histories import Asked, Happened
+from brokerproof.checks.threads.histories import Call, Happened
 from brokerproof.checks.threads.interleavings import Differs
 from brokerproof.checks.threads.on_threads import Threaded
 from brokerproof.checks.threads.parallel import Parallel, Recorded, begin
@@ -103,7 +103,7 @@ def recorded(threaded: Threaded, found: Found, certificate: Certificate) -> Coun
 
 def _told(happened: Happened) -> str:
     by = happened.by or "in the end"
-    if isinstance(happened.what, Asked):
+    if isinstance(happened.what, Call):
         return f"{by}: {_asked(happened.what.operation)}: {answer_text(happened.what.answer)}"
     return f"{by}: {event_text(happened.what)}"
 

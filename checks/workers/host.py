@@ -35,7 +35,7 @@ BEYOND_S = 1.2
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """One candidate and its requirements, budget and seed; `power` can crash a broker."""
 
     address: str
@@ -51,7 +51,7 @@ class Asked:
 class Host:
     """The process of one candidate; as a context manager, which closes it and ends the process."""
 
-    asked: Asked
+    asked: Request
     clock: Clock
     hello: Hello = field(init=False)
     warnings: tuple[str, ...] = field(init=False, default=())
@@ -144,7 +144,7 @@ class _Opened:
 class _Inside:
     """The part of the host that runs in the process of the candidate."""
 
-    def __init__(self, asked: Asked, clock: Clock) -> None:
+    def __init__(self, asked: Request, clock: Clock) -> None:
         self._asked, self._clock = asked, clock
         self._subject: Subject | None = None
         self._interrupts = Interrupts()

@@ -16,7 +16,7 @@ from brokerproof.candidates.driver.process import memory_of
 from brokerproof.checks.gate_run import GateRun, Part, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.search.counterexamples import Certificate
-from brokerproof.checks.search.findings import Run, Told, play
+from brokerproof.checks.search.findings import Exchange, Run, play
 from brokerproof.checks.search.moves import Move, operation_of
 from brokerproof.checks.search.root_cause import Charge, Fresh, Repeated, shortest_form
 from brokerproof.checks.workers import watchdog
@@ -179,7 +179,7 @@ class _Tries:
 
         def task(
             _number: int, _tell: Tell, _is_interrupted: Callable[[], bool]
-        ) -> tuple[tuple[Told, ...], Operation | None]:
+        ) -> tuple[tuple[Exchange, ...], Operation | None]:
             self._run.subject.out_of_time = lambda: False
             with watchdog.watching():
                 candidate, oracle = self._run.subject.fresh()
@@ -193,7 +193,7 @@ class _Tries:
         steps, operation = came
         assert operation is not None
         what = f"{name_of(operation)}: {found.broken.reason}"
-        told = Told(last, operation, Answer(error=Error("internal", what)))
+        told = Exchange(last, operation, Answer(error=Error("internal", what)))
         breach = Breach(
             "protocol", what, hangs=found.broken.hangs, expected="an answer from the same process"
         )
@@ -202,6 +202,6 @@ class _Tries:
 
 def _as_run(moves: Sequence[Move], lost: Lost) -> Run:
     """Return moves as a run whose answers are not known."""
-    steps = tuple(Told(move, Drain(), Answer()) for move in moves)
+    steps = tuple(Exchange(move, Drain(), Answer()) for move in moves)
     breach = Breach("protocol", f"the process of the candidate {lost.how}", hangs=lost.hangs)
     return Run(steps, breach)

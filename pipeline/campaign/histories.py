@@ -14,7 +14,7 @@ from typing import Final, Self
 import pyarrow as pa
 
 from brokerproof.checks.search.counterexamples import line_of
-from brokerproof.checks.search.findings import Told
+from brokerproof.checks.search.findings import Exchange
 from brokerproof.pipeline.readers.rows import unfit
 from brokerproof.pipeline.readers.runs import followed
 from brokerproof.pipeline.tables import BATCH_ROWS, Part, batch_of
@@ -48,7 +48,7 @@ class Examples:
         self._rows = 0
         self._part = Part(path, ())
 
-    def add(self, steps: tuple[Told, ...]) -> None:
+    def add(self, steps: tuple[Exchange, ...]) -> None:
         """Add an example."""
         name = f"seed {self._seed} example {self.count}"
         self.count += 1

@@ -269,7 +269,7 @@ def _one_get_of_each_queue(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 @dataclass(frozen=True)
-class Told:
+class Results:
     """All results of one pass."""
 
     violations: pa.Table
@@ -309,7 +309,7 @@ def _contradicting(batches: Iterator[pa.RecordBatch], control: Control) -> Itera
 
 def _told(
     history: DataFrame, seen: Seen, control: Control, torn: Doubtful, left: pa.Table | None
-) -> Told:
+) -> Results:
     """Run both stages; with `left`, only the slices to which that was left, with it in front."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
@@ -330,7 +330,7 @@ def _told(
         for what, told in zip(*(batch.column(n).to_pylist() for n in (0, 1)), strict=True):
             found[what].append(_read(told))
     known.destroy()
-    return Told(
+    return Results(
         **{
             name: pa.concat_tables([schema.empty_table(), *found[name]])
             for name, schema in _RESULTS.items()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.search.moves import NOBODYS, Move, Settle
 from brokerproof.spec.protocol.messages import NUMBER_MAX, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
@@ -38,7 +38,7 @@ NOBODY = "nobody"
 """A consumer that never subscribes."""
 
 
-def nonsense(book: Book, absent: str = NOWHERE) -> Iterator[Move]:
+def nonsense(book: Bindings, absent: str = NOWHERE) -> Iterator[Move]:
     """Yield them, of what a candidate with these claims knows; the queue `absent` is not there."""
     if book.down:
         yield from _while_down(book)
@@ -57,7 +57,7 @@ def nonsense(book: Book, absent: str = NOWHERE) -> Iterator[Move]:
         yield from _declared_otherwise(declared, book)
 
 
-def _of_a_queue_that_is_not_there(book: Book, absent: str) -> Iterator[Move]:
+def _of_a_queue_that_is_not_there(book: Bindings, absent: str) -> Iterator[Move]:
     claims = book.claims
     yield Publish(queue=absent, message=Message(id=NOBODYS))
     if claims.get:
@@ -70,7 +70,7 @@ def _of_a_queue_that_is_not_there(book: Book, absent: str) -> Iterator[Move]:
         yield Delete(queue=absent)
 
 
-def _of_consumers(book: Book) -> Iterator[Move]:
+def _of_consumers(book: Bindings) -> Iterator[Move]:
     """Yield what is asked of a consumer that never was, or has left, and wrong windows."""
     # That a name in use is refused cannot be asked: none is used twice (rule 25).
     claims = book.claims
@@ -87,7 +87,7 @@ def _of_consumers(book: Book) -> Iterator[Move]:
             yield SetCredit(consumer=name, messages=NUMBER_MAX)
 
 
-def _declared_otherwise(declared: Declare, book: Book) -> Iterator[Move]:
+def _declared_otherwise(declared: Declare, book: Bindings) -> Iterator[Move]:
     other = Priority(2) if isinstance(declared.order, Fifo) else Fifo()
     yield replace(declared, order=other)
     if book.claims.durable:
@@ -96,7 +96,7 @@ def _declared_otherwise(declared: Declare, book: Book) -> Iterator[Move]:
         yield replace(declared, auto_delete=not declared.auto_delete)
 
 
-def _while_down(book: Book) -> Iterator[Move]:
+def _while_down(book: Bindings) -> Iterator[Move]:
     yield Drain()
     yield Crash()
     yield CloseChannel(channel=NOBODY)

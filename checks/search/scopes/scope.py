@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.search.moves import Move, Settle, SettlementName
 from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, nonsense
 from brokerproof.models.contract.core import Queue
@@ -136,7 +136,7 @@ class Scope:
     resets: bool = False
     cuts: bool = False
 
-    def moves(self, book: Book) -> Iterator[Move]:
+    def moves(self, book: Bindings) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
         if self.resets and (book.declared or book.down):
             yield Reset()
@@ -168,12 +168,12 @@ class Scope:
             gone = (f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
             yield from nonsense(book, next(gone, NOWHERE))
 
-    def _may_declare(self, book: Book) -> bool:
+    def _may_declare(self, book: Bindings) -> bool:
         """A queue that has gone may be declared again, once: there are so many and no more."""
         ever = book.frame.sizes[book.contract.families.index(Queue)]
         return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
 
-    def _declarations(self, book: Book) -> Iterator[Declare]:
+    def _declarations(self, book: Bindings) -> Iterator[Declare]:
         name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
         first = next(iter(book.declared.values()), None)
         for order in self.orders if first is None else (first.order,):
@@ -182,7 +182,7 @@ class Scope:
                     queue=name, order=order, durable=durable, auto_delete=self.auto_delete
                 )
 
-    def _of_takers(self, book: Book) -> Iterator[Move]:
+    def _of_takers(self, book: Bindings) -> Iterator[Move]:
         channels = [f"ch{i}" for i in range(min(len(book.channels) + 1, self.channels))]
         queues, consumer = list(book.queues), f"c{len(book.consumers)}"
         for channel in channels:
@@ -195,7 +195,7 @@ class Scope:
                             several = tuple(book.queues) if kind.every_queue else ()
                             yield kind.consume(channel, queue, consumer, several)
 
-    def _settlements(self, book: Book) -> Iterator[Move]:
+    def _settlements(self, book: Bindings) -> Iterator[Move]:
         for entry in sorted(held.entry for held in book.held.values()):
             for how in self.settlements:
                 yield Settle(how=how, message=book.name_of_entry(entry))
@@ -204,7 +204,7 @@ class Scope:
                 for how in self.settlements:
                     yield Settle(how=how, message=message, again=True)
 
-    def _endings(self, book: Book) -> Iterator[Move]:
+    def _endings(self, book: Bindings) -> Iterator[Move]:
         if self.cancels:
             for consumer in sorted(book.active):
                 yield Cancel(consumer=consumer)
@@ -217,7 +217,7 @@ class Scope:
             if self.deletes:
                 yield Delete(queue=queue)
 
-    def _of_few(self, book: Book) -> Iterator[Move]:
+    def _of_few(self, book: Bindings) -> Iterator[Move]:
         """Yield what only few brokers claim."""
         for consumer in sorted(book.active):
             for window in self.windows:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import z3
 
 from brokerproof.models.language.attack.mutants import OtherStart, WithoutAxiom
-from brokerproof.models.language.attack.outcomes import SIZES, Judged, Refuter
+from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter
 from brokerproof.models.language.attack.progress import Held, judged_in_the_end
 from brokerproof.models.language.core.model import Action, ModelError, System
 from brokerproof.models.language.core.scope import Scope, families
@@ -41,7 +41,7 @@ def judged_frame(
     mutant: OtherStart | WithoutAxiom,
     refuter: Refuter | None,
     where: tuple[Held, ...] = (),
-) -> Judged:
+) -> JudgedMutant:
     """Return what becomes of a start or of a missing axiom."""
     changed = mutant.within(system)
     lost = _broken_at_the_start(changed)
@@ -51,19 +51,23 @@ def judged_frame(
         for action in changed.actions:
             if names := _broken_by(changed, action):
                 run = reached(changed)
-                return lost_to(mutant.name, run) if run else Judged(mutant.name, "induction", names)
+                return (
+                    lost_to(mutant.name, run)
+                    if run
+                    else JudgedMutant(mutant.name, "induction", names)
+                )
     if _is_the_same(system, mutant):
-        return Judged(mutant.name, "equivalent")
+        return JudgedMutant(mutant.name, "equivalent")
     if refuter and (broken := refuter(changed)):
-        return Judged(mutant.name, "refinement", broken)
+        return JudgedMutant(mutant.name, "refinement", broken)
     if isinstance(mutant, OtherStart) and (labels := side_by_side(system, changed)):
-        return Judged(mutant.name, "requirement", labels)
+        return JudgedMutant(mutant.name, "requirement", labels)
     return judged_in_the_end(mutant.name, changed, where)
 
 
-def lost_to(name: str, violation: Violation) -> Judged:
+def lost_to(name: str, violation: Violation) -> JudgedMutant:
     """Return a mutant that a run refutes."""
-    return Judged(name, "reachable", (violation.invariant,), violation.trace)
+    return JudgedMutant(name, "reachable", (violation.invariant,), violation.trace)
 
 
 def _axioms(system: System) -> list[Bool]:

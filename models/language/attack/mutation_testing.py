@@ -29,7 +29,7 @@ import z3
 
 from brokerproof.models.language.attack.frame import judged_frame
 from brokerproof.models.language.attack.mutants import Mutant, mutants
-from brokerproof.models.language.attack.outcomes import SIZES, Judged, Refuter
+from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter
 from brokerproof.models.language.attack.progress import Held, held, judged_in_the_end
 from brokerproof.models.language.core.model import Action, ModelError, System
 from brokerproof.models.language.core.rewriting import subterms
@@ -54,7 +54,7 @@ from brokerproof.models.language.prove.z3_queries import (
     taken,
 )
 
-__all__ = ["Attack", "Judged", "attack"]
+__all__ = ["Attack", "JudgedMutant", "attack"]
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Attack:
     """What became of all mutants of a system; `idle` are reasons for what is no survivor."""
 
     system: str
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedMutant, ...]
     idle: tuple[str, ...]
     seconds: float = field(compare=False)
 
     @property
-    def unexplained(self) -> tuple[Judged, ...]:
+    def unexplained(self) -> tuple[JudgedMutant, ...]:
         """The survivors without a reason."""
         return tuple(each for each in self.judged if each.fate == "survivor" and not each.by)
 
@@ -81,7 +81,7 @@ def attack(
     system: System,
     reasons: Mapping[str, str],
     refuter: Refuter | None = None,
-    report: Callable[[Judged], None] | None = None,
+    report: Callable[[JudgedMutant], None] | None = None,
 ) -> Attack:
     """Judge every mutant; `reasons` are why survivors are harmless, by name."""
     started = time.perf_counter()
@@ -112,21 +112,21 @@ def attack(
 
 def _judged(
     system: System, mutant: Mutant, refuter: Refuter | None, where: tuple[Held, ...]
-) -> Judged:
+) -> JudgedMutant:
     lost = _lost(system, mutant.action)
     if lost:
         run = reached(mutant.within(system))
         if run:
-            return Judged(mutant.name, "reachable", (run.invariant,), run.trace)
-        return Judged(mutant.name, "induction", *lost)
+            return JudgedMutant(mutant.name, "reachable", (run.invariant,), run.trace)
+        return JudgedMutant(mutant.name, "induction", *lost)
     if _is_equivalent(system, mutant):
-        return Judged(mutant.name, "equivalent")
+        return JudgedMutant(mutant.name, "equivalent")
     if mutant.guard:
-        return Judged(mutant.name, "requirement", (mutant.guard,))
+        return JudgedMutant(mutant.name, "requirement", (mutant.guard,))
     if refuter and (broken := refuter(mutant.within(system))):
-        return Judged(mutant.name, "refinement", broken)
+        return JudgedMutant(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
-        return Judged(mutant.name, "requirement", labels)
+        return JudgedMutant(mutant.name, "requirement", labels)
     return judged_in_the_end(mutant.name, mutant.within(system), where)
 
 

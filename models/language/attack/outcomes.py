@@ -18,7 +18,7 @@ SIZES = (2, 3)
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMutant:
     """A mutant's name, what became of it, by what, and the run or the step that shows it.
 
     `by` names the invariants, the obligations or the requirements; for a survivor, the reason why

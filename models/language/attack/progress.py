@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokerproof.models.language.attack.outcomes import Judged
+from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.core.model import ModelError, System
 from brokerproof.models.language.core.scope import Scope, families
 from brokerproof.models.language.core.terms import Family, Int
@@ -55,7 +55,7 @@ def _asks_less(one: Held, other: Held) -> bool:
     return one is not other and smaller and one.names <= other.names
 
 
-def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> Judged:
+def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> JudgedMutant:
     """Return a mutant that breaks a promise in one of the scopes, with the run, or a survivor.
 
     The run's last steps are those that are taken again and again, where there are any. A promise
@@ -70,10 +70,10 @@ def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> Ju
         said += [each] if asked else []
         for _, found in asked:
             if found.name in each.names and not found.kept:
-                return Judged(name, "reachable", (found.name,), (*found.trace, *found.loop))
+                return JudgedMutant(name, "reachable", (found.name,), (*found.trace, *found.loop))
             if found.name in each.names and not found.asked:
-                return Judged(name, "requirement", (found.name,))
-    return Judged(name, "survivor")
+                return JudgedMutant(name, "requirement", (found.name,))
+    return JudgedMutant(name, "survivor")
 
 
 def _asked(system: System, scope: Scope, states_max: int) -> list[tuple[Scope, Kept]]:

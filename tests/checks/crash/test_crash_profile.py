@@ -17,7 +17,7 @@ from msgspec import structs
 from brokerproof.checks.crash.crash_examples import CRASHES_IN_A_DRAWN_EXAMPLE, drawn_example
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.findings import Told, step
+from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, open_subject
 from brokerproof.reference import make
 from brokerproof.spec.protocol.candidate import Closable
@@ -49,10 +49,10 @@ CLAIMS_OF_BOTH = Capabilities(
 
 def played(
     candidate: Candidate, claims: Capabilities, seed: int
-) -> tuple[list[Told], list[Breach]]:
+) -> tuple[list[Exchange], list[Breach]]:
     """Play an example to its first breach, or to where nobody can say what happened."""
     oracle = Oracle(claims)
-    steps: list[Told] = []
+    steps: list[Exchange] = []
     try:
         for move in drawn_example(claims, seed, oracle):
             told, breaches = step(candidate, oracle, move)
@@ -65,7 +65,7 @@ def played(
     return steps, []
 
 
-def crashes_in(steps: list[Told]) -> int:
+def crashes_in(steps: list[Exchange]) -> int:
     return sum(isinstance(told.operation, Crash) for told in steps)
 
 

@@ -175,5 +175,5 @@ def test_the_first_time_is_noted() -> None:
 
 
 def test_a_note_that_is_not_taken_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(possibilities.Window, "_has_noted", lambda *_: True)
+    monkeypatch.setattr(possibilities.EventWindow, "_has_noted", lambda *_: True)
     assert blamed_for_a_message_given_twice_after_settling_again() == "nothing-twice"

@@ -2,8 +2,8 @@
 
 The truth is a naive one, written here: try every order of operations and events that the protocol
 allows, step by step over the contract's plain `take`. It is compared with the oracle, which reaches
-the same verdict by rows (`possibilities.Window`) where the order of events is promised, and by a
-search (`streams.judged`) where it is not. The twins at the end show that the comparison notices a
+the same verdict by rows (`possibilities.EventWindow`) where the order of events is promised, and by
+a search (`streams.judged`) where it is not. The twins at the end show that the comparison notices a
 window that forgets and a search that is too free.
 """
 
@@ -18,10 +18,10 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.contracts import CONTRACT, CORE
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.possibilities import Row, Step, Window
+from brokerproof.checks.oracle.possibilities import EventWindow, Row, Step
 from brokerproof.checks.oracle.streams import Streams, _Search, judged
 from brokerproof.checks.search.findings import goes_on
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
@@ -342,9 +342,9 @@ Position: TypeAlias = tuple[int, tuple[int, ...], frozenset[int]]
 
 def met(
     conversation: Sequence[Told], claims: Capabilities = CLAIMS
-) -> tuple[Book, frozenset[Possibility]]:
+) -> tuple[Bindings, frozenset[Possibility]]:
     """Return all that a conversation is about, and the one world in which nothing has happened."""
-    book, world = Book.empty(claims, CONTRACT)
+    book, world = Bindings.empty(claims, CONTRACT)
     unplaced: list[str] = []
     for operation, answer in conversation:
         match operation:
@@ -587,14 +587,14 @@ def test_a_spoilt_history_differs_from_the_one_that_was_told() -> None:
         assert [operation for operation, _ in wrong] == [operation for operation, _ in conversation]
 
 
-def forgetful(window: Window, *_: object) -> Window:
+def forgetful(window: EventWindow, *_: object) -> EventWindow:
     """Keep the last row alone: whatever was withheld is believed to have happened last."""
-    return Window((Row(window.rows[-1].cases),), window.floating)
+    return EventWindow((Row(window.rows[-1].cases),), window.floating)
 
 
-def hoarding(window: Window, *_: object) -> Window:
+def hoarding(window: EventWindow, *_: object) -> EventWindow:
     """Keep every row, but not which consumers have told all."""
-    return Window(window.rows, window.floating)
+    return EventWindow(window.rows, window.floating)
 
 
 def careless(*_: object) -> bool:
@@ -605,9 +605,9 @@ def careless(*_: object) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("twin", [forgetful, hoarding])
 def test_a_window_that_forgets_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, twin: Callable[..., Window]
+    monkeypatch: pytest.MonkeyPatch, twin: Callable[..., EventWindow]
 ) -> None:
-    monkeypatch.setattr(Window, "trimmed", twin)
+    monkeypatch.setattr(EventWindow, "trimmed", twin)
     found, _ = differences(60, CLAIMS)
     assert found
 

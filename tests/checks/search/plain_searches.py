@@ -14,13 +14,13 @@ from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX
-from brokerproof.checks.search.findings import Told, step
+from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, may_go_on
 from brokerproof.spec.protocol.candidate import Candidate
 
-Steps = tuple[Told, ...]
+Steps = tuple[Exchange, ...]
 
 
 @dataclass
@@ -57,7 +57,7 @@ def _reason(found: Search, operations_max: int) -> str:
 
 def _moved(
     found: Search, candidate: Candidate, oracle: Oracle, number: int, steps: Steps
-) -> tuple[Told | None, bool]:
+) -> tuple[Exchange | None, bool]:
     """Make a move; return it, and whether the run goes on beyond it."""
     move = list(found.scope.moves(oracle.book))[number]
     try:
@@ -142,7 +142,7 @@ def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
     """Walk to the nearest move that has not been tried in its state, again and again."""
     states: dict[Hashable, _State] = {}
     candidate, oracle = fresh()
-    start, steps = oracle.key(), list[Told]()
+    start, steps = oracle.key(), list[Exchange]()
     while not found.stopped_by:
         key = oracle.key()
         state = states.setdefault(key, _State(list(found.scope.moves(oracle.book))))

@@ -27,7 +27,7 @@ from brokerproof.checks.search.draws import (
     kinds_drawn,
     orders_drawn,
 )
-from brokerproof.checks.search.findings import Told, step
+from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.moves import Move, operation_of
 from brokerproof.checks.search.scopes.catalogue import kinds_for, scopes_for
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
@@ -99,7 +99,9 @@ def broker_with(claims: Capabilities) -> WholeBroker:
     )
 
 
-def walked(scope: Scope, claims: Capabilities, broker: WholeBroker, seed: int) -> Iterator[Told]:
+def walked(
+    scope: Scope, claims: Capabilities, broker: WholeBroker, seed: int
+) -> Iterator[Exchange]:
     """Yield the steps of a random walk in a scope; whatever is broken ends it with an error."""
     chosen = random.Random(seed)  # noqa: S311  the same in each run, nothing secret
     broker.handle(Reset())
@@ -112,7 +114,7 @@ def walked(scope: Scope, claims: Capabilities, broker: WholeBroker, seed: int) -
         yield from _made(chosen.choice(moves), broker, oracle)
 
 
-def drawn_from(claims: Capabilities, broker: WholeBroker, seed: int) -> Iterator[Told]:
+def drawn_from(claims: Capabilities, broker: WholeBroker, seed: int) -> Iterator[Exchange]:
     """Yield the steps of an example of the stateful stage."""
     chosen = random.Random(seed)  # noqa: S311  the same in each run, nothing secret
     broker.handle(Reset())
@@ -130,7 +132,7 @@ def drawn_from(claims: Capabilities, broker: WholeBroker, seed: int) -> Iterator
             yield from _made(move, broker, oracle)
 
 
-def _made(move: Move, broker: WholeBroker, oracle: Oracle) -> Iterator[Told]:
+def _made(move: Move, broker: WholeBroker, oracle: Oracle) -> Iterator[Exchange]:
     """Make a move and yield it, unless it was made in order to be refused."""
     operation = operation_of(move, oracle.book)
     nonsense = operation is not None and must_be_refused(operation, oracle.book)
@@ -140,7 +142,7 @@ def _made(move: Move, broker: WholeBroker, oracle: Oracle) -> Iterator[Told]:
         yield told
 
 
-def unsupported(steps: Iterator[Told]) -> list[str]:
+def unsupported(steps: Iterator[Exchange]) -> list[str]:
     """Return the operations that are answered so."""
     return [
         name_of(told.operation)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.oracle.bindings import Book
+from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import sequences
 from brokerproof.checks.search.counterexamples import text_of_counterexample
@@ -37,7 +37,7 @@ ENOUGH = 20_000
 class Ending(Scope):
     """A scope in which every sequence ends: there are so many gets, and nothing comes to rest."""
 
-    def moves(self, book: Book) -> Iterator[Move]:
+    def moves(self, book: Bindings) -> Iterator[Move]:
         """Yield what is possible now."""
         for move in super().moves(book):
             is_over = isinstance(move, Get) and bool(book.getters)

@@ -9,7 +9,7 @@ import pytest
 from brokerproof.checks.conversation import Copier, copier_of, reset
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.threads.case_catalogue import every_case, lost_wake_ups
-from brokerproof.checks.threads.histories import Asked, Happened, History, Judge
+from brokerproof.checks.threads.histories import Call, Happened, History, Judge
 from brokerproof.checks.threads.interleavings import explore
 from brokerproof.checks.threads.on_threads import classes_beside
 from brokerproof.checks.threads.parallel import CannotBegin, Parallel, parallel_case
@@ -137,8 +137,8 @@ def publish(message: str) -> Publish:
     return Publish(queue="q", message=Message(id=message))
 
 
-def published(message: str) -> Asked:
-    return Asked(publish(message), OK)
+def published(message: str) -> Call:
+    return Call(publish(message), OK)
 
 
 def delivered(message: str) -> Delivered:

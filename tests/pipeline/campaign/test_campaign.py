@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.report.verdict_file import VerdictFile
-from brokerproof.checks.search.findings import Told
+from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.models.contract.core import Contract
@@ -327,9 +327,9 @@ def test_only_what_is_claimed_has_to_be_covered() -> None:
 
 
 def test_an_example_that_no_history_can_hold_is_left_out_and_counted(tmp_path: Path) -> None:
-    def example(name: str) -> tuple[Told, ...]:
+    def example(name: str) -> tuple[Exchange, ...]:
         moves = Declare(queue="q", order=Fifo()), Publish(queue="q", message=Message(id=name))
-        return tuple(Told(move, move, OK) for move in moves)
+        return tuple(Exchange(move, move, OK) for move in moves)
 
     path = tmp_path / "history.parquet"
     with Examples(path, 3, Capabilities()) as examples:

@@ -19,7 +19,7 @@ from brokerproof.models.language import (
 from brokerproof.models.language.attack.frame import judged_frame, side_by_side
 from brokerproof.models.language.attack.mutants import Mutant, OtherStart, mutants
 from brokerproof.models.language.attack.mutation_testing import attack
-from brokerproof.models.language.attack.outcomes import Judged
+from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.qpid.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
@@ -60,7 +60,7 @@ class Bounded(Counters):
         self.count[item] = self.count[item] + self.step[item]
 
 
-def frame_fates(model: type[Model]) -> dict[str, Judged]:
+def frame_fates(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return what becomes of the mutants that are no actions'."""
     system = trace(model)
     return {

@@ -24,7 +24,7 @@ from brokerproof.models.language.attack import mutation_testing as attack_module
 from brokerproof.models.language.attack import progress as attack_progress
 from brokerproof.models.language.attack.mutants import mutants
 from brokerproof.models.language.attack.mutation_testing import attack
-from brokerproof.models.language.attack.outcomes import Judged
+from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.attack.progress import held, judged_in_the_end
 from brokerproof.models.language.core.model import System, trace
 
@@ -81,7 +81,7 @@ class Hoping(Door):
         return ~self.rang[guest], self.is_in[guest]
 
 
-def judged(model: type[Model]) -> dict[str, Judged]:
+def judged(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return what becomes of each mutant."""
     return {each.name: each for each in attack(trace(model), {}).judged}
 
@@ -111,7 +111,7 @@ def test_the_text_as_it_is_breaks_nothing_that_it_keeps() -> None:
     system = trace(Promising)
     where = held(system)
     assert {name for each in where for name in each.names} == {"whoever-rings-comes-in"}
-    assert judged_in_the_end("none", system, where) == Judged("none", "survivor")
+    assert judged_in_the_end("none", system, where) == JudgedMutant("none", "survivor")
 
 
 def test_a_scope_that_is_too_large_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
