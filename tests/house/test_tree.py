@@ -34,6 +34,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 SYSTEMS = frozenset(("qpid", "rabbitmq", "activemq"))
 """The folders of documented systems."""
 
+RETIRED = {
+    "Book": "Bindings",
+    "Standing": "OracleState",
+    "Standings": "StepCache",
+    "Taker": "Subscriber",
+    "Told": "Exchange",
+    "Asked": "Request",
+    "Scribe": "Translator",
+    "Judged": "what is judged",
+}
+"""Class names that meant several things, with the term of the field."""
+
 VERSION = f"{DISTRIBUTION}.version"
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
@@ -128,6 +140,27 @@ def judges_that_know_a_system(root: Path) -> Iterator[str]:
                 yield f"{where}:{line}: checks may not import {module}, of {min(systems)}"
 
 
+def unclear_class_names(root: Path) -> Iterator[str]:
+    """Complain about retired class names, and names that mean two things in one folder.
+
+    A model has families and enumerations of its own, and a starter file stands alone.
+    """
+    for folder in sorted({path.parent for path in python_files(root, *rooms(root))}):
+        known: dict[str, str] = {}
+        for path in sorted(folder.glob("*.py")):
+            for node in ast.parse(path.read_text()).body:
+                if not isinstance(node, ast.ClassDef) or folder.name == "starters":
+                    continue
+                place, name = f"{path.relative_to(root)}:{node.lineno}", node.name
+                if name in RETIRED:
+                    yield f"{place}: write {RETIRED[name]}, not {name}"
+                if {ast.unparse(base) for base in node.bases} & {"Family", "Enumeration"}:
+                    continue
+                if name in known and not name.startswith("_"):
+                    yield f"{place}: {name} is also a class of {known[name]}"
+                known[name] = path.name
+
+
 def imports_by_short_name(root: Path) -> Iterator[str]:
     """Complain about rooms imported by the name of their folder, which loads a module twice."""
     everywhere = (ROOT_FOLDER, *rooms(root), "tests", "examples", "benchmarks", "docs")
@@ -199,6 +232,7 @@ RULES = (
     unlisted_packages,
     imports_up,
     judges_that_know_a_system,
+    unclear_class_names,
     imports_by_short_name,
     undocumented_folders,
     overlong_files,
@@ -276,6 +310,12 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
         ("tests/test_it.py", "from models.queue import Queue", "not models"),
         ("examples/box.py", "import spec.words as words", "not spec"),
         ("benchmarks/speed.py", "from checks import gate", "not checks"),
+        ("models/queue.py", "class Told:\n    pass", "queue.py:1: write Exchange, not Told"),
+        (
+            "models/words.py",
+            "class Queue:\n    pass\n\n\nclass Queue:\n    pass",
+            "words.py:5: Queue is also a class of words.py",
+        ),
         ("spec/__init__.py", "", "say what belongs here"),
         ("spec/words.py", "\n" * (FILE_LINES_MAX + 1), "split the file"),
         ("docs/page.md", "See [it](other.md#here).", "docs/page.md:1: there is no other.md"),

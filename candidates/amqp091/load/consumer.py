@@ -25,7 +25,7 @@ from brokerproof.candidates.amqp091.load.frames import (
     qos,
     release,
 )
-from brokerproof.candidates.amqp091.load.link import ANSWER_S_MAX, POLL_S, Asked, Link, LinkLost
+from brokerproof.candidates.amqp091.load.link import ANSWER_S_MAX, POLL_S, Link, LinkLost, Request
 from brokerproof.candidates.amqp091.load.notes import (
     DELIVERED,
     READY,
@@ -130,7 +130,7 @@ class Consumer:
         """Note that the connection was lost though nobody killed the broker: all held returned."""
         self._notes.events.write_lost(self._channel, self._since)
 
-    def _note(self, op: Kind, asked: Asked) -> None:
+    def _note(self, op: Kind, asked: Request) -> None:
         of_consumer = op == "cancel"
         self._notes.events.write(
             Record(

@@ -24,7 +24,7 @@ from brokerproof.candidates.amqp091.load.frames import (
     passive_declare,
     ready_messages,
 )
-from brokerproof.candidates.amqp091.load.link import POLL_S, Asked, Link, LinkLost
+from brokerproof.candidates.amqp091.load.link import POLL_S, Link, LinkLost, Request
 from brokerproof.candidates.amqp091.load.notes import (
     CONFIRMED,
     DELIVERED,
@@ -76,7 +76,7 @@ class OneByOne:
     def _take(self, arrivals: Arrivals, _at: int) -> None:
         self._got += arrivals.deliveries
 
-    def get(self, queue: str, at_broker: str) -> Asked | None:
+    def get(self, queue: str, at_broker: str) -> Request | None:
         """Take a message and acknowledge it; return when the queue was seen empty instead.
 
         Raises `LinkLost` where no answer came, and notes that it may have taken one.
@@ -134,7 +134,7 @@ class OneByOne:
         self.link.send(acknowledge(delivery.tag))
         return None
 
-    def _took_effect(self, queue: str, asked: Asked) -> None:
+    def _took_effect(self, queue: str, asked: Request) -> None:
         """What was settled of a queue before this get took effect; told in the order of starts."""
         for each in self._unanswered:
             if each.queue == queue and each.end is None:

@@ -46,7 +46,7 @@ class LinkLost(Exception):
     """The connection cannot be used any more; the message is one line and says why."""
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """What was asked and answered: the moment before it was sent, and that after it was read."""
 
     start: int
@@ -121,7 +121,7 @@ class Link:
             self.send(HEARTBEAT_FRAME)
         return True
 
-    def ask(self, request: bytes, *answers: Method) -> tuple[Method, Asked]:
+    def ask(self, request: bytes, *answers: Method) -> tuple[Method, Request]:
         """Send a request and wait for one of its answers; raises `LinkLost`, also after too long.
 
         No such answer may be outstanding.
@@ -135,12 +135,12 @@ class Link:
             for method in answers:
                 if method in self._answers:
                     end, arguments = self._answers.pop(method)
-                    return method, Asked(start, end, arguments)
+                    return method, Request(start, end, arguments)
             if time.monotonic() > until:
                 raise LinkLost(f"no answer within {ANSWER_S_MAX:.0f} s")
             self.pump(POLL_S)
 
-    def close_channel(self) -> Asked:
+    def close_channel(self) -> Request:
         """Close the channel, and return when that was; nothing can be asked afterwards."""
         _, asked = self.ask(CHANNEL_CLOSE_FRAME, CHANNEL_CLOSED)
         return asked

@@ -29,7 +29,7 @@ from brokerproof.candidates.amqp091.load.frames import (
     method_frame,
     short,
 )
-from brokerproof.candidates.amqp091.load.link import Asked, Clock, LinkLost
+from brokerproof.candidates.amqp091.load.link import Request, Clock, LinkLost
 from brokerproof.candidates.amqp091.load.load import run_load
 from brokerproof.candidates.amqp091.load.notes import (
     CONFIRMED,
@@ -235,9 +235,9 @@ class Broken:
     """A link on which a get is answered with nothing once, and then the connection is lost."""
 
     def __init__(self, *_: object) -> None:
-        self.answers = [(frames.GOT_NOTHING, Asked(5, 9, b""))]
+        self.answers = [(frames.GOT_NOTHING, Request(5, 9, b""))]
 
-    def ask(self, *_: object) -> tuple[object, Asked]:
+    def ask(self, *_: object) -> tuple[object, Request]:
         """Answer once."""
         if not self.answers:
             raise LinkLost("the broker hung up")
@@ -252,7 +252,7 @@ def test_a_get_that_was_not_answered_may_have_taken_a_message(
     with ExitStack() as files:
         notes = TakerNotes(*(files.enter_context(work.notes(kind)) for kind in TakerNotes._fields))
         gets = amqp091_load_gets.OneByOne(work, 0, notes)
-        assert gets.get("q0", "queue") == Asked(5, 9, b"")
+        assert gets.get("q0", "queue") == Request(5, 9, b"")
         with pytest.raises(LinkLost):
             gets.get("q0", "queue")
     found = [
