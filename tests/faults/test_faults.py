@@ -5,7 +5,7 @@ and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
 gate once, within the smallest budget that shows it. Every run of the tests has the one of each
-requirement, and of each part of an inspection view, that is found soonest; `make thorough` has all.
+requirement to clients, and one of each kind of queue, that is found soonest; `make thorough` has all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.inside.state_invariants import INSIDE, parts
+from brokerproof.checks.inside.state_invariants import INSIDE, kinds
 from brokerproof.checks.report.diagram import diagram_of
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
 from brokerproof.checks.search.replay import Replay, rejudge, replay_on
@@ -100,8 +100,8 @@ def is_drawn_with_the_queues_at_every_step(fault: Fault) -> None:
 
 
 def found_soonest() -> frozenset[str]:
-    """Return the ids of one fault for each requirement; of inside ones for each part of a view."""
-    part_of = {name: part for part, names in parts().items() for name in names}
+    """Return the ids of one fault for each requirement; of inside ones for each kind of queue."""
+    part_of = {name: kind for kind, names in kinds().items() for name in names}
     soonest = sorted(faults().values(), key=lambda fault: (fault.operations, fault.examples))
     found = {part_of.get(each.requirement, each.requirement): each for each in reversed(soonest)}
     return frozenset(each.id for each in found.values() if is_soon(each))

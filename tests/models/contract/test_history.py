@@ -140,7 +140,11 @@ NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "hasty",
-    [NOT_YET_SEEN, Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),)), Rule((), ((GIVEN, LEFT),))],
+    [
+        NOT_YET_SEEN,
+        pytest.param(Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),)), marks=pytest.mark.thorough),
+        pytest.param(Rule((), ((GIVEN, LEFT),)), marks=pytest.mark.thorough),
+    ],
 )
 def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history_of_contract, "TAKEN_WHILE_SOME_WAITED", hasty)
@@ -157,7 +161,7 @@ def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.M
     [
         ("OVERTAKES_AN_EQUAL", SEEN_FIRST),
         ("OVERTAKES_WHAT_RETURNED", HAD_BEGUN),
-        ("OVERTAKES_WHAT_RETURNED", IN_ANY_ORDER),
+        pytest.param("OVERTAKES_WHAT_RETURNED", IN_ANY_ORDER, marks=pytest.mark.thorough),
         ("TAKEN_WHILE_ANOTHER_WAITED", Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),))),
     ],
 )

@@ -29,7 +29,7 @@ from brokerproof.candidates.amqp091.load.frames import (
     method_frame,
     short,
 )
-from brokerproof.candidates.amqp091.load.link import Request, Clock, LinkLost
+from brokerproof.candidates.amqp091.load.link import Clock, LinkLost, Request
 from brokerproof.candidates.amqp091.load.load import run_load
 from brokerproof.candidates.amqp091.load.notes import (
     CONFIRMED,
