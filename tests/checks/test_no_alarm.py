@@ -32,7 +32,7 @@ MAY_BE_BROKEN: dict[str, frozenset[str]] = {
 }
 
 SEEDS = 20
-SEEDS_OF_EACH_RUN = 4
+SEEDS_OF_EACH_RUN = 2
 """The others are asked by `make thorough`."""
 EXAMPLES = 10
 

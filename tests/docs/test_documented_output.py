@@ -65,7 +65,11 @@ def test_the_readme_shows_what_is_said_of_the_recording(
     ("address", "requirement"),
     [
         ("reference:qpid-push?pointer=inclusive", "browser-once"),
-        ("reference:qpid-push?pointer=inclusive", "browser-never-rewound"),
+        pytest.param(
+            "reference:qpid-push?pointer=inclusive",
+            "browser-never-rewound",
+            marks=pytest.mark.thorough,
+        ),
         ("reference:qpid-push", "browser-once-by-priority"),
     ],
 )

@@ -76,7 +76,14 @@ def run_on(
     return run
 
 
-@pytest.mark.parametrize("fault", thread_faults(), ids=lambda fault: fault.id)
+EACH_FAULT = [
+    pytest.param(fault, id=fault.id, marks=[pytest.mark.thorough] if number % 2 else [])
+    for number, fault in enumerate(thread_faults())
+]
+"""Every second one in each run of the tests; all of them by `make thorough`."""
+
+
+@pytest.mark.parametrize("fault", EACH_FAULT)
 def test_a_fault_that_needs_threads_is_named_and_shown_again(
     fault: ThreadFault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -93,7 +100,7 @@ def test_a_fault_that_needs_threads_is_named_and_shown_again(
     assert without.outcome is Replay.KEPT, without.lines
 
 
-@pytest.mark.parametrize("fault", thread_faults(), ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", EACH_FAULT)
 def test_the_reference_keeps_all_where_a_fault_shows(
     fault: ThreadFault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
