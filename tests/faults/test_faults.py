@@ -4,8 +4,8 @@ What the counterexamples of those that show at once have recorded is judged agai
 and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
-gate once, within the smallest budget that shows it. Every run of the tests has the one of each
-requirement to clients, and one of each kind of queue, that is found soonest; `make thorough` has all.
+gate once, within the smallest budget that shows it. Every run of the tests has the fault that is
+found soonest of each requirement to clients, and of each kind of queue; `make thorough` has all.
 """
 
 from __future__ import annotations
