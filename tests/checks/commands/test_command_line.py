@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from brokerproof.checks.commands.command_line import main
+from brokerproof.checks.commands.where import lines_about
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Impatient
 
@@ -321,7 +322,9 @@ def test_the_requirements_are_listed_and_explained() -> None:
     assert listed.exit_code == 0
     assert [line.split()[0] for line in listed.output.splitlines()] == list(catalogue())
     one = run("requirements", "browser-once-by-priority")
-    assert one.output.splitlines() == [
+    lines = one.output.splitlines()
+    assert lines == [*lines_about("browser-once-by-priority")]
+    assert lines[:6] == [
         "browser-once-by-priority (SHOULD)",
         f"  {catalogue()['browser-once-by-priority'].statement}",
         f"  exercised when: {catalogue()['browser-once-by-priority'].situation}",
