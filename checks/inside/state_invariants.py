@@ -34,7 +34,7 @@ def parts() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for each in catalogue().values():
         if "inspect" in each.needs:
-            for part in OFFERED.intersection(each.needs):
+            for part in filter(OFFERED.__contains__, each.needs):
                 found[part] = (*found.get(part, ()), each.id)
     return found
 

@@ -45,15 +45,14 @@ def queries(
     names = dict.fromkeys([*_names(before), *_names(after)])
     who = {name: number for number, name in enumerate(names)}
     seen = [
-        (name, each)
+        (view, who[name], each)
         for view in (before, after)
         for name, each in zip(_names(view), view.subscriptions, strict=True)
     ]
-    browsers = {who[name] for name, each in seen if each.browses}
+    browsers = {taker for _, taker, each in seen if each.browses}
     unwanted = {
-        (who[name], at[view.entries[number - 1].message])
-        for view in (before, after)
-        for name, each in zip(_names(view), view.subscriptions, strict=True)
+        (taker, at[view.entries[number - 1].message])
+        for view, taker, each in seen
         for number in each.unwanted
     }
     takers, everything = range(len(who) + 1), range(len(at) + 1)
@@ -64,7 +63,7 @@ def queries(
     )
     is_gone = {*at} - {each.message for each in after.entries if each.state != "dequeued"}
     gone = [number for message, number in at.items() if message in is_gone]
-    settles = [*{who[name] for name, each in seen if each.settles_when_sent}, len(who)]
+    settles = [*{taker for _, taker, each in seen if each.settles_when_sent}, len(who)]
     expiring = {each.message for view in (before, after) for each in view.entries if each.expires}
     if step.arrival and isinstance(step.operation, op.Publish) and step.operation.expires_s:
         expiring.add(step.arrival[0])
@@ -73,7 +72,8 @@ def queries(
         broker += [Taken(taken, (taker, each)) for taker in settles for each in gone]
     broker += [Taken("browse", (taker, ANY)) for taker in browsers]
     broker += [Taken("pass_over", (ANY, ANY)), Taken("come_due", (ANY,))]
-    broker += [Taken("expire", (at[message],)) for message in expiring & is_gone]
+    # In the order of the queue: that of a set of names differs from process to process.
+    broker += [Taken("expire", (at[message],)) for message in at if message in expiring & is_gone]
     yield PathQuery(
         "pointer-queue",
         TimedQueue,
@@ -179,7 +179,7 @@ def _of_the_client(
         case op.Cancel(consumer=consumer) if (consumer, "") in who:
             left.append(who[consumer, ""])
         case op.Get():
-            new = {*_names(after)} - {*_names(before)}
+            new = [name for name in _names(after) if name not in _names(before)]
             come = [who[name] for name in new if name[0] is None] or [spare]
             left += come
         case op.Purge():
@@ -203,14 +203,13 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
     if view.lists is None:
         return
     (query,) = queries(view, view, ClientStep(op.Drain()))
-    names = _names(view)
-    many, spare = len(names), len(dict.fromkeys(names))
     places = {
-        who: (Listed.values.index(listed.upper()), place)
-        for listed in view.lists.__struct_fields__
-        for place, who in enumerate(getattr(view.lists, listed))
+        who: (Listed.values.index(name.upper()), place)
+        for name in view.lists.__struct_fields__
+        for place, who in enumerate(getattr(view.lists, name))
     }
     removed = Listed.values.index("REMOVED"), 0
+    many = len(view.subscriptions)
     listed = [places.get(who, removed) for who in range(many)]
     yield query._replace(
         name="pull-queue",
@@ -219,10 +218,7 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
         # A queue that consumers pull from has no clock.
         before=tuple(each for each in query.before if each[0] != "held_back")
         + valuation(
-            listed=[
-                *(place for place, _ in listed),
-                *(removed[0] for _ in range(spare, spare + 1)),
-            ],
+            listed=[*(place for place, _ in listed), removed[0]],
             ahead=frozenset(
                 (one, other)
                 for one in range(many)

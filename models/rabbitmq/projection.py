@@ -57,7 +57,8 @@ def queries_at_rest(_: PagingQueueView) -> Iterator[PathQuery]:
 def states(view: PagingQueueView, *, rests: bool) -> Iterator[PathQuery]:
     """Yield the state of each backing queue; at rest also that of the reduction of its memory."""
     for queue in view.levels:
-        yield _query(_Read(queue), _Read(queue), ClientStep(op.Drain()), set(), None)
+        read = _Read(queue)
+        yield _query(read, read, ClientStep(op.Drain()), set(), None)
         is_empty = not (queue.length or queue.pending or queue.delta.count)
         if rests and queue.target is not None and not is_empty:
             yield PathQuery(
@@ -87,6 +88,8 @@ def _permitted(queue: BackingQueueView, target: int) -> int:
     than a segment. Without any room in memory, q3 alone counts.
     """
     segment = min(queue.segment, SEGMENT_MAX)
+    if queue.length == 0:
+        return 0
     if target == 0:
         return min(len(queue.q3), segment)
     on_disk = queue.length - len(queue.q1) - len(queue.q4)
