@@ -100,7 +100,7 @@ def queries(
         + first.state(numbers, spent, at, takers, after=False),
         rigid + last.state(numbers, [True] * len(numbers), at, takers, after=True),
         (*_steps(step, arrival, at, takers, channels, last), *CURSOR),
-        tuple(_settlement(first, step, at, who)),
+        step.settlement(first.held, at, who),
         last.history(shown, {key: each.after for key, each in takers.items()}),
     )
 
@@ -244,15 +244,6 @@ def _takers(before: CursorQueueView, after: CursorQueueView, step: ClientStep) -
         settles = step.operation.mode == "automatic"
         found[None, step.operation.channel] = _Taker(before=True, after=True, settles=settles)
     return found
-
-
-def _settlement(
-    before: _Read, step: ClientStep, at: Mapping[str, int], who: Mapping[Key, int]
-) -> Iterator[Taken]:
-    message = step.settled if step.settles else None
-    if message in before.held:
-        action = "release" if isinstance(step.operation, op.Release) else "acknowledge"
-        yield Taken(action, (who[before.held[message]], at[message]))
 
 
 def _steps(

@@ -83,7 +83,7 @@ def queries(
         rigid + _state(before, at, who, ABSENT),
         rigid + _state(after, at, who, DEQUEUED),
         (*_of_the_client(before, after, step, at, who), *broker),
-        tuple(_settlement(before, step, at, who)),
+        step.settlement(_held(before), at, who),
     )
 
 
@@ -142,15 +142,6 @@ def _state(
         rewound=[one if there else None for one, there in zip(rewound, active, strict=True)],
         released=released,
     )
-
-
-def _settlement(
-    before: PointerQueueView, step: ClientStep, at: Mapping[str, int], who: Mapping[Name, int]
-) -> Iterator[Taken]:
-    message, held = step.settled if step.settles else None, _held(before)
-    if message in held:
-        action = "release" if isinstance(step.operation, op.Release) else "acknowledge"
-        yield Taken(action, (who[held[message]], at[message]))
 
 
 def _of_the_client(

@@ -10,26 +10,26 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import pytest
+
+from tests.house.imports import (
+    DISTRIBUTION,
+    MAY_IMPORT,
+    import_graph,
+    imports_of,
+    package_of,
+    python_files,
+    rooms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-DISTRIBUTION = "brokerproof"
 ROOT_FOLDER = "package"
-MAY_IMPORT: dict[str, frozenset[str]] = {
-    "spec": frozenset(),
-    "models": frozenset({"spec"}),
-    "reference": frozenset({"spec"}),
-    "candidates": frozenset({"spec"}),
-    "checks": frozenset({"spec", "models", "reference", "candidates"}),
-    "pipeline": frozenset({"spec", "models", "candidates", "checks"}),
-}
-"""Which rooms each room may import besides itself; the root package may import anything."""
 
 SYSTEMS = frozenset(("qpid", "rabbitmq", "activemq"))
 """The folders of documented systems."""
@@ -50,48 +50,6 @@ VERSION = f"{DISTRIBUTION}.version"
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 FOLDER_FILES_MAX = 15
-
-
-class Import(NamedTuple):
-    """One imported module, absolute, and the line that imports it."""
-
-    module: str
-    line: int
-
-
-def python_files(root: Path, *folders: str) -> Iterator[Path]:
-    """Yield the Python files below `folders` of `root`, of all that are there."""
-    for folder in folders:
-        if (root / folder).is_dir():
-            yield from sorted((root / folder).rglob("*.py"))
-
-
-def rooms(root: Path) -> list[str]:
-    """Return the folders that are mounted below the root package."""
-    return [room for room in MAY_IMPORT if (root / room).is_dir()]
-
-
-def imports_of(path: Path, package: str, *, loading: bool = False) -> Iterator[Import]:
-    """Yield what the file imports, or only what it needs while `loading`.
-
-    A relative import counts from `package`, its own. ``from a import b`` may import the module
-    ``a.b`` or a name of ``a``: both are given as ``a.b``.
-    """
-    tree = ast.parse(path.read_text(), str(path))
-    for node in tree.body if loading else ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                yield Import(name.name, node.lineno)
-        elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
-            base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
-            for name in node.names:
-                yield Import(f"{base}.{name.name}", node.lineno)
-
-
-def package_of(path: Path, root: Path) -> str:
-    """Return the package that a file of a room is in, such as ``brokerproof.models.language``."""
-    return ".".join([DISTRIBUTION, *path.parent.relative_to(root).parts])
 
 
 def unlisted_packages(root: Path) -> Iterator[str]:
@@ -194,19 +152,10 @@ def overlong_files(root: Path) -> Iterator[str]:
 
 def import_cycles(root: Path) -> Iterator[str]:
     """Complain about modules that need each other while they are loaded."""
-    modules = {
-        f"{package_of(path, root)}.{path.stem}".removesuffix(".__init__"): path
-        for path in python_files(root, *rooms(root))
-    }
-    graph = nx.DiGraph()
-    for name, path in modules.items():
-        for module, _ in imports_of(path, package_of(path, root), loading=True):
-            known = module if module in modules else module.rpartition(".")[0]
-            if known in modules and known != name:
-                graph.add_edge(name, known)
+    graph, files = import_graph(root, *rooms(root), loading=True)
     for cycle in nx.strongly_connected_components(graph):
         if len(cycle) > 1:
-            yield f"{modules[min(cycle)].relative_to(root)}:1: a cycle: {', '.join(sorted(cycle))}"
+            yield f"{files[min(cycle)].relative_to(root)}:1: a cycle: {', '.join(sorted(cycle))}"
 
 
 def full_folders(root: Path) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from brokerproof.models.language.watch.paths import Taken
 from brokerproof.spec.protocol.messages import Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -13,6 +15,9 @@ from brokerproof.spec.protocol.operations import (
     Reject,
     Release,
 )
+
+
+Holder = TypeVar("Holder", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,15 @@ class ClientStep:
     def settles(self) -> bool:
         """Whether the operation settles a delivery."""
         return isinstance(self.operation, Acknowledge | Reject | Release)
+
+    def settlement(
+        self, held: Mapping[str, Holder], at: Mapping[str, int], who: Mapping[Holder, int]
+    ) -> tuple[Taken, ...]:
+        """Return the model step that settles a message; `held` gives the holder of each."""
+        if not self.settles or self.settled not in held:
+            return ()
+        action = "release" if isinstance(self.operation, Release) else "acknowledge"
+        return (Taken(action, (who[held[self.settled]], at[self.settled])),)
 
     def detail(self, name: str) -> Hashable:
         """Return a plain field of the operation or its message, or the type of the operation."""

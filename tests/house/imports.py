@@ -1,0 +1,84 @@
+"""The imports of a tree as a graph, for the rules of the house and for `--reaching`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+import networkx as nx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DISTRIBUTION = "brokerproof"
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "spec": frozenset(),
+    "models": frozenset({"spec"}),
+    "reference": frozenset({"spec"}),
+    "candidates": frozenset({"spec"}),
+    "checks": frozenset({"spec", "models", "reference", "candidates"}),
+    "pipeline": frozenset({"spec", "models", "candidates", "checks"}),
+}
+"""Which rooms each room may import besides itself; the root package may import anything."""
+
+
+class Import(NamedTuple):
+    """One imported module, absolute, and the line that imports it."""
+
+    module: str
+    line: int
+
+
+def python_files(root: Path, *folders: str) -> Iterator[Path]:
+    """Yield the Python files below `folders` of `root`, of all that are there."""
+    for folder in folders:
+        if (root / folder).is_dir():
+            yield from sorted((root / folder).rglob("*.py"))
+
+
+def rooms(root: Path) -> list[str]:
+    """Return the folders that are mounted below the root package."""
+    return [room for room in MAY_IMPORT if (root / room).is_dir()]
+
+
+def package_of(path: Path, root: Path) -> str:
+    """Return the package of a file, such as ``brokerproof.models.language`` or ``tests.models``."""
+    parts = path.parent.relative_to(root).parts
+    return ".".join((DISTRIBUTION, *parts) if parts[0] in MAY_IMPORT else parts)
+
+
+def imports_of(path: Path, package: str, *, loading: bool = False) -> Iterator[Import]:
+    """Yield what the file imports, or only what it needs while `loading`.
+
+    A relative import counts from `package`, its own. ``from a import b`` may import the module
+    ``a.b`` or a name of ``a``: both are given as ``a.b``.
+    """
+    tree = ast.parse(path.read_text(), str(path))
+    for node in tree.body if loading else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield Import(name.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
+            base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
+            for name in node.names:
+                yield Import(f"{base}.{name.name}", node.lineno)
+
+
+def import_graph(
+    root: Path, *folders: str, loading: bool = False
+) -> tuple[nx.DiGraph[str], dict[str, Path]]:
+    """Return which module of the folders imports which, and the file of each module."""
+    files = {
+        f"{package_of(path, root)}.{path.stem}".removesuffix(".__init__"): path
+        for path in python_files(root, *folders)
+    }
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(files)
+    for name, path in files.items():
+        for module, _ in imports_of(path, package_of(path, root), loading=loading):
+            known = module if module in files else module.rpartition(".")[0]
+            if known in files and known != name:
+                graph.add_edge(name, known)
+    return graph, files
