@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 DISTRIBUTION = "brokerproof"
@@ -48,22 +49,30 @@ def package_of(path: Path, root: Path) -> str:
     return ".".join((DISTRIBUTION, *parts) if parts[0] in MAY_IMPORT else parts)
 
 
-def imports_of(path: Path, package: str, *, loading: bool = False) -> Iterator[Import]:
-    """Yield what the file imports, or only what it needs while `loading`.
+def imports_of(path: Path, package: str, *, loading: bool = False) -> Sequence[Import]:
+    """Return what the file imports, or only what it needs while `loading`.
 
     A relative import counts from `package`, its own. ``from a import b`` may import the module
     ``a.b`` or a name of ``a``: both are given as ``a.b``.
     """
-    tree = ast.parse(path.read_text(), str(path))
+    found = path.stat()
+    return _imports(path, package, loading, found.st_mtime_ns, found.st_size)
+
+
+@functools.cache
+def _imports(
+    path: Path, package: str, loading: bool, _changed_ns: int, _size_bytes: int
+) -> Sequence[Import]:
+    tree = ast.parse(path.read_text("utf-8"), str(path))
+    found = []
     for node in tree.body if loading else ast.walk(tree):
         if isinstance(node, ast.Import):
-            for name in node.names:
-                yield Import(name.name, node.lineno)
+            found += [Import(name.name, node.lineno) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
             base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
-            for name in node.names:
-                yield Import(f"{base}.{name.name}", node.lineno)
+            found += [Import(f"{base}.{name.name}", node.lineno) for name in node.names]
+    return found
 
 
 def import_graph(

@@ -70,10 +70,11 @@ bound to what holds it:
   That nobody sees paging (I24) is proved of a model as well, which refines the contract. Where no
   fault is planted it is an example, and nothing shows what it would find.
 
-Most of these are rules of `reference/rabbitmq/paging/invariants.py`, which looks at a whole queue
-between operations; releases assert by themselves those whose ids begin with A, D, F, L, M, R and W,
-and PD. In one point the reference is a later version: what is requeued to q3 leaves memory, as from
-3.1.2 on. With what 2.8.2 does, I5 and I6 do not hold, and a reduction may never end (I18).
+Most of these are rules of `spec/rabbitmq/view_rules.py`, which judge a view between
+operations. Releases assert by themselves those whose ids begin with A, D, F, L, M, R and W, and PD;
+the reference asserts them too (`reference/rabbitmq/paging/invariants.py`). In one point the
+reference is a later version: what is requeued to q3 leaves memory, as from 3.1.2 on. With what
+2.8.2 does, I5 and I6 do not hold, and a reduction may never end (I18).
 
 A test resolves every name below, so none of them can go stale. Made of
 `spec/rabbitmq/invariants.toml` by `python -m tests.spec.invariants_page`; on a terminal it is

@@ -16,7 +16,6 @@ from brokerproof.spec.protocol.operations import (
     Release,
 )
 
-
 Holder = TypeVar("Holder", bound=Hashable)
 
 
@@ -42,7 +41,7 @@ class ClientStep:
         self, held: Mapping[str, Holder], at: Mapping[str, int], who: Mapping[Holder, int]
     ) -> tuple[Taken, ...]:
         """Return the model step that settles a message; `held` gives the holder of each."""
-        if not self.settles or self.settled not in held:
+        if not self.settles or self.settled is None or self.settled not in held:
             return ()
         action = "release" if isinstance(self.operation, Release) else "acknowledge"
         return (Taken(action, (who[held[self.settled]], at[self.settled])),)

@@ -13,7 +13,6 @@ what they mean is the business of the layer above.
 """
 
 from brokerproof.reference.rabbitmq.paging.inspection import view_of
-from brokerproof.reference.rabbitmq.paging.invariants import broken_invariants
 from brokerproof.reference.rabbitmq.paging.node import Node
 from brokerproof.reference.rabbitmq.paging.parameters import Parameters
 from brokerproof.reference.rabbitmq.paging.snapshots import fingerprint_node, fork_node
@@ -30,7 +29,6 @@ __all__ = [
     "RealDirectory",
     "SimulatedDisk",
     "VariableQueue",
-    "broken_invariants",
     "fingerprint_node",
     "fork_node",
     "view_of",

@@ -1,56 +1,118 @@
-"""A queue as it stands, laid out for whoever judges it.
+"""A backing queue as it stands, as the view that `inspect` shows of it.
 
-Owns the reading of a queue's state into a `View`. Refuses to judge, and changes nothing: reading
-the index looks at the disk, which counts it.
+Owns the reading of a queue's state. Nothing moves by it: a read of the disk is counted there
+(`SimulatedDisk.counts`), which is part of no state.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from brokerproof.reference.rabbitmq.disk.index_recovery import live_entries
-from brokerproof.reference.rabbitmq.paging.invariants import View
+from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
+from brokerproof.reference.rabbitmq.paging.statuses import MessageStatus
+from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+from brokerproof.spec.rabbitmq.view import (
+    BackingQueueView,
+    DeltaView,
+    IndexEntryView,
+    StatusView,
+    StoresView,
+)
 
-if TYPE_CHECKING:
-    from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
-    from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 
+def view_of(
+    queue: VariableQueue, name_in: Callable[[bytes], str], *, level: int, owns_stores: bool
+) -> BackingQueueView:
+    """Return a queue's state; `name_in` reads a message's name from its body.
 
-def view_of(queue: VariableQueue, *, owns_stores: bool) -> View:
-    """Return a queue's state; `owns_stores` says that no other queue shares its stores."""
-    confirms = queue.confirms
-    references = None
-    if owns_stores:
-        references = (
-            _references(queue.holdings.persistent_store),
-            _references(queue.holdings.transient_store),
-        )
-    return View(
-        q1=tuple(queue.q1),
-        q2=tuple(queue.q2),
-        delta=queue.delta,
-        q3=tuple(queue.q3),
-        q4=tuple(queue.q4),
+    `owns_stores` says that no other queue shares its stores.
+    """
+    names = _Names(queue, name_in)
+    delta = queue.delta
+    return BackingQueueView(
+        level=level,
+        q1=names.of_all(queue.q1),
+        q2=names.of_all(queue.q2),
+        delta=DeltaView(delta.start, delta.count, delta.end),
+        q3=names.of_all(queue.q3),
+        q4=names.of_all(queue.q4),
+        pending=names.of_all(queue.pending[seq] for seq in sorted(queue.pending)),
+        index=names.of_index(),
+        stores=StoresView(names.of_store(persistent=True), names.of_store(persistent=False))
+        if owns_stores
+        else None,
         next_seq=queue.next_seq,
         transient_threshold=queue.transient_threshold,
         length=queue.length,
         ram_count=queue.ram_count,
         persistent_count=queue.persistent_count,
-        pending=queue.pending,
-        ram_acks=queue.ram_acks.seqs(),
-        entries=[
-            entry
-            for entry in live_entries(queue.holdings.index)
-            if entry.is_persistent or entry.seq >= queue.transient_threshold
-        ],
+        ram_acks=tuple(sorted(queue.ram_acks.seqs())),
+        target=queue.target,
         segment=queue.parameters.segment,
-        unconfirmed=confirms.unconfirmed,
-        msgs_on_disk=confirms.msgs_on_disk,
-        msg_indices_on_disk=confirms.msg_indices_on_disk,
-        confirmed=confirms.confirmed,
-        references=references,
+        batch=queue.parameters.batch,
     )
 
 
-def _references(store: MessageStore) -> dict[bytes, int]:
-    return {msg_id: location.references for msg_id, location in store.index.items()}
+class _Names:
+    """The names of a queue's messages, which only their bodies have."""
+
+    __slots__ = ("name_in", "queue")
+
+    def __init__(self, queue: VariableQueue, name_in: Callable[[bytes], str]) -> None:
+        self.queue = queue
+        self.name_in = name_in
+
+    def store(self, *, persistent: bool) -> MessageStore:
+        """Return one of the two stores."""
+        holdings = self.queue.holdings
+        return holdings.persistent_store if persistent else holdings.transient_store
+
+    def on_disk(self, msg_id: bytes, *, persistent: bool) -> str:
+        """Return the name of a message by the store's id for it."""
+        store = self.store(persistent=persistent)
+        return self.name_in(store.read(msg_id)) if store.contains(msg_id) else msg_id.hex()
+
+    def of_store(self, *, persistent: bool) -> tuple[tuple[str, int], ...]:
+        """Return how often a store refers to each message, by name."""
+        return tuple(
+            sorted(
+                [
+                    (self.on_disk(msg_id, persistent=persistent), location.references)
+                    for msg_id, location in self.store(persistent=persistent).index.items()
+                ]
+            )
+        )
+
+    def of_index(self) -> tuple[IndexEntryView, ...]:
+        """Return the live entries, without transient messages from before the last start."""
+        return tuple(
+            [
+                IndexEntryView(
+                    entry.seq,
+                    self.on_disk(entry.msg_id, persistent=entry.is_persistent),
+                    entry.is_persistent,
+                    entry.is_delivered,
+                )
+                for entry in live_entries(self.queue.holdings.index)
+                if entry.is_persistent or entry.seq >= self.queue.transient_threshold
+            ]
+        )
+
+    def of_all(self, statuses: Iterable[MessageStatus]) -> tuple[StatusView, ...]:
+        """Return the view of each status."""
+        return tuple([self._status(each) for each in statuses])
+
+    def _status(self, status: MessageStatus) -> StatusView:
+        body, persistent = status.body, status.is_persistent
+        return StatusView(
+            status.seq,
+            self.on_disk(status.msg_id, persistent=persistent)
+            if body is None
+            else self.name_in(body),
+            persistent,
+            status.is_delivered,
+            body is not None,
+            status.msg_on_disk,
+            status.index_on_disk,
+        )

@@ -16,7 +16,6 @@ from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
 from brokerproof.reference.rabbitmq.paging import (
     Parameters,
     SimulatedDisk,
-    broken_invariants,
     moves,
     statuses,
 )
@@ -25,6 +24,7 @@ from brokerproof.reference.rabbitmq.paging.holdings import Holdings
 from brokerproof.reference.rabbitmq.paging.invariants import SENTENCES
 from brokerproof.reference.rabbitmq.paging.statuses import InvariantBroken
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+from brokerproof.spec.rabbitmq.view_rules import BY_LEVEL, IDS, IN_LINE
 from tests.reference.rabbitmq.disk import test_queue_index
 from tests.reference.rabbitmq.disk.test_queue_index import SIZES, after, do, live_of, random_steps
 from tests.reference.rabbitmq.paging import test_paging_crashes
@@ -32,6 +32,8 @@ from tests.reference.rabbitmq.paging.paging_bench import (
     RETURNING,
     STEPS,
     PagingBench,
+    body,
+    broken_invariants,
     draw_parameters,
     msg_id,
     step,
@@ -62,7 +64,7 @@ def first_broken(seed: int, steps: Sequence[str]) -> set[str]:
 def seen_in(bench: PagingBench) -> set[str]:
     """Return the ids of the rules that do not hold of a queue, if it can be looked at at all."""
     try:
-        return {each.id for each in broken_invariants(bench.view())}
+        return broken_invariants(bench.queue)
     except CAUGHT:
         return set()
 
@@ -174,7 +176,10 @@ def test_a_planted_mistake_breaks_the_rule(rule: str, monkeypatch: pytest.Monkey
 
 
 def test_every_rule_has_a_mistake() -> None:
-    assert BREAKS.keys() | BY_HAND == SENTENCES.keys()
+    of_views = IDS - {IN_LINE, BY_LEVEL}
+    of_models = {"A1", "A2", "A3", "M3", "I11", "I12"}
+    of_the_code = {*SENTENCES, "D1", "I15", "C2"}
+    assert BREAKS.keys() | BY_HAND == of_views | of_models | of_the_code
 
 
 @pytest.mark.slow
@@ -193,7 +198,7 @@ def test_what_goes_to_a_consumer_past_others_is_pending_behind_them(
     bench.set_target(None)
     bench.publish()
     assert bench.queue.q1
-    bench.queue.publish_delivered(msg_id(9), b"", ack_required=True)
+    bench.queue.publish_delivered(msg_id(9), body(9), ack_required=True)
     assert "I11" in seen_in(bench)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
-from brokerproof.reference.rabbitmq.paging import Node, SimulatedDisk, moves, view_of
+from brokerproof.reference.rabbitmq.paging import Node, SimulatedDisk, moves
 from brokerproof.reference.rabbitmq.paging.moves import (
     next_segment_boundary,
     permitted_beta_count,
@@ -29,6 +29,7 @@ from tests.reference.rabbitmq.paging.paging_bench import (
     expired_by,
     msg_id,
     ready_of,
+    seen_of,
     some,
 )
 from tests.reference.rabbitmq.paging.test_paging_mistakes import CAUGHT, Mistake, plant
@@ -90,7 +91,7 @@ class Walk:
 
     def seen(self) -> Seen:
         """Look at the queue."""
-        view = view_of(self.queue, owns_stores=True)
+        view = seen_of(self.queue)
         pending = frozenset(self.queue.pending)
         return Seen(tuple(ready_of(view)), pending, self.queue.length, self.queue.persistent_count)
 
