@@ -54,6 +54,7 @@ class CrashCommands:
 
     They are run without a shell, one at a time, in a session of their own: Ctrl-C does not reach
     the processes that `restart` leaves running. Status 0 is success.
+
     >>> CrashCommands("docker kill broker", "docker start broker").is_ours
     False
     """

@@ -55,6 +55,7 @@ class PrivateRabbitMQ:
     """One server for as long as the ``with`` block lasts, or from `start` to `stop`.
 
     Start it from a thread that outlives it: the kernel ends the server with that thread.
+
     >>> with PrivateRabbitMQ() as server:  # doctest: +SKIP
     ...     print(server.url)
     amqp091://guest:guest@127.0.0.1:23017/

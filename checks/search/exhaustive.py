@@ -27,7 +27,7 @@ from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.protocol.candidate import OnDisk
 
 OUTSIDE_PART = 10
-"""The share of the operations for a candidate on the wire is 1 in so many, as each is slower."""
+"""A candidate outside this process gets 1 in so many of the operations: each takes longer."""
 
 
 def run_exhaustive(run: GateRun) -> None:

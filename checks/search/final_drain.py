@@ -39,7 +39,7 @@ def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Bre
     if not _everything_left(candidate, book, "census", late):
         return breach
     held = set(late)
-    # The final consumer stays: its leaving could delete a queue with all that was released to it.
+    # The final drain's own consumer stays: a queue may go with its last consumer and all messages.
     closing = [CloseChannel(channel=channel) for channel in book.channels]
     if not _hear(candidate, [*closing, Drain()], held):
         return breach

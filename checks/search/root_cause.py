@@ -33,7 +33,7 @@ SURE_TRIES = 3
 
 RARE_TRIES = 300
 REPEATING_S = 5.0
-"""A finding that does not recur is tried `RARE_TRIES` times within so many seconds."""
+"""A finding that does not recur is tried up to `RARE_TRIES` times, within so many seconds."""
 
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 

@@ -75,7 +75,7 @@ class _Found(AssertionError):
 
 
 class _Interrupted(BaseException):
-    """The stage was asked to stop; Hypothesis does not shrink this, as it is no `Exception`."""
+    """The stage was asked to stop; Hypothesis must not shrink this."""
 
 
 def sample(
