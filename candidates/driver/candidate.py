@@ -403,7 +403,7 @@ def _command_of(address: str) -> list[str]:
 
 
 def _introduction(answer: DriverHello) -> Hello | str:
-    """Return the hello in an answer, or what is wrong with it."""
+    """Return the hello in an answer, or the fault of the answer."""
     if not answer.ok or answer.error is not None:
         reason = "no reason" if answer.error is None else answer.error.message or answer.error.code
         return f"it was answered with an error: {reason}"
@@ -421,7 +421,7 @@ def _introduction(answer: DriverHello) -> Hello | str:
 
 
 def _wrong_id(answered: int, asked: int) -> str:
-    """Return what is wrong with an answer's id, or an empty text."""
+    """Return the fault of an answer's id, or an empty text."""
     if answered == asked:
         return ""
     if answered == asked - 1:

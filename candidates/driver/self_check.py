@@ -76,7 +76,7 @@ class SelfCheck:
         self._new = None
 
     def _wrong(self, line: bytes, body: bytes) -> str:
-        """Return what is wrong with a line; `body` is the text after its id, if that is known."""
+        """Return the fault of a line, or an empty text; `body` follows its id, if that is known."""
         if self._waiting:
             return "the last request is not answered yet (rule 41)"
         if len(line) > LINE_BYTES_MAX + 1:
@@ -106,7 +106,7 @@ class SelfCheck:
             self._known[body] = request if kind in _HAVE_A_TURN else None
 
     def _out_of_turn(self, request: msgspec.Struct) -> str:
-        """Return what is wrong with a request in the present state, or an empty text."""
+        """Return the fault of a request in the present state, or an empty text."""
         if isinstance(request, SayHello):
             self._said_hello = True
             return ""

@@ -1,6 +1,6 @@
 """Operations that several threads hand to a broker at once, as a case that can be explored.
 
-The file owns how a case begins, what is recorded, and how it ends. Operations one after the other
+The file owns the beginning, the record and the end of a case. Operations one after the other
 bring the broker to rest. It is copied for each run, handed the parallel operations, and drained
 when all threads have ended. The contract judges the result (`histories`).
 
