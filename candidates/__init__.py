@@ -1,9 +1,8 @@
-"""How a broker is reached: an object in this process, a broker behind AMQP 0-9-1, a private server.
+"""How a broker is reached: an object in this process, a driver, AMQP 0-9-1, a private server.
 
-Belongs here: adapters that carry the operations of `spec/` to some broker and bring back what it
-did, and the starting and stopping of servers for tests. Does not belong here: any opinion on
-whether an answer is right (that is `checks/`), and any broker's own algorithm (that is
-`reference/`). What the outside world does wrong comes back as an answer; only a candidate that
-cannot be had at all raises, and always the one exception in `unavailable.py`. Imports `spec/` and
-libraries, nothing else of ours.
+Adapters carry the operations of `spec/` to a broker and return its answers; other modules start and
+stop servers for tests. This folder does not judge answers (`checks/` does), and holds no broker's
+algorithm (`reference/` does). A fault of the outside world comes back as an answer. Only a
+candidate that cannot be reached at all raises, always the exception of `unavailable.py`. The folder
+imports `spec/` and libraries, nothing else of ours.
 """

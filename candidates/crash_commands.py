@@ -1,7 +1,7 @@
-"""Power over a broker: killing it without warning, and starting it again on what it left.
+"""Power over a broker: killing it without warning, and starting it again on its disk.
 
-Owns what a crash is for a broker outside of this process (`Power`), and the form of it for a broker
-that somebody else runs: two commands. Refuses to know how the broker is spoken to. What goes wrong
+The file defines this for a broker outside of this process (`Power`), and implements it by two
+commands for a broker that the user runs. It does not know how the broker is spoken to. A failure
 here says nothing about the broker, so it ends the run (`PowerFailed`) and is never a finding.
 """
 
@@ -22,38 +22,38 @@ OUTPUT_CHARACTERS_MAX = 300
 
 
 class Power(Protocol):
-    """Whoever can kill a broker and start it again; both raise `PowerFailed`."""
+    """Kills a broker and starts it again; both raise `PowerFailed`."""
 
     @property
     def is_ours(self) -> bool:
-        """Whether the broker is there for us alone, and ends with us."""
+        """Whether the broker runs for the gate alone, and ends with it."""
         ...
 
     def crash(self) -> None:
-        """Kill the broker; it is dead when this returns, and what it had in memory is gone."""
+        """Kill the broker; it is dead when this returns, and its memory is lost."""
         ...
 
     def restart(self) -> None:
-        """Start the broker on what is on its disk; it may need longer until it listens."""
+        """Start the broker on its disk; it may need longer until it listens."""
         ...
 
     def close(self) -> None:
-        """Give back what is held for this; no broker that is ours is left running."""
+        """Release the resources; a broker of our own no longer runs."""
         ...
 
 
 class PowerFailed(BaseException):
     """A broker could not be killed or started; the message is one line.
 
-    No `Exception`: whoever judges a candidate takes what it raises for its fault, and this is none.
+    It is no `Exception`, since the gate takes a candidate's exceptions for the candidate's faults.
     """
 
 
 class CrashCommands:
-    """A broker that somebody else runs, killed and started by two commands.
+    """A broker that the user runs, killed and started by two commands.
 
     They are run without a shell, one at a time, in a session of their own: Ctrl-C does not reach
-    what `restart` leaves running. Status 0 is success.
+    the processes that `restart` leaves running. Status 0 is success.
 
     >>> CrashCommands("docker kill broker", "docker start broker").is_ours
     False
@@ -73,14 +73,14 @@ class CrashCommands:
         _run(self._restart, RESTART)
 
     def close(self) -> None:
-        """Nothing is held: the broker is not ours."""
+        """Do nothing: the broker is not ours."""
 
 
 CRASH, RESTART = "--crash-command", "--restart-command"
 
 
 class WrongCommand(ValueError):
-    """A command cannot be run as it is written; the message is one line."""
+    """A command is malformed; the message is one line."""
 
 
 def _words(command: str, option: str) -> list[str]:
@@ -94,9 +94,9 @@ def _words(command: str, option: str) -> list[str]:
 
 
 def _run(words: list[str], option: str) -> None:
-    """Run a command to its end; raises `PowerFailed` unless it ends well and in time."""
+    """Run a command to its end; raises `PowerFailed` unless it succeeds in time."""
     shown = shlex.join(words)
-    # Into a file: what the command leaves running would keep a pipe open.
+    # Into a file: processes that the command leaves running would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own command, no shell

@@ -1,8 +1,8 @@
 """A candidate that is an object in this process, named ``package.module:factory``.
 
-Owns finding the factory, calling it and checking that what it returns can be asked at all. Refuses
-to know what the object does with an operation. Whatever goes wrong, in our lookup or in the
-candidate's own code, raises `CandidateUnavailable` with its cause chained.
+The file finds the factory, calls it and checks that its result is usable. It does not know what the
+object does with an operation. Any failure, in our lookup or in the candidate's own code, raises
+`CandidateUnavailable` with its cause chained.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _FOREIGN = (Exception, SystemExit)
 
 
 _LOADED: dict[str, tuple[tuple[int, int], ModuleType]] = {}
-"""The files that were loaded, with when they were written: a candidate is made for every run."""
+"""The loaded files, with their times of writing: a candidate is made for every run."""
 
 
 def load_python_object(target: str) -> Candidate:
     """Return the candidate that `target` names.
 
-    That is ``package.module:factory`` or ``path/to/file.py:factory``; the factory is called without
-    arguments. Raises `CandidateUnavailable` when it cannot be found or fails, or when its result
-    has no `hello` and `handle` or does not introduce itself well.
+    `target` is ``package.module:factory`` or ``path/to/file.py:factory``; the factory is called
+    without arguments. Raises `CandidateUnavailable` when it cannot be found or fails, or when its
+    result has no `hello` and `handle` or returns an invalid hello.
     """
     factory = _found(target)
     candidate = _make(target, factory)
@@ -49,10 +49,10 @@ def load_python_object(target: str) -> Candidate:
 
 
 def starting(target: str) -> Callable[[], Candidate]:
-    """Return what makes the candidate that `target` names, one for every run, as is done above.
+    """Return a function that makes the candidate of `target`, one for every run.
 
-    The factory is looked for once. What it makes is looked at when it is the first of its type:
-    making one is all that a run costs.
+    The factory is looked up once. Only the first candidate of each type is checked, so that a run
+    costs no more than making one.
     """
     factory: Callable[[], object] | None = None
     looked_at: set[type] = set()
@@ -83,7 +83,7 @@ def _found(target: str) -> Callable[[], object]:
 
 
 def _check(target: str, candidate: object) -> None:
-    """See that a candidate can be asked at all, and introduces itself well."""
+    """Check that a candidate has its methods and a valid hello."""
     for method in ("hello", "handle"):
         if not callable(getattr(candidate, method, None)):
             raise CandidateUnavailable(
@@ -95,8 +95,8 @@ def _check(target: str, candidate: object) -> None:
 
 
 def _load(target: str, name: str) -> ModuleType:
-    # An installed command does not have the working folder on its path, but whoever names a module
-    # on a command line means the one that lies there.
+    # An installed command does not have the working folder on its path, but a module on the
+    # command line means the one in that folder.
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
@@ -131,8 +131,8 @@ def _load_file(target: str, path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # The file may import its neighbours, as it could when run as a script; last, so that none of
-    # them hides a module of the library.
+    # The file may import its neighbours, as it could when run as a script. Their folder comes last,
+    # so that none of them hides a module of the library.
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)

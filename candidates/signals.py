@@ -1,7 +1,7 @@
-"""Who handles Ctrl-C, and being asked to end, which CI hosts do when they cancel a job.
+"""Handlers of Ctrl-C and of SIGTERM, by which CI hosts cancel a job.
 
-Owns that a handler is put back. Refuses to know what the handlers do. Only the main thread gets
-signals, so others are left alone.
+Each handler is put back at the end. Only the main thread gets signals, so other threads change
+nothing. The file does not know what the handlers do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def handled_by(handler: Handler | signal.Handlers) -> Iterator[None]:
-    """Let `handler` have the signals while the body runs, where they can be had."""
+    """Let `handler` handle the signals while the body runs, in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The one exception of this room: a candidate that cannot be had, said in one line."""
+"""The one exception of this folder: a candidate that cannot be reached, in one line."""
 
 from __future__ import annotations
 

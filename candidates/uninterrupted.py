@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM held back while a process is started.
 
-What they raise can come between the fork and the note of the number, or before the child has become
-what it is to be. Then nobody knows of the child, and nobody ends it.
+Their exception can come between the fork and the record of the child's number, or before the child
+has started its program. Then the parent does not know the child, and does not end it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from brokerproof.candidates.signals import handled_by
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let what is pressed while the body runs take effect when it has ended.
+    """Delay Ctrl-C and SIGTERM until the body has ended.
 
-    The child of the body is not concerned: unlike a mask, a handler does not outlive an exec. Only
-    the main thread is ever interrupted, so others are left alone.
+    The child is not affected: unlike a mask, a handler does not outlive an exec. Only the main
+    thread is ever interrupted, so other threads change nothing.
     """
     came: list[int] = []
 

@@ -1,6 +1,6 @@
-"""The gate: candidates are run, judged by the oracle, and what is found is reported.
+"""The gate: it runs candidates, judges them by the oracle, and reports.
 
-Belongs here: the oracle that follows a broker, the stages, counterexamples, verdicts, the command
-line. Does not belong here: what is promised (`spec`), why it holds (`models`), how a broker is
+It holds the oracle that follows a broker, the stages, counterexamples, verdicts and the command
+line. It does not hold the requirements (`spec`), why they hold (`models`) or how a broker is
 reached (`candidates`).
 """

@@ -1,8 +1,8 @@
-"""One question, one answer: how the gate talks to a candidate.
+"""The exchange with a candidate: one request, one answer.
 
-Owns the rule that nothing a candidate does becomes a traceback of ours: what it raises and what it
-answers in the wrong form is returned as `Misbehaviour`, a finding. What the gate itself does wrong
-towards a driver (`BrokerproofErrs`) is none, and passes. Also owns how a candidate is copied.
+No act of a candidate becomes a traceback of ours: exceptions and malformed answers are returned as
+`Misbehaviour`, a finding. `BrokerproofErrs`, a fault of the gate towards a driver, is no finding
+and passes through. This file also owns how a candidate is copied.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A candidate did what no answer may be; `what` is one line."""
+    """A candidate did something that is not a valid answer; `what` is one line."""
 
     what: str
     hangs: bool = False
 
 
 def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
-    """Hand over one operation and return the answer, or what came instead of one.
+    """Hand over one operation; return the answer, or the misbehaviour in its place.
 
-    A driver keeps its own time limits and answers in form, or says in one line what was wrong.
+    A driver keeps its own time limits and checks its answers; it reports a fault in one line.
     """
     if isinstance(candidate, DriverCandidate):
         try:
@@ -84,7 +84,7 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
 
 
 class Tracebacks:
-    """Whether tracebacks of a candidate's own code are printed, each text once by all workers."""
+    """Prints tracebacks of a candidate's own code if wanted, each text once over all workers."""
 
     MAX = 3
     CHARACTERS_MAX = 4_000
@@ -93,7 +93,7 @@ class Tracebacks:
 
     @classmethod
     def show(cls, text: str) -> None:
-        """Print a text unless it was printed before, or as many as there may be."""
+        """Print a text, unless it was printed before or `MAX` texts were."""
         number = zlib.crc32(text.encode("utf-8", "replace")).to_bytes(4, "big")
         known = [cls._printed[4 * place :][:4] for place in range(cls.MAX)]
         if number in known or bytes(4) not in known:
@@ -105,7 +105,7 @@ class Tracebacks:
 
 
 def _raised(operation: Operation, raised: BaseException) -> Misbehaviour:
-    """Return the finding that an exception is, without what its text has beyond one line."""
+    """Return the finding for an exception, with the first line of its text."""
     try:
         text = str(raised)[:1_000].partition("\n")[0][:200]
     except Exception:  # noqa: BLE001 - the text of a candidate's own exception is its own code
@@ -134,11 +134,11 @@ _FIELDS: dict[type, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     Error: (("code", str), ("message", str)),
     Answer: (("parked", bool),),
 }
-"""What a struct does not check when it is made in Python; a driver's is checked as it is read."""
+"""Types that a struct does not check when made in Python; a driver's are checked on reading."""
 
 
 def _malformed(answer: Answer) -> str:
-    """Return which field of an answer is of another type than it has to be, or nothing."""
+    """Return which field of an answer has a wrong type or length, or an empty text."""
     parts = (answer, *answer.events)
     for part in parts if answer.error is None else (*parts, answer.error):
         for field, kind in _FIELDS.get(type(part), ()):
@@ -160,7 +160,7 @@ def _malformed(answer: Answer) -> str:
 def first_difference(
     candidate: Candidate, played: Sequence[Played]
 ) -> tuple[int, Answer | Misbehaviour] | None:
-    """Ask again what was asked before; return the first that is answered otherwise, and how."""
+    """Send the operations again; return the first answer that differs, with its number."""
     if isinstance(candidate, DriverCandidate):
         different = candidate.first_difference(played)
         if different is None:
@@ -177,11 +177,11 @@ def first_difference(
 
 
 class CannotStart(Exception):
-    """A candidate does not answer its first reset in form; the message is one line."""
+    """A candidate does not answer its first reset correctly; the message is one line."""
 
 
 def reset(candidate: Candidate) -> None:
-    """Reset a candidate; raises `CannotStart` where that does not succeed."""
+    """Reset a candidate; raises `CannotStart` if the reset fails."""
     answer = ask(candidate, Reset())
     if isinstance(answer, Misbehaviour):
         raise CannotStart(answer.what)
@@ -197,7 +197,7 @@ class CannotCopy(Exception):
 
 @dataclass(frozen=True)
 class Copier:
-    """How a candidate is copied, and how equal states of it are told; both raise `CannotCopy`."""
+    """How a candidate is copied and its state fingerprinted; both raise `CannotCopy`."""
 
     fork: Callable[[Candidate], Candidate]
     fingerprint: Callable[[Candidate], Hashable]
@@ -216,7 +216,7 @@ def copier_of(candidate: Candidate) -> Copier | str:
     return copier
 
 
-# What a candidate can do was asked once; asking for each of many thousand copies takes its time.
+# The copier is chosen once: a check for each of many thousand copies would take time.
 def _own_fork(candidate: Candidate) -> Candidate:
     return cast("Candidate", cast("Forkable", candidate).fork())
 

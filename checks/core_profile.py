@@ -1,8 +1,8 @@
-"""The core profile: what is asked of every candidate, claimed or not (driver protocol 1, rule 49).
+"""The core profile: the tests that every candidate gets (driver protocol 1, rule 49).
 
-That is to publish, to consume or get, and to acknowledge, first in first out. A candidate that
-claims no way to take a message and settle it is tried, once, and held to the way that it has; one
-that has none is held to both, and so breaks what it must do.
+The core is publish, consume or get, and acknowledge, first in first out. A candidate that claims
+neither get nor acknowledged consumption is tried once and held to what it carries out. One that
+carries out neither is held to both, and so breaks a requirement.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _CONSUME = Consume(channel=_CHANNEL, queue=_QUEUE, consumer="core")
 
 
 def is_claimed(claims: Capabilities) -> bool:
-    """Whether the claims hold a way to take messages that are acknowledged, and an order."""
+    """Whether the claims include an order and a way to take messages and acknowledge them."""
     return bool(claims.orders) and (claims.get or "acknowledge" in claims.modes)
 
 
 def with_the_core(claims: Capabilities, fresh: Callable[[], Candidate]) -> Capabilities:
-    """Return the claims with what of the core is missing.
+    """Return the claims with the missing part of the core added.
 
-    `fresh` returns the candidate right after a reset. One that cannot be reset is asked nothing
-    here: that it cannot start is found, and said, elsewhere.
+    `fresh` returns the candidate right after a reset. If the reset fails, only the order is added:
+    the gate reports elsewhere that the candidate cannot start.
     """
     asked = replace(claims, orders=claims.orders or ("fifo",))
     if is_claimed(asked):

@@ -1,8 +1,8 @@
-"""The gate: runs the stages on a candidate and turns what they saw into verdicts.
+"""The gate: it runs the stages on a candidate and turns their evidence into verdicts.
 
-Owns the order of the stages and what is made of samples. Budgets are counted in operations and
-examples, so that a seed gives the same verdict on any machine; seconds are a cap, and reaching it
-makes inconclusive what is not broken.
+It owns the order of the stages and the use of samples. Budgets count operations and examples, so
+that a seed gives the same verdict on any machine. Seconds are a cap: when it is reached, a
+requirement that is not broken is inconclusive.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def run_gate(
     clock: Clock | None = None,
     apart: bool = False,
 ) -> Report:
-    """Hold a candidate against requirements; Ctrl-C ends with what was found so far.
+    """Check a candidate against requirements; Ctrl-C ends the run with the findings so far.
 
-    Up to `jobs` scopes are searched at once; the report does not depend on it. With several, or
-    `apart`, a candidate in this process is run in workers, so that it cannot end the gate.
+    Up to `jobs` scopes are searched at once; the report does not depend on it. With several jobs,
+    or with `apart`, a candidate in this process runs in workers, so that it cannot end the gate.
     """
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
@@ -57,7 +57,7 @@ def run_gate(
     try:
         if offers_threads(subject):
             run.evidence.offered = frozenset(("on_threads",))
-        # Workers keep the cap themselves, and bring what they have found.
+        # Workers keep the cap themselves, and report what they have found.
         with watchdog.watching(None if run.uses_workers else run.clock.cap):
             _run_stages(run, requirements)
     except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def _run_stages(run: GateRun, requirements: Mapping[str, Requirement]) -> None:
 
 
 def end_in_order(run: GateRun) -> None:
-    """End a driver, which has to go when its input ends (driver protocol 1, rule 44)."""
+    """End a driver, which must end when its input ends (driver protocol 1, rule 44)."""
     fault = run.subject.end()
     if fault is None:
         return
@@ -103,9 +103,9 @@ def end_in_order(run: GateRun) -> None:
 
 
 def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
-    """Draw large examples; what they break and the search did not is shrunk, uncertified.
+    """Draw large examples; a breach that the search did not find is shrunk, uncertified.
 
-    `heard` is told each example as it went.
+    `heard` is called with the steps of each example.
     """
     if run.clock.reason() or not run.budget.examples:
         return
@@ -137,7 +137,7 @@ def _stateful_stage(found: Sampling, seed: int) -> Stage:
 
 
 def _charge_samples(run: GateRun, found: Sampling) -> None:
-    """Charge what the samples broke and the search did not."""
+    """Attribute the breaches that only the samples found."""
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
@@ -150,7 +150,7 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
 
 
 def snapshot_stage(evidence: Evidence) -> Stage:
-    """Say what the looks inside during the other stages came to."""
+    """Return the stage that sums up the snapshots taken during the other stages."""
     unspoken = outside_the_model(evidence.taken)
     counts = ", ".join(
         f"{action} {times}"
@@ -174,7 +174,7 @@ def snapshot_stage(evidence: Evidence) -> Stage:
 
 
 def _why_uncertified(report: Report) -> str:
-    """Return why no search stands behind a sampled counterexample."""
+    """Return why no search certifies a sampled counterexample."""
     searches = [stage for stage in report.stages if stage.name != "adaptive" and stage.operations]
     if not searches:
         return "no search covers the shorter traces of this candidate"

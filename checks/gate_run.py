@@ -1,6 +1,6 @@
-"""One run of the gate: what may be tried, what was seen so far, and what is reported.
+"""The state of one run of the gate: its budget, its evidence so far, and its report.
 
-Owns the state that all stages share, and nothing of what they do.
+All stages share this state. The file knows nothing of what the stages do.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from brokerproof.checks.workers.worker_pool import POSSIBLE
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is tried: operations for each scope, examples, and a cap in seconds.
+    """The budget of a run: operations for each scope, examples, and a cap in seconds.
 
-    `interleavings` are the classes that are run of each parallel case.
+    `interleavings` is the number of classes run for each parallel case.
     """
 
     operations: int = 25_000
@@ -42,8 +42,8 @@ EFFORTS: dict[Effort, Budget] = {
 }
 """What each level of effort tries; every stage takes its share from these numbers.
 
-`quick` puts every requirement of the reference brokers to the test, in less than a minute for all
-four on two cores; `deep` takes some seven minutes for them.
+`quick` tests every requirement of the reference brokers: all four take less than a minute on two
+cores. `deep` takes some seven minutes for them.
 """
 
 
@@ -54,7 +54,7 @@ def budget_of(
     seconds: float | None,
     interleavings: int | None,
 ) -> Budget:
-    """Return the budget of a level, with the numbers that were asked for instead of its own."""
+    """Return the budget of a level, with each number that is given instead of its own."""
     level = EFFORTS[effort]
     return Budget(
         level.operations if operations is None else operations,
@@ -66,7 +66,7 @@ def budget_of(
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage did, in one line, and whether it did all that its scope holds."""
+    """What one stage did, in one line, and whether it covered its whole scope."""
 
     name: str
     did: str
@@ -86,11 +86,11 @@ class Report:
     stages: list[Stage] = field(default_factory=list)
     interrupted: bool = False
     printed: str = ""
-    """The end of what the candidate printed; it is in no file, since it may differ each time."""
+    """The end of what the candidate printed. No file holds it, since it may differ each time."""
 
 
 class Clock:
-    """The cap in seconds, memory and Ctrl-C, as one question: whether there is a reason to stop.
+    """The reasons to stop a run: the cap in seconds, the memory limit, and Ctrl-C.
 
     `cap` is the end by `time.monotonic`, the same in all processes.
     """
@@ -98,15 +98,15 @@ class Clock:
     def __init__(self, seconds: float | None, begun_s_ago: float = 0.0) -> None:
         self.interrupted = False
         self.hangs = 0
-        self.memory_max: int | None = None  # of a worker: other processes hold more than a search
+        self.memory_max: int | None = None  # only in a worker: others hold more than a search
         self.is_pressed: Callable[[], bool] = lambda: False
         self._seconds, self._asked = seconds, 0
         self.cap = None if seconds is None else time.monotonic() + seconds - begun_s_ago
-        # Kept back for repeating and shortening the last finding.
+        # Reserved for repeating and shortening the last finding.
         self._repeating_s = 0.0 if seconds is None else min(REPEATING_S_MAX, seconds / 8)
 
     def press(self) -> None:
-        """Note Ctrl-C: little time is left for what was found."""
+        """Note Ctrl-C; from now on only the findings are finished, within `REPEATING_S_MAX`."""
         self.interrupted = True
         end = time.monotonic() + REPEATING_S_MAX
         self.cap = end if self.cap is None else min(self.cap, end)
@@ -116,7 +116,7 @@ class Clock:
         return math.inf if self.cap is None else self.cap - time.monotonic()
 
     def reason(self) -> str:
-        """Return why nothing more is to be tried, or nothing."""
+        """Return the reason to stop, or an empty text."""
         if self.is_pressed() and not self.interrupted:
             self.press()
         if self.interrupted:
@@ -135,19 +135,19 @@ class Clock:
 MEMORY_LOOKED_AT_EVERY = 32
 
 HANGS_MAX = 2
-"""So many stages or scopes may end with a candidate that hangs: each costs a time limit."""
+"""Stages or scopes that may end with a candidate that hangs. Each costs a time limit."""
 
 REPEATING_S_MAX = 4.0
-"""So much of the cap is kept for repeating and shortening what was found."""
+"""The most of the cap that is reserved for repeating and shortening findings."""
 
 
 Progress = Callable[[str, int], None]
-"""Told the stage and the operations so far."""
+"""Called with the stage and the operations so far."""
 
 
 @dataclass
 class GateRun:
-    """What the stages share: the candidate, what may be tried, and what was seen."""
+    """The state that the stages share: the candidate, the budget and the evidence."""
 
     subject: Subject
     budget: Budget
@@ -156,26 +156,26 @@ class GateRun:
     progress: Progress
     evidence: Evidence = field(default_factory=Evidence)
     grade: Grade = "sequences"
-    """The grade for a candidate that cannot be copied; one that proves nondeterministic walks."""
+    """The grade for a candidate that cannot be copied; nondeterminism changes it to adaptive."""
     jobs: int = 1
-    """How many scopes may be searched at once; the report does not depend on it."""
+    """How many scopes are searched at once. The report does not depend on it."""
     apart: bool = False
-    """Whether a candidate in this process is to be run in workers, where that is possible."""
+    """Whether a candidate in this process is run in workers, where that is possible."""
 
     @property
     def uses_workers(self) -> bool:
-        """Whether the candidate is run in copies of this process."""
+        """Whether the candidate runs in copies of this process."""
         return POSSIBLE and self.apart and self.subject.in_process
 
     def keep_charge(self, came: Charge, certificate: Certificate, seed: int | None = None) -> None:
-        """Keep what a requirement is charged with, unless a shorter trace of it is known."""
+        """Keep the trace attributed to a requirement, unless a shorter one is known."""
         assert came.run is not None
         again = None if came.repeated is None else (came.repeated.times, came.repeated.tries)
         address = self.subject.address
         self.evidence.keep(counterexample_of(address, came.run, certificate, seed, again))
 
     def part(self) -> Part:
-        """Return what a worker has seen, and begin anew with what was known before it."""
+        """Return what a worker has seen, and start again from what was known before."""
         clock = self.clock
         part = Part(self.evidence, self.report.stages, self.grade, clock.hangs, clock.interrupted)
         known = self.evidence
@@ -197,7 +197,7 @@ class GateRun:
 
 @dataclass(frozen=True)
 class Part:
-    """What was seen by a worker, as it comes back to the gate."""
+    """What one worker has seen, as the gate receives it."""
 
     evidence: Evidence
     stages: list[Stage]

@@ -1,9 +1,9 @@
-"""Which requirements something can tell a breach of: only such a requirement is ever kept.
+"""Which requirements have a formula or rule that detects a breach; only these can be kept.
 
-A situation is counted apart from the text that judges it. So a count proves nothing where that text
-is missing: a guard that lost its label, a rule that was left out. Owns the list of what is judged,
-read off the texts that judge: the guards of the contract that a candidate is followed by, the rules
-of its views and the invariants evaluated on them, the failures of threads.
+Situations are counted apart from the formulas that judge them. A count proves nothing if the
+formula is missing, as for a guard without its label. So this file lists the judged requirements
+from the judging code itself: the guards of the contract, the rules and invariants of views, and
+the failures of threads.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.systems import SYSTEM_OF, rules_of
 
 OF_THE_PROTOCOL: Final = frozenset(("protocol", "does-what-it-claims", "refuses-what-it-must"))
-"""What is judged by the protocol's own text (`obligations`, `conversation`), not by a model."""
+"""Requirements judged by the protocol's own text (`obligations`, `conversation`), not a model."""
 
 NOTHING_STATES_IT: Final = "nothing can tell a breach: no guard of the contract states it"
 
 
 def unstated(requirements: Iterable[str], claims: Capabilities) -> dict[str, str]:
-    """Return the reason against each requirement that nothing would see broken."""
+    """Return, for each requirement that nothing can detect as broken, the reason."""
     known = stated(claims)
     return {name: NOTHING_STATES_IT for name in requirements if name not in known}
 
 
 def stated(claims: Capabilities) -> frozenset[str]:
-    """Return the requirements that are judged where a candidate has these claims."""
+    """Return the requirements that are judged for a candidate with these claims."""
     actions = rules_for(claims).contract.system.actions
     guards = {guard.label for action in actions for guard in action.guards}
     views = {REQUIREMENT, *BROKEN_BY.values()}

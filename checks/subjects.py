@@ -1,8 +1,8 @@
 """Subjects: what a CANDIDATE argument names, and how a run of it is started.
 
-The one place where the forms of a candidate's address are told apart. A subject in this process is
-made anew for each run and can perhaps be copied; one on the wire is kept open and reset. So is a
-driver, which is started again when it has failed.
+Only this file tells the forms of a candidate's address apart. A subject in this process is made
+anew for each run and may be copied. A subject on the wire stays open and is reset. So does a
+driver, which is started again after a failure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DRIVER_LIMITS = Limits()
 class Subject:
     """A candidate under the gate: its address, its claims, and how to begin a run with it.
 
-    `warnings` say what in its hello means nothing.
+    `warnings` name the parts of its hello that mean nothing.
     """
 
     address: str
@@ -59,7 +59,7 @@ class Subject:
     _oracle: Oracle | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Let the core profile be asked of it, whatever it claims (driver protocol 1, rule 49)."""
+        """Add the core profile to the claims (driver protocol 1, rule 49)."""
         claims = self.hello.capabilities
         if not is_claimed(claims):
             asked = with_the_core(claims, lambda: self.fresh()[0])
@@ -67,16 +67,15 @@ class Subject:
 
     @property
     def crashable(self) -> Crashable | None:
-        """The candidate, if it is a broker behind a connection that can be killed."""
+        """The candidate, if it is a broker on the wire that can be killed."""
         return self._kept if isinstance(self._kept, Crashable) else None
 
     def fresh(self) -> tuple[Candidate, Oracle]:
-        """Return the candidate right after a reset, and an oracle for it; raises `CannotStart`.
+        """Return the candidate right after a reset, and an oracle for it.
 
-        Raises `CapReached` where the cap in seconds has passed.
-
-        A driver whose reset fails now is returned all the same: its fault is told as the answer to
-        the first operation, and so becomes a finding with a trace (driver protocol 1, rule 48).
+        Raises `CannotStart`, and `CapReached` once the cap in seconds has passed. If the reset of a
+        driver fails, the driver is returned all the same. The fault becomes the answer to the first
+        operation, and so a finding with a trace (driver protocol 1, rule 48).
         """
         if self.out_of_time():
             raise CapReached
@@ -97,9 +96,9 @@ class Subject:
         return candidate, self._oracle.fork()
 
     def end(self) -> Misbehaviour | None:
-        """End a driver in order, and return what was wrong with its end; it is not needed any more.
+        """End a driver in order and return what was wrong with its end.
 
-        Nothing is known of how other candidates end.
+        Other candidates have no end that the gate can check.
         """
         if not isinstance(self._kept, DriverCandidate):
             return None
@@ -107,29 +106,29 @@ class Subject:
         return Misbehaviour(what) if what else None
 
     def close(self) -> None:
-        """Give back what the candidate holds outside this process."""
+        """Release what the candidate holds outside this process."""
         self._end_last()
         _close(self._kept)
 
     def hurry(self) -> None:
-        """Leave a driver little time to end."""
+        """Shorten the time that a driver has to end."""
         if isinstance(self._kept, DriverCandidate):
             self._kept.hurry()
 
     def rest(self) -> None:
-        """Close a candidate in this process, which a copy of the process must not share."""
+        """Close a candidate in this process: a forked process must not share it."""
         if self.in_process:
             self._end_last()
 
     def _end_last(self) -> None:
-        """One run at a time: the one before is over when the next begins."""
+        """Close the candidate of the run before: only one run is open at a time."""
         _close(self._last)
         self._last = None
 
 
 def _close(candidate: Candidate | None) -> None:
-    """Close what can be closed; a `close` that wants arguments is something else."""
-    # As `Closable` says; a look through the protocol would take longer than many an operation.
+    """Close a candidate whose `close` takes no arguments; any other `close` is not ours."""
+    # `callable` stands in for `Closable`: a protocol check costs more than many an operation.
     if callable(getattr(candidate, "close", None)):
         closable = cast("Closable", candidate)
         try:
@@ -140,16 +139,16 @@ def _close(candidate: Candidate | None) -> None:
 
 
 def default_addresses() -> tuple[str, ...]:
-    """Return the candidates that are checked when none is named: the documented systems."""
+    """Return the candidates checked when none is named: the documented systems."""
     return tuple(f"{REFERENCE}{system}" for system in DOCUMENTED_SYSTEMS)
 
 
 def open_subject(
     address: str, limits: Limits = DRIVER_LIMITS, power: Power | None = None
 ) -> Subject:
-    """Return the subject that an address names; raises `CandidateUnavailable` with one line.
+    """Return the subject of an address; raises `CandidateUnavailable` with one line.
 
-    `limits` are those of drivers, `power` is that over a broker on the wire.
+    `limits` apply to drivers. `power` kills and starts a broker on the wire.
     """
     if address.startswith(LATER):
         raise CandidateUnavailable(
@@ -195,7 +194,7 @@ def _need_the_client(address: str) -> None:
 
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
-    """Connect to a broker; with `power` over it, it is seen that it can be killed and started."""
+    """Connect to a broker; with `power`, check that it can be killed and started."""
     from brokerproof.candidates.amqp091.candidate import Amqp091Candidate  # noqa: PLC0415 (an extra)
 
     candidate = Amqp091Candidate(url, power)
@@ -212,9 +211,9 @@ def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
 
 
 def _rehearse(subject: Subject) -> None:
-    """Crash a broker that is empty: what goes wrong now is a matter of the commands.
+    """Crash and restart an empty broker: a failure now is a fault of the commands.
 
-    From then on, a broker that does not come back is a finding.
+    Later, a broker that does not come back is a finding.
     """
     candidate, _ = subject.fresh()
     for operation in (Crash(), Restart()):
@@ -229,14 +228,14 @@ def _rehearse(subject: Subject) -> None:
 
 
 def _why_not(answer: Answer | Misbehaviour) -> str:
-    """Return what stands in the way of `ok`, or nothing."""
+    """Return why an answer is not `ok`, or an empty text."""
     if isinstance(answer, Misbehaviour):
         return answer.what
     return "" if answer.error is None else answer.error.message
 
 
 def _private(address: str) -> Subject:
-    """Start a broker of our own; it ends with the subject, or here where that fails."""
+    """Start a broker of our own; it ends with the subject, or here on failure."""
     if address != PRIVATE_RABBITMQ:
         raise CandidateUnavailable(
             address, what="there is no such private broker", remedy=f"name {PRIVATE_RABBITMQ}"
@@ -254,7 +253,7 @@ def _private(address: str) -> Subject:
 
 
 def _driver(address: str, limits: Limits) -> Subject:
-    """Start a driver; one that does not answer its first reset in form cannot be run (rule 48)."""
+    """Start a driver; it cannot be run if its first reset fails (driver protocol 1, rule 48)."""
     candidate = DriverCandidate(address, limits)
     try:
         reset(candidate)

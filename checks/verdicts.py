@@ -1,7 +1,7 @@
-"""Verdicts: what is said of each requirement, and why; never more than was seen.
+"""Verdicts: the outcome of each requirement, with its reason.
 
-`kept` carries how often the requirement was really exercised, `broken` its counterexample,
-`inconclusive` its reason, and what the candidate does not claim is `not claimed`, never passed.
+`kept` carries how often the requirement was exercised, `broken` its counterexample, `inconclusive`
+its reason. A requirement that the candidate does not claim is `not claimed`, never passed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Outcome(Enum):
 
     @property
     def is_judged(self) -> bool:
-        """Whether the requirement was put to the test, and how it came out is known."""
+        """Whether the requirement was tested and its outcome is known."""
         return self in {Outcome.KEPT, Outcome.BROKEN}
 
 
@@ -39,7 +39,7 @@ WORST_FIRST = (Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.KEPT, Outcome.NOT_C
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one requirement, and what it rests on."""
+    """The outcome of one requirement, with its evidence."""
 
     requirement: Requirement
     outcome: Outcome
@@ -60,12 +60,12 @@ class Seen(Protocol):
 
 @dataclass
 class Evidence:
-    """What the stages have seen, before anything is said of it.
+    """What the stages have seen, before the verdicts.
 
-    `actions` are those of the contract, `taken` those of the models that views are held against,
-    `offered` is what the candidate has beside its claims (`OFFERED` of the requirements), `doubted`
-    says why what was tried of a requirement does not tell enough, `lost` which part of the run was
-    lost with its process, `under_way` what had not come back when the cap in seconds had passed.
+    `actions` are counted for the contract, `taken` for the models of inspected queues. `offered` is
+    what the candidate has beside its claims (`OFFERED` of the requirements). `doubted` gives, for a
+    requirement, why its tests are not enough. `lost` names the part of the run that was lost with
+    its process. `under_way` names the operation that had not returned at the cap in seconds.
     """
 
     exercised: Counter[str] = field(default_factory=Counter)
@@ -82,7 +82,7 @@ class Evidence:
     under_way: str = ""
 
     def add(self, seen: Seen) -> None:
-        """Take over what a stage has counted."""
+        """Add what a stage has counted."""
         self.exercised.update(seen.exercised)
         self.outcomes.update(seen.outcomes)
         self.actions.update(seen.actions)
@@ -96,7 +96,7 @@ class Evidence:
             self.broken[found.requirement] = found
 
     def merge(self, other: Evidence) -> None:
-        """Take over what was seen elsewhere, in another process perhaps."""
+        """Add evidence from elsewhere, for instance from another process."""
         self.add(other)
         for found in other.broken.values():
             self.keep(found)
@@ -112,14 +112,14 @@ class Evidence:
 
 
 def is_claimed(requirement: Requirement, claims: Capabilities, offered: frozenset[str]) -> bool:
-    """Whether what a candidate claims and offers makes the requirement apply to it."""
+    """Whether the requirement applies to a candidate with these claims and offers."""
     return meet(claims, [need for need in requirement.needs if need not in offered])
 
 
 def meet(claims: Capabilities, needs: Iterable[str]) -> bool:
-    """Whether claims meet needs: each is a claim, or some of which one will do, as in `browse|get`.
+    """Whether claims meet all needs. A need is a claim, or alternatives, as in `browse|get`.
 
-    One of several values stands behind a colon, as in `modes:browse`.
+    A need for one of several values names it after a colon, as in `modes:browse`.
     """
     return all(any(_claims(claims, each) for each in need.split("|")) for need in needs)
 
@@ -171,7 +171,7 @@ def _judge(requirement: Requirement, claims: Capabilities, evidence: Evidence) -
 
 
 class ExitStatus(Enum):
-    """What the process says to whoever called it."""
+    """The exit status of the process."""
 
     KEPT = 0
     BROKEN = 1
@@ -182,26 +182,26 @@ class ExitStatus(Enum):
 Counts: TypeAlias = Literal[
     "pass", "failure", "inconclusive", "accepted", "recommended", "not claimed"
 ]
-"""What a verdict does to the gate: a failure turns it red, an inconclusive one undecided."""
+"""How a verdict counts for the gate: a failure turns it red, an inconclusive one undecided."""
 
 
 class Excuse(Protocol):
-    """Why a failure is accepted, and until when."""
+    """The reason for which a failure is accepted, and its last day."""
 
     @property
     def reason(self) -> str:
-        """Why it is accepted."""
+        """Why the failure is accepted."""
         ...
 
     @property
     def expires(self) -> dt.date:
-        """The last day on which it is."""
+        """The last day on which it is accepted."""
         ...
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, what it counts as, and the known failure that it is, if it is one."""
+    """A verdict, how it counts, and the known failure that accepts it, if any."""
 
     verdict: Verdict
     counts_as: Counts
@@ -215,7 +215,7 @@ def judgement(
     accept_inconclusive: bool = False,
     known: Excuse | None = None,
 ) -> Judgement:
-    """Return what a verdict counts as; recommendations count only when `strict`."""
+    """Return how a verdict counts; a recommendation counts only when `strict`."""
     binding = strict or verdict.requirement.level is Level.MUST
     match verdict.outcome:
         case Outcome.KEPT:
@@ -232,9 +232,9 @@ def judgement(
 
 
 def status_of(judgements: Iterable[Judgement]) -> ExitStatus:
-    """Return the exit status that the verdicts on one candidate amount to by what they count as.
+    """Return the exit status of the verdicts on one candidate.
 
-    Where none was put to the test there is no green, whatever is accepted.
+    It is `KEPT` only if at least one requirement was tested.
     """
     found = tuple(judgements)
     counted = {each.counts_as for each in found}
@@ -245,7 +245,7 @@ def status_of(judgements: Iterable[Judgement]) -> ExitStatus:
 
 
 def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
-    """Return the exit status of several; of none it is that nothing can be said."""
+    """Return the worst of several exit statuses; without any it is `INCONCLUSIVE`."""
     found = set(statuses) or {ExitStatus.INCONCLUSIVE}
     order = (ExitStatus.CANNOT_RUN, ExitStatus.BROKEN, ExitStatus.INCONCLUSIVE, ExitStatus.KEPT)
     return next(each for each in order if each in found)
@@ -254,7 +254,7 @@ def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
 def exit_status(
     verdicts: tuple[Verdict, ...], *, strict: bool = False, accept_inconclusive: bool = False
 ) -> ExitStatus:
-    """Return the status that verdicts amount to where no failure is known."""
+    """Return the exit status of verdicts when no failure is known."""
     return status_of(
         judgement(each, strict=strict, accept_inconclusive=accept_inconclusive) for each in verdicts
     )

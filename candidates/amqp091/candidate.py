@@ -1,26 +1,25 @@
 """A broker behind AMQP 0-9-1 as a candidate: RabbitMQ and its classic queues.
 
-Owns the translation of operations into AMQP methods and of deliveries into events, and what the
-translation needs to remember: which names stand for which objects, and what is unsettled. Refuses
-to judge what the broker does. One thread, no callbacks in the background: what a connection
-receives is told in the order of its wire, and nothing is read while nobody waits.
+The file translates operations into AMQP methods and deliveries into events, and keeps the names and
+the unsettled deliveries that this needs. It does not judge the broker. It has one thread and no
+callbacks in the background: events are told in the order of their connection, and nothing is read
+between operations.
 
-**Who has which connection.** Each channel of the protocol is one AMQP channel on a connection of
-its own, since real clients sit on separate connections; hence `event_order` is ``per_consumer``.
-Everything without a channel (declare, publish, purge, delete) goes through one more, the control
-connection, publishing with confirms. It is never given a consumer, so that an error that closes its
-channel takes nothing with it.
+**Connections.** Each channel of the protocol is one AMQP channel on a connection of its own, since
+real clients use separate connections; hence `event_order` is ``per_consumer``. Operations without a
+channel (declare, publish, purge, delete) use one more, the control connection, and publish with
+confirms. It never has a consumer, so an error that closes its channel loses nothing.
 
 **When an operation has happened.** AMQP answers neither acknowledge nor release nor reject. Each is
-followed by a passive declare of its queue on the same channel: the queue handles the two in this
-order, so its answer means that the settlement took effect, for whoever asks next.
+followed by a passive declare of its queue on the same channel. The queue handles the two in this
+order, so the answer means that the settlement took effect for every later request.
 
-**When nothing more will come.** By then a queue has handed what it could to the channels of its
-consumers; RabbitMQ writes that to the wire before it answers anything that the channel is asked
-afterwards. So one round trip (`basic.qos`, which only concerns consumers to come) on each channel
-with consumers brings in all of it, and `drain` never waits for silence. This was measured for
-RabbitMQ's classic queues. It is known to be false for its quorum queues and for GarageMQ; therefore
-other brokers are turned away: a drain that answers too early would accuse them of losing messages.
+**When nothing more will come.** By then a queue has handed all possible deliveries to the channels
+of its consumers, and RabbitMQ sends them before it answers a later request on the channel. So one
+round trip (`basic.qos`, which only concerns later consumers) on each channel with consumers brings
+in all of them, and `drain` never waits for silence. This was measured for RabbitMQ's classic
+queues. It is known to be false for its quorum queues and for GarageMQ. Other brokers are therefore
+refused: a drain that answers too early would accuse them of losing messages.
 """
 
 from __future__ import annotations
@@ -78,17 +77,17 @@ from brokerproof.spec.protocol.operations import (
 CHANNELS_MAX = 256
 
 OK = None
-"""What a step returns when it was carried out."""
+"""The result of a step that was carried out."""
 
 
 class Amqp091Candidate:
     """The broker at `url`, such as ``amqp091://guest:guest@127.0.0.1:5672/``.
 
     Construction connects, and raises `CandidateUnavailable` when that fails or when the broker is
-    not RabbitMQ. Queues are not exclusive, and bear names that no other program uses; `reset` and
+    not RabbitMQ. Queues are not exclusive, and have names that no other program uses; `reset` and
     `close` delete them. Close the candidate when done.
 
-    Who has `power` over the broker can claim `durable`, and gives that power over to us.
+    With `power` over the broker, it can claim `durable`; the candidate then owns that power.
     """
 
     def __init__(self, url: str, power: Power | None = None) -> None:
@@ -112,11 +111,11 @@ class Amqp091Candidate:
         self._now = Example()
 
     def hello(self) -> Hello:
-        """Return the broker's own name and version, and what its classic queues promise."""
+        """Return the broker's own name and version, and the claims of its classic queues."""
         return self._hello
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation; what the broker does wrong is an answer, never an exception."""
+        """Carry out one operation; a fault of the broker is an answer, never an exception."""
         if isinstance(operation, Reset):
             return self._reset()
         now = self._now
@@ -128,11 +127,11 @@ class Amqp091Candidate:
         try:
             error = self._carry_out(operation)
         except TimeoutError:
-            # The answer may still come, and would be taken for that to something else.
+            # The answer may still come, and would be taken for that of a later operation.
             error = Error("timeout", f"no answer within {ANSWER_DEADLINE_S:.0f} s")
             now.fault = Error("timeout", f"{name_of(operation)} was not answered; reset to go on")
         except amqp.ChannelError as closed:
-            # A channel that holds something has gone, and what it held has gone with it.
+            # A channel with unsettled deliveries has gone, and they have gone with it.
             error = now.fault = Error("internal", f"the broker closed a channel: {closed}")
         except LOST as lost:
             error, now.fault = told_as_errors(lost, durable=self._crashes is not None)
@@ -140,9 +139,9 @@ class Amqp091Candidate:
         return Answer(events, error)
 
     def close(self) -> None:
-        """Delete our queues and close all connections; a broker that is ours ends with them.
+        """Delete our queues and close all connections; a broker of our own ends with them.
 
-        One that is not and that we have killed is started again; one that has gone is no error.
+        Another broker that we have killed is started again. One that has gone is no error.
         """
         crashes = self._crashes
         if crashes is not None and crashes.power.is_ours:
@@ -224,7 +223,7 @@ class Amqp091Candidate:
         return OK
 
     def _name_at_broker(self, queue: str) -> str:
-        """Return a name that is new in each example, and in one example the same each time."""
+        """Return a queue's name at the broker: new in each example, the same within one."""
         name = self._now.names.get(queue)
         if name is None:
             self._names_made += 1
@@ -280,8 +279,8 @@ class Amqp091Candidate:
             self._pool.control.queue_delete(queue.name)
         except amqp.ChannelError as closed:
             return refused(str(closed))
-        # The broker tells each consumer in its own time that the queue has gone, after all that the
-        # queue had delivered: the one thing here that is waited for, because it must come.
+        # The broker tells each consumer in its own time that the queue has gone, after all the
+        # queue's deliveries. Only this is waited for, because it must come.
         for consumer in sorted(queue.consumers):
             actor = now.actors[now.consumers[consumer].channel]
             while actor.connection.announces_cancelled_consumers and consumer in now.consumers:
@@ -314,7 +313,7 @@ class Amqp091Candidate:
         now.consumers_made += 1
         # A tag of ours, since the protocol's names may be longer than AMQP allows.
         tag = f"c{now.consumers_made}"
-        # All is in place before the broker answers, since it may deliver in the same breath.
+        # All is in place before the broker answers, since deliveries may come with the answer.
         now.consumers[name] = Place(operation.channel, operation.queue, tag)
         actor.consumers.add(name)
         queue.consumers.add(name)
@@ -336,7 +335,7 @@ class Amqp091Candidate:
         channel = self._now.actors[place.channel].channel
         take = channel.callbacks[place.tag]
         channel.basic_cancel(place.tag)
-        # py-amqp would quietly return a delivery that comes after this, and hide a fault.
+        # py-amqp would silently return a delivery that comes after this, and hide a fault.
         channel.callbacks[place.tag] = take
         self._now.forget_consumer(operation.consumer)
         return OK
@@ -375,7 +374,7 @@ class Amqp091Candidate:
         actor = now.actors.get(name)
         if actor is None:
             return OK
-        # What is on its way to the channel would go back unseen, but marked as redelivered.
+        # Deliveries on their way to the channel would return unseen, but marked as redelivered.
         self._drain()
         actor.channel.close()
         held = [delivery for delivery, place in now.unsettled.items() if place.channel == name]
@@ -384,7 +383,7 @@ class Amqp091Candidate:
             now.forget_consumer(consumer)
         del now.actors[name]
         self._pool.give_back(actor.connection)
-        # RabbitMQ returns the messages before it answers, but AMQP does not ask that of a broker.
+        # RabbitMQ returns the messages before it answers, but AMQP does not require that.
         for queue in sorted(touched):
             self._pool.control.queue_declare(now.queues[queue].name, passive=True)
         return OK
@@ -398,7 +397,7 @@ class Amqp091Candidate:
     # Crash and restart.
 
     def _crash(self) -> Error | None:
-        """Tell what was delivered until now (rule 2), then kill the broker."""
+        """Tell all deliveries until now (rule 2), then kill the broker."""
         if self._crashes is None:
             return unsupported("no way is known to crash the broker")
         self._drain()
@@ -427,7 +426,7 @@ class Amqp091Candidate:
         why = self._now.lost.get(operation.queue)
         return refused(there_is_none if why is None else f"{there_is_none} since a restart: {why}")
 
-    # What the broker tells.
+    # Messages from the broker.
 
     def _delivered(self, taker: Consume | Get, message: amqp.Message) -> None:
         now = self._now
@@ -457,7 +456,7 @@ class Amqp091Candidate:
     # From one example to the next.
 
     def _reset(self) -> Answer:
-        # Half of the time is for leaving, the other half for connecting anew where that fails.
+        # Half of the time is for leaving, the other half for connecting anew if that fails.
         self._deadline.start(ANSWER_DEADLINE_S / 2)
         left = False
         if self._now.fault is None and not self._now.is_down:

@@ -1,7 +1,7 @@
-"""What of the protocol RabbitMQ's classic queues promise, and what AMQP 0-9-1 can carry of it.
+"""The claims of RabbitMQ's classic queues, within the limits of AMQP 0-9-1.
 
-Owns the claims and the limits, each as a pure function from an operation to the reason why it
-cannot be had. Whether an operation fits the state of an example is not known here.
+Each limit is a pure function from an operation to the reason why it cannot be carried out. The
+state of an example is not known here.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ CAPABILITIES = Capabilities(
 
 
 DURABLE_VERSIONS = "3."
-"""Where an idle queue writes its settlements within `SETTLED_S`: classic queues of version 1."""
+"""Versions whose idle queues write settlements within `SETTLED_S`: classic queues of version 1."""
 
 SETTLED_S = 1.0
 """After so long without traffic a settlement is on disk; RabbitMQ's own timer is 0.2 s."""
 
 DECLARED_S = 4.0
-"""So long after it was declared a durable queue is on disk; before, a kill may take it.
+"""So long after its declare a durable queue is on disk; before, a kill may take it.
 
 RabbitMQ 3 keeps its queues in Mnesia, whose log Erlang's `disk_log` holds back for 2 s. Measured
-with 3.10.8: of seven kills soon after the declare, at least one took the queue with all in it.
+with 3.10.8: of seven kills soon after the declare, at least one took the queue with its messages.
 """
 
 
 def capabilities(*, durable: bool) -> Capabilities:
-    """Return the claims, `durable` where the broker can be crashed."""
+    """Return the claims; `durable` says that the broker can be crashed."""
     return structs.replace(CAPABILITIES, durable=durable)
 
 
@@ -73,7 +73,7 @@ def unfit(name: str, version: str, *, durable: bool) -> tuple[str, str] | None:
 
 
 def queue_arguments(order: Order) -> dict[str, int]:
-    """Return what RabbitMQ calls `order`: levels count from 0, and one level is a plain queue."""
+    """Return RabbitMQ's arguments for `order`: levels count from 0; one level is a plain queue."""
     match order:
         case Priority(levels=levels) if levels > 1:
             return {"x-max-priority": levels - 1}
@@ -96,7 +96,7 @@ def unclaimed_queue(operation: Declare, *, durable: bool) -> Error | None:
 
 
 def unclaimed_consumer(operation: Consume) -> Error | None:
-    """Return the error for a subscription that is not claimed, or whose window is no window."""
+    """Return the error for a subscription that is not claimed, or has an invalid window."""
     window = operation.credit.messages
     if window is not None and window < 0:
         return refused("a window is not negative")

@@ -1,14 +1,13 @@
 """AMQP 0-9-1 connections that always answer in time, over py-amqp.
 
-Owns addresses, deadlines and the translation of whatever a broker may send into three kinds of
-failure: `TimeoutError` (no answer in time), `LOST` (the connection cannot be used any more) and
-`amqp.ChannelError` (the broker closed a channel and said why). Refuses to know what the frames are
-for.
+The file owns addresses and deadlines, and turns every failure into one of three: `TimeoutError` (no
+answer in time), `LOST` (the connection cannot be used any more) and `amqp.ChannelError` (the broker
+closed a channel and said why). It does not know what the frames are for.
 
-py-amqp reads and waits without a limit of its own, so both ends of the socket are put under one
-`Deadline`, which every operation starts anew. It also reads a frame in three small pieces; here one
-read takes all that has arrived. Frames are handled strictly in the order of the wire, in the thread
-that waits.
+py-amqp reads and waits without a limit of its own. So both ends of the socket share one `Deadline`,
+which every operation starts anew. py-amqp also reads a frame in three small pieces; here one read
+takes all that has arrived. Frames are handled strictly in the order of the wire, in the thread that
+waits.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ ANSWER_DEADLINE_S = 10.0
 READ_BYTES = 65_536
 
 LOST: tuple[type[Exception], ...] = (amqp.exceptions.ConnectionError, OSError)
-"""What is raised when a connection is gone or out of step; `TimeoutError` is one of them."""
+"""Raised when a connection is gone or out of step; `TimeoutError` is one of them."""
 
-# What py-amqp stumbles over when frames make no sense, such as one for a channel that is closed.
+# Errors of py-amqp on invalid frames, such as one for a channel that is closed.
 _GARBLED = (LookupError, ValueError, TypeError, struct.error)
 
 _QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
@@ -48,7 +47,7 @@ _QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
 
 @dataclass(frozen=True)
 class Address:
-    """Where a broker listens, and as whom we come; the password is never shown."""
+    """A broker's address, with user and password; the password is never shown."""
 
     host: str
     port: int
@@ -99,7 +98,7 @@ class Deadline:
         self._at = 0.0
 
     def start(self, seconds: float) -> None:
-        """Put the moment `seconds` from now."""
+        """Set the moment to `seconds` from now."""
         self._at = time.monotonic() + seconds
 
     def remaining_s(self) -> float:
@@ -111,7 +110,7 @@ class Deadline:
 
 
 class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
-    """A socket that obeys a deadline and never holds an acknowledgement back."""
+    """A socket that obeys a deadline and acknowledges TCP packets at once."""
 
     def __init__(self, host: str, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -125,8 +124,8 @@ class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
     def _receive(self, _bytes_wanted: int) -> bytes:
         self.sock.settimeout(self._deadline.remaining_s())
         received: bytes = self.sock.recv(READ_BYTES)
-        # A broker that leaves Nagle's algorithm on would otherwise wait 40 ms for our delayed
-        # acknowledgement. The kernel forgets the setting, so it is made after each read.
+        # A broker with Nagle's algorithm would else wait 40 ms for our delayed acknowledgement.
+        # The kernel forgets the setting, so it is made after each read.
         if _QUICK_ACKNOWLEDGEMENT is not None:
             self.sock.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGEMENT, 1)
         return received
@@ -139,7 +138,7 @@ class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
 class _Channel(amqp.Channel):  # type: ignore[misc] # py-amqp has no types
     """A channel that goes on taking deliveries until its closing is answered."""
 
-    # py-amqp throws them away; the broker has handed them over, and they must be told.
+    # py-amqp drops these deliveries; the broker has handed them over, so they must be told.
     _ALLOWED_METHODS_WHEN_CLOSING = (
         *amqp.Channel._ALLOWED_METHODS_WHEN_CLOSING,  # noqa: SLF001 - extends its own rule
         methods.Basic.Deliver,
@@ -152,7 +151,7 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
 
     Channel = _Channel
     # Without connection.blocked: py-amqp would look for it before each publish. A blocked publisher
-    # gets no confirm, which the deadline notices.
+    # gets no confirm, and so runs into the deadline.
     negotiate_capabilities = {  # noqa: RUF012 - the library's own attribute
         "consumer_cancel_notify": True,
         "authentication_failure_close": True,
@@ -170,7 +169,7 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
         )
 
     def Transport(self, host: str, *_: object, **__: object) -> _Transport:  # noqa: N802
-        """Return the socket below; py-amqp asks for it under this name."""
+        """Return the socket below; py-amqp calls it under this name."""
         return _Transport(host, self._deadline)
 
     def blocking_read(self, timeout: float | None = None) -> object:  # noqa: ARG002
@@ -195,7 +194,7 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
 
 
 def connect(address: Address, deadline: Deadline) -> Connection:
-    """Return an open connection; raises `CandidateUnavailable` when there is none in time."""
+    """Return an open connection; raises `CandidateUnavailable` if none opens in time."""
     connection = Connection(address, deadline)
     try:
         connection.connect()
@@ -218,12 +217,12 @@ def _reason(error: Exception) -> str:
 
 
 def told_as_errors(lost: Exception, *, durable: bool) -> tuple[Error, Error]:
-    """Return the error to answer, and the one for whatever is asked before the next reset.
+    """Return the error to answer, and the one for all operations before the next reset.
 
-    A broker that names a reason for closing the connection is still there, and says that it is a
-    matter of this connection; one that hangs up, or is being shut down, has gone. Of one that
-    claims `durable` this would be asked to have kept every settlement, which it owes only to those
-    who wait before they kill it (`crashes.py`); so it is left open what has happened.
+    A broker that gives a reason for closing the connection is still there: the failure concerns
+    this connection. A broker that hangs up, or is being shut down, has gone. If it claims
+    `durable`, the outcome is left open even then: `crashed` would require it to have kept every
+    settlement, and it owes that only after the wait of `crashes.py`.
     """
     spoke = isinstance(lost, amqp.exceptions.ConnectionError)
     if durable or (spoke and not isinstance(lost, amqp.ConnectionForced)):

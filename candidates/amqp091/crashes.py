@@ -1,17 +1,15 @@
-"""Crashing a broker behind AMQP 0-9-1, and coming back to it.
+"""Crashing a broker behind AMQP 0-9-1, and starting it again.
 
-Owns the way from a live broker to a dead one and back, with its waits and their limits. Refuses to
-know queues and messages. That a broker is dead, or there again, is seen by greeting it, never
-assumed because a command has ended.
+The file owns the waits of both and their limits. It does not know queues and messages. Only a
+connection attempt shows whether a broker is dead or up again; the end of a command does not.
 
 **What a crash takes.** A publish is answered by the broker's confirm, which it owes only once a
 persistent message is on disk. Settlements are not confirmed: RabbitMQ writes them with its next
-confirm, or when its sync timer (0.2 s) ends. So rule 10 (`ok` is final) holds a second later and
-not before, and a crash waits for that: measured with 3.10.8, where without a wait each of twelve
-acknowledgements was forgotten and after 0.3 s none. That a durable queue is there, or is no more,
-RabbitMQ answers seconds before it is on disk (`DECLARED_S`), and a crash waits for that too. A
-publish asks for no wait of its own. For versions from 4.0 on, whose queues write otherwise,
-`durable` is not claimed.
+confirm, or when its sync timer (0.2 s) ends. So rule 10 (`ok` is final) holds only a second later,
+and a crash waits for that. Measured with 3.10.8: without a wait each of twelve acknowledgements was
+forgotten, after 0.3 s none. RabbitMQ also answers the declare or delete of a durable queue seconds
+before it is on disk (`DECLARED_S`), and a crash waits for that too. A publish needs no wait of its
+own. For versions from 4.0 on, whose queues write otherwise, `durable` is not claimed.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ class Crashes:
     deadline: Deadline
 
     def crash(self) -> None:
-        """Kill the broker; raises `PowerFailed` where somebody still greets us."""
+        """Kill the broker; raises `PowerFailed` if it still takes connections."""
         self.power.crash()
         with contextlib.suppress(CandidateUnavailable):
             self._connect(STILL_THERE_S)
@@ -57,7 +55,7 @@ class Crashes:
             )
 
     def come_up(self) -> None:
-        """Start the broker unless it is there, and connect; raises `CandidateUnavailable`."""
+        """Start the broker unless it is up, and connect; raises `CandidateUnavailable`."""
         try:
             self._connect(CONNECT_DEADLINE_S)
         except CandidateUnavailable:
@@ -65,10 +63,10 @@ class Crashes:
             self._wait()
 
     def still_there(self, queues: dict[str, Queue]) -> tuple[dict[str, Queue], dict[str, str]]:
-        """Return those queues that came back, and of those that did not, what the broker says.
+        """Return the queues that came back, and for each other one the broker's message.
 
-        The latter are unknown from then on: asking for what has gone would close the channel of
-        whoever asks.
+        The others are unknown from then on: an operation on a missing queue would close the channel
+        that it uses.
         """
         self.deadline.start(ANSWER_DEADLINE_S)
         found, gone = {}, {}

@@ -1,7 +1,7 @@
-"""What is known of one example behind AMQP 0-9-1: what the protocol's names stand for.
+"""The state of one example behind AMQP 0-9-1: the objects that the protocol's names stand for.
 
-Owns the book of queues, channels, consumers and unsettled deliveries between two resets, and what a
-crash leaves of it (driver protocol 1, rules 27 and 37). Refuses to talk to the broker.
+The file records queues, channels, consumers and unsettled deliveries between two resets, and what a
+crash leaves of them (driver protocol 1, rules 27 and 37). It does not talk to the broker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Queue:
-    """A queue that was declared: its name at the broker, and what was asked for."""
+    """A queue that was declared: its name at the broker, and its declare."""
 
     name: str
     declared: Declare
@@ -32,7 +32,7 @@ class Queue:
 
 @dataclass
 class Actor:
-    """A channel of the protocol: an AMQP channel on a connection that nobody else uses."""
+    """A channel of the protocol: an AMQP channel on a connection of its own."""
 
     connection: Connection
     channel: amqp.Channel
@@ -41,7 +41,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a consumer or a delivery belongs; `tag` names it to the broker."""
+    """The channel and queue of a consumer or a delivery; `tag` names it to the broker."""
 
     channel: str
     queue: str
@@ -49,9 +49,9 @@ class Place:
 
 
 class Example:
-    """What is known between two resets, by the protocol's names.
+    """The state between two resets, by the protocol's names.
 
-    `lost` are durable queues that a restart did not bring back, each with what the broker says.
+    `lost` are durable queues that a restart did not bring back, each with the broker's message.
     """
 
     def __init__(self) -> None:
@@ -72,24 +72,24 @@ class Example:
         self._handed_over: set[str] = set()
 
     def forget_consumer(self, name: str) -> None:
-        """Let a consumer be unknown from here on; its deliveries stay."""
+        """Forget a consumer; its deliveries stay."""
         place = self.consumers.pop(name, None)
         if place is not None:
             self.actors[place.channel].consumers.discard(name)
             self.queues[place.queue].consumers.discard(name)
 
     def note_declared(self, name: str, queue: Queue) -> None:
-        """Know a queue from here on, and remember when it will be on disk if it is durable."""
+        """Add a queue, and record when it will be on disk if it is durable."""
         if self.queues.get(name) is not queue:
             self.queues[name] = queue
             self._note_unwritten(name, DECLARED_S)
 
     def note_settled(self, queue: str) -> None:
-        """Remember when it will be on disk that something has left a queue for good."""
+        """Record when a settlement that removed a message from a queue will be on disk."""
         self._note_unwritten(queue, SETTLED_S)
 
     def forget_queue(self, name: str) -> None:
-        """Let a queue be unknown from here on, with what was delivered from it."""
+        """Forget a queue and the deliveries from it."""
         self._note_unwritten(name, DECLARED_S)
         self.unsettled = {
             delivery: place for delivery, place in self.unsettled.items() if place.queue != name
@@ -101,18 +101,18 @@ class Example:
             self._on_disk_at = max(self._on_disk_at, time.monotonic() + seconds)
 
     def on_disk_in_s(self) -> float:
-        """Return how long to wait until all that was answered is on disk."""
+        """Return how long to wait until every answered operation is on disk."""
         return max(0.0, self._on_disk_at - time.monotonic())
 
     def note_published(self, message: str) -> None:
-        """Remember what may be there when a crash comes."""
+        """Record a message that may survive a crash."""
         self._published.add(message)
 
     def is_redelivered(self, message: str, *, flag: bool) -> bool:
-        """Read the broker's flag, and note that the message was handed over.
+        """Return whether the message is redelivered, given the broker's flag; record the delivery.
 
-        After it was killed RabbitMQ sets the flag on all that it recovers, since it cannot tell
-        what it had handed over: there it means "perhaps", and we know better (rule 11).
+        After a kill RabbitMQ sets the flag on all recovered messages, since it cannot tell which it
+        had delivered. The flag then means "perhaps", and the record here is more exact (rule 11).
         """
         known_better = message in self._recovered and message not in self._handed_over
         self._handed_over.add(message)

@@ -1,8 +1,8 @@
 """The connections of one candidate: one for control, one for each channel in use, some idle.
 
-Owns opening, reuse and dropping of connections, and the control channel on which everything happens
-that the protocol does not tie to a channel. Refuses to know the operations. Connections outlive the
-examples; opening one costs more than most examples do.
+The pool owns opening, reuse and dropping of connections, and the control channel for operations
+that the protocol does not tie to a channel. It does not know the operations. Connections outlive
+the examples, since opening one costs more than most examples do.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Pool:
         self.control.events["basic_return"].add(lambda why, *_: self.returned.append(str(why)))
 
     def take(self) -> Connection:
-        """Return a connection that nobody else uses.
+        """Return a connection for the caller alone.
 
-        Raises `TimeoutError` or `ConnectionError`: in the middle of an operation, a broker that
-        takes no more connections has failed that operation.
+        Raises `TimeoutError` or `ConnectionError`: a broker that takes no more connections in the
+        middle of an operation has failed that operation.
         """
         if self._idle:
             connection = self._idle.pop()
@@ -78,7 +78,7 @@ class Pool:
         self._open_control()
 
     def close(self) -> None:
-        """Close every connection, politely as long as the broker takes part in it."""
+        """Close every connection, by the protocol as long as the broker answers."""
         with contextlib.suppress(amqp.AMQPError, OSError):
             for connection in self._all():
                 connection.close()

@@ -1,8 +1,8 @@
 """A candidate that is a program of its own, in any language, named ``exec:COMMAND``.
 
-Owns driver protocol 1 as its asking side: what is sent, what an answer must look like, and how what
-a driver does wrong is put into one line. Refuses to know whether an answer is right. A driver that
-has failed is started again by the next reset, so that a gate can go on, and shorten what it found.
+The file owns the gate's side of driver protocol 1: the requests, the form of answers, and the words
+for a driver's faults, one line each. It does not judge whether an answer is right. The next reset
+starts a failed driver again, so that a gate can go on and shorten its findings.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _BOM = b"\xef\xbb\xbf"
 _LIMITS = Limits()
 
 KNOWN_MAX = 1 << 14
-"""So many answers are remembered with what they mean."""
+"""The most answers whose meaning is cached."""
 KNOWN_BYTES_MAX = 1 << 10
-"""A longer answer is not remembered."""
+"""A longer answer is not cached."""
 
 HURRIED_S = 0.3
-"""A process has so long to end when the gate is interrupted or out of time."""
+"""The time for a process to end when the gate is interrupted or out of time."""
 
 PART_BYTES_MAX = 80
-"""So much of a line that was not ended is shown."""
+"""The most of an unfinished line that is shown."""
 
 
 class DriverFault(Exception):
     """A driver broke the protocol; the message is one line that begins with the operation.
 
-    `hangs` where its time ran out.
+    `hangs` says that its time ran out.
     """
 
     def __init__(self, what: str, *, hangs: bool = False) -> None:
@@ -62,7 +62,7 @@ class DriverFault(Exception):
 
 
 class Played(Protocol):
-    """An operation that was asked, and the answer to it."""
+    """An operation that was sent, and the answer to it."""
 
     @property
     def operation(self) -> Operation:
@@ -76,10 +76,10 @@ class Played(Protocol):
 
 
 class DriverCandidate:
-    """A driver under the gate; making one starts it and hears its hello.
+    """A driver under the gate; construction starts it and reads its hello.
 
-    Raises `CandidateUnavailable`, later `DriverFault`, and `BrokerproofErrs` where it is our own
-    request that is wrong. All that a driver does wrong ends its process.
+    Raises `CandidateUnavailable`, later `DriverFault`, and `BrokerproofErrs` if our own request is
+    wrong. Any fault of a driver ends its process.
     """
 
     def __init__(
@@ -121,11 +121,11 @@ class DriverCandidate:
             ) from error
 
     def hello(self) -> Hello:
-        """Return what the driver said of itself when it was started."""
+        """Return the driver's hello from its first start."""
         return self._hello
 
     def handle(self, operation: Operation) -> Answer:
-        """Ask the driver; raises `DriverFault`."""
+        """Send an operation to the driver; raises `DriverFault`."""
         name = name_of(operation)
         if self._process is None:
             if not isinstance(operation, Reset):
@@ -145,11 +145,11 @@ class DriverCandidate:
         return told
 
     def first_difference(self, played: Sequence[Played]) -> tuple[int, Answer | DriverFault] | None:
-        """Ask again what was asked before; return the first that is answered otherwise, and how.
+        """Send the operations again; return the first answer that differs, with its number.
 
-        A fault is a difference too; at most one operation is asked beyond the first. What can wait
-        is done while the driver is at work: an answer is looked at when the next request is on its
-        way, and the request after that is written then.
+        A fault is a difference too; at most one operation is sent beyond the first. To save time,
+        an answer is checked while the driver works on the next request, and the request after that
+        is encoded then.
         """
         if self._process is None:
             return (0, self._fault) if played else None
@@ -186,7 +186,7 @@ class DriverCandidate:
             raise
 
     def give_up(self, what: str) -> None:
-        """End the driver for something that it answered; the next reset starts it again."""
+        """End the driver because of an answer; the next reset starts it again."""
         if self._process is not None:
             self._fault = DriverFault(what)
             self._end_process(deaf=True)
@@ -196,9 +196,9 @@ class DriverCandidate:
         self.end()
 
     def end(self) -> str:
-        """End the driver; return what was wrong with how it ended, or nothing (rule 44).
+        """End the driver; return the fault of its end, or an empty text (rule 44).
 
-        One that was ended before, because it had failed, is not asked again to end in order.
+        A failed driver has been ended already. One that had to be killed before is killed at once.
         """
         was_killed_before = self._stubborn
         signals = " and ".join(self._end_process().signals)
@@ -243,10 +243,10 @@ class DriverCandidate:
             raise self._not_answered(name, error, limit_s) from error
 
     def _understood(self, name: str, line: bytes, asked: int) -> Answer:
-        """Return what a line says that answers request `asked`.
+        """Return the answer to request `asked` in a line.
 
-        A search hears the same answers again and again; one that differs from an earlier one in the
-        id alone, which leads the line, says the same.
+        A search gets the same answers again and again. An answer that differs from an earlier one
+        only in the id, which leads the line, has the same meaning.
         """
         said = _behind_the_id(line, asked)
         known = self._known.get(said)
@@ -272,7 +272,7 @@ class DriverCandidate:
         return told
 
     def _check_text(self, name: str, line: bytes) -> None:
-        """See that an answer is a line of UTF-8 with something in it."""
+        """Check that an answer is a line of UTF-8 and not empty."""
         if not line.isascii():
             if line.startswith(_BOM):
                 raise self._failed(name, "its answer begins with a byte order mark")
@@ -283,7 +283,7 @@ class DriverCandidate:
         if not line.strip():
             raise self._failed(name, "it answered with an empty line")
 
-    # What goes wrong.
+    # Faults.
 
     def _not_answered(self, name: str, error: NoAnswer, limit_s: float) -> DriverFault:
         half = ""
@@ -298,10 +298,10 @@ class DriverCandidate:
     def _failed(
         self, name: str, what: str, *, hangs: bool = False, ended: bool = False, half: str = ""
     ) -> DriverFault:
-        """End the process and return the fault, with how it ended and what it said last."""
+        """End the process and return the fault, with how it ended and its last words."""
         process = self._process
         assert process is not None
-        # What it says while it is being ended is no reason, unless it was ending by itself.
+        # Its output while it is being ended is no reason, unless it was ending by itself.
         last_words = process.last_words
         ending = self._end_process(deaf=not ended)
         if ended:
@@ -314,9 +314,9 @@ class DriverCandidate:
         return self._fault
 
     def _abandon(self, name: str, error: BaseException) -> None:
-        """End the process in the midst of a request: its answer would be taken for the next one's.
+        """End the process during a request: its answer would be taken for the next one's.
 
-        The error is Ctrl-C or the end of a cap in seconds; it is told what was under way.
+        The error is Ctrl-C or the end of a cap in seconds; it gets a note of the request under way.
         """
         self._fault = DriverFault(f"{name}: interrupted")
         error.add_note(f"{name} had not been answered for {time.monotonic() - self._sent:.1f} s")
@@ -324,13 +324,13 @@ class DriverCandidate:
         self._end_process(deaf=True)
 
     def hurry(self) -> None:
-        """Leave the process little time to end, from now on."""
+        """Shorten the time for the process to end, from now on."""
         self._limits = dataclasses.replace(self._limits, ending_s=HURRIED_S)
 
     # Beginning and end.
 
     def _start(self) -> Hello:
-        """Start the process and hear its hello; raises `DriverFault` and `OSError`."""
+        """Start the process and read its hello; raises `DriverFault` and `OSError`."""
         self._process = self._process_of(self._command)
         self._next, self._check = 0, SelfCheck()
         try:
@@ -344,7 +344,7 @@ class DriverCandidate:
             raise
 
     def _introduced(self, line: bytes) -> Hello:
-        """Return what a line says that answers hello."""
+        """Return the hello in a line."""
         self._check_text("hello", line)
         try:
             answer = msgspec.json.decode(line, type=DriverHello)
@@ -360,7 +360,7 @@ class DriverCandidate:
         return hello
 
     def _start_again(self) -> None:
-        """Start the driver after it failed; it has to be the same again."""
+        """Start the driver after it failed; its hello must be the same again."""
         try:
             hello = self._start()
         except OSError as error:
@@ -374,7 +374,7 @@ class DriverCandidate:
             raise self._failed("hello", "it introduced itself differently when started again")
 
     def _end_process(self, *, deaf: bool = False) -> Ending:
-        """End the process, if there is one; who once had to be killed is not waited for again."""
+        """End the process, if there is one; one that had to be killed once is killed at once."""
         process, self._process = self._process, None
         if process is None:
             return Ending(None)
@@ -384,7 +384,7 @@ class DriverCandidate:
 
 
 def _behind_the_id(line: bytes, asked: int) -> bytes:
-    """Return what a line says after the id of the request, if it begins with that; else nothing."""
+    """Return the rest of a line after the id of the request, or nothing without that id."""
     for beginning in (b'{"id":%d,' % asked, b'{"id": %d,' % asked):
         if line.startswith(beginning):
             return line[len(beginning) :]
@@ -403,7 +403,7 @@ def _command_of(address: str) -> list[str]:
 
 
 def _introduction(answer: DriverHello) -> Hello | str:
-    """Return what an answer to hello says, or what is wrong with it."""
+    """Return the hello in an answer, or the fault of the answer."""
     if not answer.ok or answer.error is not None:
         reason = "no reason" if answer.error is None else answer.error.message or answer.error.code
         return f"it was answered with an error: {reason}"
@@ -415,13 +415,13 @@ def _introduction(answer: DriverHello) -> Hello | str:
         return "its answer lacks the field `capabilities`"
     if answer.events:
         return "its answer has events"
-    # What `inspect` shows has no form on the wire yet (rule 50).
+    # The result of `inspect` has no form on the wire yet (rule 50).
     claims = msgspec.structs.replace(answer.capabilities, inspect=False)
     return Hello(name=answer.name, version=answer.version, capabilities=claims)
 
 
 def _wrong_id(answered: int, asked: int) -> str:
-    """Return what is wrong with an answer's id, or nothing."""
+    """Return the fault of an answer's id, or an empty text."""
     if answered == asked:
         return ""
     if answered == asked - 1:
@@ -430,7 +430,7 @@ def _wrong_id(answered: int, asked: int) -> str:
 
 
 def _contradiction(answer: DriverAnswer) -> str:
-    """Return what an answer says of itself that cannot be, or nothing."""
+    """Return a contradiction within an answer, or an empty text."""
     if answer.ok and answer.error is not None:
         return "its answer is ok and has an error"
     if not answer.ok and answer.error is None:

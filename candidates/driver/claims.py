@@ -1,7 +1,7 @@
-"""Names in a driver's hello that mean nothing, most likely misspelled: each is worth a warning.
+"""Unknown names in a driver's hello, most likely misspelled: each gets a warning.
 
-A driver may send fields that the protocol does not list (rule 36), so none is refused. But a claim
-that is misspelled is not made, and nothing would be asked of it without a word.
+A driver may send fields that the protocol does not list (rule 36), so none is refused. But a
+misspelled claim is not made, and its requirements would silently go untested.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME_CHARACTERS_MAX = 60
 
 
 def unknown_names(hello: bytes) -> tuple[str, ...]:
-    """Return a warning for each name in an answer to hello, in form, that the protocol lacks."""
+    """Return a warning for each name in a well-formed answer to hello that the protocol lacks."""
     said = msgspec.json.decode(hello)
     found = [
         *_warnings("field", said, DriverHello.__struct_encode_fields__),

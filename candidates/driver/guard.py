@@ -1,9 +1,9 @@
-"""The guard: ends the drivers of a gate that was ended itself without a chance to do so.
+"""The guard: it ends the drivers of a gate that was killed before it could end them.
 
-Runs as a process of its own, as a script and without anything of ours, since it has to outlive the
-gate. Reads ``watch GROUP`` and ``forget GROUP`` lines; when its input ends, whatever was not
-forgotten is given the time of the protocol (rule 44): a while to exit by itself, a SIGTERM to the
-process group, another while, a SIGKILL.
+It is a process of its own, a script that imports nothing of ours, since it must outlive the gate.
+It reads ``watch GROUP`` and ``forget GROUP`` lines. When its input ends, each process group not
+forgotten gets the times of the protocol (rule 44): a while to exit by itself, a SIGTERM, another
+while, a SIGKILL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def watched(lines: Iterable[str]) -> set[int]:
 
 
 def signalled(groups: set[int], number: int) -> set[int]:
-    """Send a signal to groups and return those that were there to receive it."""
+    """Send a signal to groups and return those that still existed."""
     there = set()
     for group in groups:
         try:
@@ -50,7 +50,7 @@ def gone_within(groups: set[int], seconds: float) -> set[int]:
 
 
 def main() -> None:
-    """Watch until the gate is gone, then end what it left."""
+    """Watch until the gate is gone, then end the drivers that it left."""
     grace_s = float(sys.argv[1])
     left = gone_within(watched(sys.stdin), grace_s)
     left = gone_within(signalled(left, signal.SIGTERM), grace_s)

@@ -1,7 +1,7 @@
 """The tables of the published page of driver protocol 1, printed from the types in `spec/`.
 
-Page and types cannot part: what is made here stands in docs/reference/protocol.md between two marks
-each, a test compares it, and with the page as argument it is written anew:
+The tables are parts of docs/reference/protocol.md between two marks each. A test compares them with
+the types; with the page as argument, this command writes them anew:
 
     python -m brokerproof.candidates.driver.page docs/reference/protocol.md
 """
@@ -152,7 +152,7 @@ def _struct(shape: Shape) -> types.StructType:
 
 
 def _fields(shape: Shape) -> str:
-    """Return the fields of a form on the wire, but for its id."""
+    """Return the fields of a form on the wire, without its id."""
     fields = [each for each in _struct(shape).fields if not _is_request_id(each)]
     return "; ".join(f"`{each.name}`: {_value(each.type)}" for each in fields) or "none"
 
@@ -162,7 +162,7 @@ def _is_request_id(each: types.Field) -> bool:
 
 
 def _value(kind: types.Type) -> str:
-    """Return in a few words what a value may be."""
+    """Return the possible values of a type in a few words."""
     match kind:
         case types.UnionType(types=alternatives):
             orders = [each for each in alternatives if isinstance(each, types.StructType)]
@@ -197,7 +197,7 @@ def _value(kind: types.Type) -> str:
 
 
 def main() -> None:
-    """Print the tables, or write them into the page that is named."""
+    """Print the tables, or write them into the given page."""
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
         session = page.with_name("example-session.jsonl").read_text("utf-8")

@@ -1,9 +1,9 @@
 """A driver's process: lines to it and from it within a time limit, and its end.
 
-Owns pipes, deadlines, the last words on standard error, and that no process is left behind. Refuses
-to know what a line says. There are no threads: standard error is read while an answer is awaited,
-so a driver that talks a lot is never stopped by a full pipe, and the common exchange is one write,
-one poll and one read.
+The file owns pipes, deadlines, the last words on standard error, and the end of every process. It
+does not know what a line says. There are no threads: standard error is read while an answer is
+awaited, so a full pipe never stops a talkative driver. The common exchange is one write, one poll
+and one read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAST_WORDS_CHARACTERS_MAX = 500
 MEMORY_BYTES_MAX = 4 * 2**30
 """A driver's process that holds more before it answers is ended."""
 LOOK_S = 0.25
-"""How often the memory of a driver is looked at while its answer is awaited."""
+"""How often the memory of a driver is checked while its answer is awaited."""
 _LAST_READS_MAX = 64
 _STEP_S = 0.005
 _KILLED_S_MAX = 5.0
@@ -40,7 +40,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Limits:
-    """How long is waited, in seconds (rules 44 and 45)."""
+    """The time limits, in seconds (rules 44 and 45)."""
 
     hello_s: float = 10.0
     operation_s: float = 10.0
@@ -49,13 +49,13 @@ class Limits:
 
 
 GUARD_S = Limits().ending_s
-"""How long drivers are given for each step of their end by the guard, when the gate is gone."""
+"""The time that the guard gives drivers for each step of their end, when the gate is gone."""
 
 
 class NoAnswer(Exception):
-    """A driver did not answer with a line; `hangs` where its time or its memory ran out.
+    """A driver did not answer with a line; `hangs` says that its time or its memory ran out.
 
-    `part` is what came of a line whose end did not come.
+    `part` is the beginning of a line whose end did not come.
     """
 
     def __init__(self, what: str, *, hangs: bool = False) -> None:
@@ -70,7 +70,7 @@ class Ended(NoAnswer):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process ended; `signals` had to be sent for it, none where its input's end sufficed."""
+    """How a process ended; `signals` had to be sent for it, none if closing its input sufficed."""
 
     status: int | None
     signals: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class DriverProcess:
                 bufsize=0,
                 start_new_session=True,
             )
-            # A session's first process is its group's leader: the group has the process's number.
+            # A session's first process leads its group, whose number is that of the process.
             self.group = self._process.pid
             _Guard.tell("watch", self.group)
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
@@ -112,12 +112,12 @@ class DriverProcess:
     def exchange(self, line: bytes, within_s: float) -> bytes:
         """Send a line and return the line that answers it, without its end.
 
-        Raises `NoAnswer`; the process can then be used for nothing but its end.
+        Raises `NoAnswer`; the process can then only be ended.
         """
         return self.receive(self.send(line, within_s))
 
     def send(self, line: bytes, within_s: float) -> float:
-        """Send a line; return when the one that answers it must be there. Raises `NoAnswer`."""
+        """Send a line; return the time by which its answer must be there. Raises `NoAnswer`."""
         end, self._words = time.monotonic() + within_s, 0
         try:
             sent = os.write(self._in, line)
@@ -128,7 +128,7 @@ class DriverProcess:
         return end
 
     def receive(self, end: float) -> bytes:
-        """Return the line that answers what was sent, without its end. Raises `NoAnswer`."""
+        """Return the line that answers the last request, without its end. Raises `NoAnswer`."""
         chunk = self._received(end)
         # The common answer comes whole and alone.
         if len(chunk) <= LINE_BYTES_MAX and chunk.find(b"\n") == len(chunk) - 1 >= 0:
@@ -162,7 +162,7 @@ class DriverProcess:
         return whole
 
     def _send_rest(self, line: bytes, end: float) -> None:
-        """Write what is left of a line; a driver that does not read meanwhile is listened to."""
+        """Write the rest of a line; meanwhile standard error is read."""
         view = memoryview(line)
         while view:
             try:
@@ -173,7 +173,7 @@ class DriverProcess:
                 raise Ended("its input was closed") from None
 
     def _wait_to_send(self, end: float) -> None:
-        """Wait until the pipe takes more; raises `NoAnswer` where an answer comes instead."""
+        """Wait until the pipe takes more; raises `NoAnswer` if an answer comes instead."""
         self._poll.register(self._in, select.POLLOUT)
         try:
             ready = [pipe for pipe, _ in self._ready(end)]
@@ -185,7 +185,7 @@ class DriverProcess:
             raise NoAnswer("it answered before it had read the request")
 
     def _received(self, end: float) -> bytes:
-        """Return what comes next from standard output, nothing where it has ended."""
+        """Return the next bytes of standard output, none if it has ended."""
         while True:
             for pipe, _ in self._ready(end):
                 if pipe == self._out:
@@ -197,7 +197,7 @@ class DriverProcess:
 
     def _ready(self, end: float) -> list[tuple[int, int]]:
         while True:
-            # A deadline is a thousandth late rather than early, so that a poll is never in vain.
+            # A deadline is a millisecond late rather than early, so that a poll is never in vain.
             left_s = max(0.0, end - time.monotonic())
             ready = self._poll.poll(min(left_s, LOOK_S) * 1000 + 1)
             if left_s == 0:
@@ -209,7 +209,7 @@ class DriverProcess:
                 raise NoAnswer(f"it held more than {held} before it answered", hangs=True)
 
     def _listen(self) -> None:
-        """Read what is there of standard error, and keep the last of it."""
+        """Read the available bytes of standard error, and keep the last ones."""
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._err, CHUNK_BYTES)
             if not said:
@@ -222,7 +222,7 @@ class DriverProcess:
 
     @property
     def last_words(self) -> str:
-        """The last lines of standard error in one line; empty where nothing was said."""
+        """The last lines of standard error in one line; empty if there are none."""
         text = self._said_last.decode("utf-8", "replace")
         lines = [" ".join(line.split()) for line in text.splitlines()]
         last = " / ".join([line for line in lines if line][-LAST_WORDS_LINES_MAX:])
@@ -232,10 +232,10 @@ class DriverProcess:
     # The end.
 
     def end(self, grace_s: float, *, deaf: bool = False, at_once: bool = False) -> Ending:
-        """Close its input, and see to it that the whole process group ends (rule 44).
+        """Close its input, and make sure that the whole process group ends (rule 44).
 
-        With `deaf` its output is closed too, which ends one that never stops talking. `at_once`
-        leaves out the waiting. Whatever happens here, no process of the group is left.
+        With `deaf` its output is closed too, which ends a process that never stops writing.
+        `at_once` skips the wait. Whatever happens here, no process of the group is left.
         """
         if self._ending is not None:
             return self._ending
@@ -257,7 +257,7 @@ class DriverProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.group, signal.SIGKILL)
             status = self._process.wait()
-            # A killed process is gone a moment after it was sent the signal.
+            # A killed process disappears only a moment after the signal.
             self._gone_within(_KILLED_S_MAX)
             self._hear_out()
             _Guard.tell("forget", self.group)
@@ -275,7 +275,7 @@ class DriverProcess:
         pipe.close()
 
     def _leader_ended_within(self, seconds: float) -> bool:
-        """Wait for the process to end; its number stays taken where the system can look only."""
+        """Wait for the process to end; do not free its number, where the system can do so."""
         end = time.monotonic() + seconds
         while not self._leader_has_ended():
             if time.monotonic() >= end:
@@ -298,13 +298,13 @@ class DriverProcess:
         self._gone_within(grace_s)
 
     def _gone_within(self, seconds: float) -> None:
-        """Wait for the processes of the group to be gone, all but a leader not yet waited for."""
+        """Wait for the processes of the group to be gone, except a leader not yet waited for."""
         end = time.monotonic() + seconds
         while has_members(self.group) and time.monotonic() < end:
             self._discard(_STEP_S)
 
     def _discard(self, seconds: float) -> None:
-        """Wait so long, or less, and read what comes, so that nobody is stopped by a full pipe."""
+        """Wait at most so long, and read all output, so that no process blocks on a full pipe."""
         for pipe, _ in self._poll.poll(seconds * 1000):
             if pipe == self._err:
                 self._listen()
@@ -312,7 +312,7 @@ class DriverProcess:
                 self._poll.unregister(self._out)
 
     def _hear_out(self) -> None:
-        """Read what was said last, and close the pipes."""
+        """Read the last output, and close the pipes."""
         for _ in range(_LAST_READS_MAX):
             try:
                 said = os.read(self._err, CHUNK_BYTES)
@@ -326,7 +326,7 @@ class DriverProcess:
 
 
 def has_members(group: int) -> bool:
-    """Return whether a process group has a process that runs; dead ones do not count."""
+    """Return whether a process group has a running process; dead ones do not count."""
     if not _PROC.is_dir():
         try:
             os.killpg(group, 0)
@@ -345,7 +345,7 @@ def has_members(group: int) -> bool:
 
 
 def memory_of(process: int | Literal["self"]) -> int:
-    """Return how many bytes of memory a process holds; 0 where the system does not tell."""
+    """Return how many bytes of memory a process holds; 0 if the system does not tell."""
     try:
         pages = Path(_PROC, str(process), "statm").read_bytes().split()[1]
     except (OSError, IndexError):
@@ -354,7 +354,7 @@ def memory_of(process: int | Literal["self"]) -> int:
 
 
 def signal_name(number: int) -> str:
-    """Return a signal's name, or its number where it has none."""
+    """Return a signal's name, or its number if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -362,7 +362,7 @@ def signal_name(number: int) -> str:
 
 
 class _Guard:
-    """The one process that ends the drivers when this one is ended without a chance to do so."""
+    """The one process that ends the drivers when this one is killed before it could do so."""
 
     process: subprocess.Popen[bytes] | None = None
 
@@ -383,14 +383,14 @@ class _Guard:
 
     @classmethod
     def tell(cls, order: Literal["watch", "forget"], group: int) -> None:
-        """Let it watch a process group, or forget it."""
+        """Make it watch a process group, or forget it."""
         if cls.process is not None and cls.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 cls.process.stdin.write(f"{order} {group}\n".encode())
 
     @classmethod
     def stop(cls) -> None:
-        """Close its input and wait for it: at once where no driver is left."""
+        """Close its input and wait for its end, which comes at once if no driver is left."""
         if cls.process is not None and cls.process.stdin is not None:
             cls.process.stdin.close()
             cls.process.wait()

@@ -1,8 +1,8 @@
-"""The self-check: each request is held against the protocol before it leaves.
+"""The self-check: each request is checked against the protocol before it leaves.
 
-A harness that errs accuses itself, not the driver. What leaves is checked as the bytes that it is,
-by rules that are stated here a second time: nothing of how a request came about is known. Which
-requests are wise, and what a driver should answer, is not judged.
+An error found here is the gate's own, not the driver's. The check reads the bytes that leave, by
+rules stated here a second time, and knows nothing of how a request was made. It does not judge
+which requests are sensible, or what a driver should answer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.driver import LINE_BYTES_MAX, RequestShape, SayHello
 
 KNOWN_MAX = 1 << 14
-"""So many bodies of requests are remembered as being in form."""
+"""The most bodies of requests that are remembered as valid."""
 KNOWN_BYTES_MAX = 1 << 10
-"""A longer one is not remembered."""
+"""A longer body is not remembered."""
 
 _HAVE_A_TURN = ("hello", "reset", "publish", "consume", "credit")
 
@@ -23,7 +23,7 @@ _HAVE_A_TURN = ("hello", "reset", "publish", "consume", "credit")
 class BrokerproofErrs(BaseException):
     """Brokerproof was about to break its own protocol; this is no fault of the candidate.
 
-    It is not an `Exception`, so that nothing takes it for a candidate's failure.
+    It is not an `Exception`, so that no handler takes it for a candidate's failure.
     """
 
     def __init__(self, what: str) -> None:
@@ -34,7 +34,7 @@ class BrokerproofErrs(BaseException):
 
 
 class SelfCheck:
-    """What a driver was sent since it was started, as far as the rules need it."""
+    """The requests to a driver since it was started, as far as the rules need them."""
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(RequestShape)
@@ -45,7 +45,7 @@ class SelfCheck:
         self._consumers: set[str] = set()
         self._new: tuple[set[str], str] | None = None
         self._known: dict[bytes, msgspec.Struct | None] = {}
-        """What follows the id in requests that were in form; None where no turn is out of place."""
+        """What follows the id in valid requests; None if such a request is valid at any time."""
 
     def before(self, line: bytes) -> None:
         """Check a line that is about to leave; raises `BrokerproofErrs`."""
@@ -76,7 +76,7 @@ class SelfCheck:
         self._new = None
 
     def _wrong(self, line: bytes, body: bytes) -> str:
-        """Return what is wrong with a line, or nothing; `body` is what follows its id, if known."""
+        """Return the fault of a line, or an empty text; `body` follows its id, if that is known."""
         if self._waiting:
             return "the last request is not answered yet (rule 41)"
         if len(line) > LINE_BYTES_MAX + 1:
@@ -94,9 +94,9 @@ class SelfCheck:
         return self._out_of_turn(request)
 
     def _remember(self, body: bytes, request: msgspec.Struct) -> None:
-        """Remember a body that is in form under any id that leads the line.
+        """Remember a body that is valid behind any leading id.
 
-        It is none that has an id of its own, which would be taken instead of the one that leads.
+        A body with an id of its own is not remembered: that id would replace the leading one.
         """
         another = self._decoder.decode(b'{"id":%d,%b' % (self._next + 1, body))
         if another.id == self._next + 1:
@@ -106,7 +106,7 @@ class SelfCheck:
             self._known[body] = request if kind in _HAVE_A_TURN else None
 
     def _out_of_turn(self, request: msgspec.Struct) -> str:
-        """Return what is wrong with a request here and now, or nothing."""
+        """Return the fault of a request in the present state, or an empty text."""
         if isinstance(request, SayHello):
             self._said_hello = True
             return ""

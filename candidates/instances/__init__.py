@@ -1,4 +1,4 @@
 """Brokers that the gate starts for itself.
 
-A private instance on loopback, with a folder of its own.
+Each is a private instance on loopback, with a folder of its own.
 """

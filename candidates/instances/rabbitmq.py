@@ -1,11 +1,11 @@
-"""A RabbitMQ of our own: on loopback, on free ports, in a temporary folder, gone without a trace.
+"""A RabbitMQ of our own: on loopback, on free ports, in a temporary folder, removed at the end.
 
-Owns the life of one server and of the port mapper (epmd) that it needs. Refuses to know what is
-asked of the broker. Invariant: after `stop` no process and no folder of it is left, whatever state
-the server was in; and the kernel ends both processes if ours dies before it can say so.
+The file owns the life of one server and of the port mapper (epmd) that it needs. It does not know
+the operations on the broker. Invariant: after `stop` none of its processes and folders is left,
+whatever the server's state. If our process dies before `stop`, the kernel ends both processes.
 
 Debian's `/usr/sbin/rabbitmq-server` serves only root and the user rabbitmq, so the script behind it
-is run. As root we give up root for the children: a server under test has no business with it.
+is run. As root we drop root for the children: a server under test does not need it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ATTEMPTS_MAX = 3
 PORTS_TRIED_MAX = 1000
 
 # Below the range from which the kernel takes the ports of outgoing connections: there, a client
-# that polls a port nobody listens on can in the end be connected to itself.
+# that polls a port without a listener can in the end be connected to itself.
 PORTS = range(20_000, 32_000)
 
 NAME = "a private RabbitMQ"
@@ -54,8 +54,7 @@ INSTALL = "install it with: sudo apt-get install --no-install-recommends rabbitm
 class PrivateRabbitMQ:
     """One server for as long as the ``with`` block lasts, or from `start` to `stop`.
 
-    Start it from a thread that outlives it: the kernel ends the server with the thread that started
-    it.
+    Start it from a thread that outlives it: the kernel ends the server with that thread.
 
     >>> with PrivateRabbitMQ() as server:  # doctest: +SKIP
     ...     print(server.url)
@@ -73,7 +72,7 @@ class PrivateRabbitMQ:
 
     @property
     def url(self) -> str:
-        """Where the server listens, as a candidate for the gate."""
+        """The server's address, as a candidate for the gate."""
         return f"amqp091://guest:guest@127.0.0.1:{self._port}/"
 
     @property
@@ -111,7 +110,7 @@ class PrivateRabbitMQ:
                         remedy="try again",
                     ) from error
             except BaseException:
-                # One that is still starting does not listen to being asked.
+                # A server that is still starting ignores a polite request.
                 self._stop(_kill)
                 raise
             else:
@@ -120,7 +119,7 @@ class PrivateRabbitMQ:
     def stop(self) -> None:
         """End the server, politely and then by force, and remove its folder.
 
-        Ctrl-C in the midst of that ends it by force at once.
+        Ctrl-C meanwhile ends it by force at once.
         """
         try:
             self._stop(_end)
@@ -140,17 +139,17 @@ class PrivateRabbitMQ:
     def crash(self) -> None:
         """Kill the server without warning; its port mapper and its folder stay.
 
-        What it wrote is kept: a process is killed, not the machine
+        Its writes are kept: a process is killed, not the machine
         (`docs/explanation/durability.md`).
         """
         server = self._processes.pop()
         _kill(server)
 
     def restart(self) -> None:
-        """Start the server on what it left, and return when it takes AMQP connections.
+        """Start the server on its old folder, and return when it takes AMQP connections.
 
-        Raises `CandidateUnavailable` where it does not come back, and `PowerFailed` where another
-        program has taken its port, which says nothing of it; the folder stays until `stop`.
+        Raises `CandidateUnavailable` if it does not come back, and `PowerFailed` if another program
+        has taken its port, which is no fault of the server. The folder stays until `stop`.
         """
         assert self._folder is not None, "this server was never started"
         while len(self._processes) > 1:  # a server that has not come up, or has ended by itself
@@ -166,7 +165,7 @@ class PrivateRabbitMQ:
             ) from error
 
     def close(self) -> None:
-        """End the server at once: what it holds is of no use to the gate any more."""
+        """End the server at once: the gate no longer needs its data."""
         self._stop(_kill)
 
     def wait(self) -> int:
@@ -216,7 +215,7 @@ class PrivateRabbitMQ:
 
 
 class _PortTakenError(Exception):
-    """Another program took a port between our choosing it and the server's using it."""
+    """Another program took a port after we had chosen it and before the server used it."""
 
 
 def _greeted(address: Address, end: float) -> Connection:
@@ -242,7 +241,7 @@ def _last_line(log: Path) -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return different ports of loopback on which nobody listens now."""
+    """Return different ports of loopback that are free now."""
     found: list[int] = []
     for _ in range(PORTS_TRIED_MAX):
         port = secrets.choice(PORTS)
@@ -261,7 +260,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _ordinary_user() -> pwd.struct_passwd | None:
-    """Return whom the children run as, None for ourselves."""
+    """Return the user for the children, None for our own."""
     if os.geteuid() != 0:
         return None
     for name in ("rabbitmq", "nobody"):
@@ -308,7 +307,7 @@ def _environment(folder: Path, port: int, distribution: int, epmd: int) -> dict[
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_PID_FILE": str(folder / "pid"),
         # Makes the script become the virtual machine, so that our child is the server itself;
-        # -noinput must then be given by hand. Idle schedulers do not spin, for the sake of small
+        # -noinput must then be given by hand. Idle schedulers do not spin, which helps small
         # machines.
         "RABBITMQ_ALLOW_INPUT": "1",
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
@@ -324,7 +323,7 @@ def _spawn(
     output: IO[bytes],
     owner: pwd.struct_passwd | None,
 ) -> subprocess.Popen[bytes]:
-    # Where it exists, setpriv has the kernel end the child when we die without a chance to do so.
+    # Where it exists, setpriv makes the kernel end the child when we die before we could.
     setpriv = shutil.which("setpriv")
     if setpriv is not None:
         command = [setpriv, "--pdeathsig", "KILL", "--", *command]
@@ -361,9 +360,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_leftovers(folder: Path) -> None:
-    """Wait until the helpers of an ended server have gone, and end by force what has not.
+    """Wait until the helpers of an ended server have gone, and kill the rest.
 
-    The Erlang machine puts them into sessions of their own, out of reach of our process group.
+    The Erlang machine puts them into sessions of their own, outside our process group.
     """
     polite_until = time.monotonic() + KILL_DEADLINE_S / 2
     forced_until = time.monotonic() + KILL_DEADLINE_S

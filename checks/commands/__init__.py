@@ -1,4 +1,4 @@
 """The commands, the configuration, and the pytest plugin.
 
-What a user types and what is refused.
+Here are the forms of a user's input, and the errors for a wrong one.
 """

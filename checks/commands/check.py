@@ -1,7 +1,7 @@
-"""The command `check`: candidates are held against requirements, and the report is written.
+"""The command `check`: it judges candidates by requirements and writes the report.
 
-Owns the options, what decides the exit status, and that Ctrl-C, at any moment, leaves a report of
-what was found so far. Judging is done in `gate`, and what is written in `reporting`.
+The file owns the options and the exit status. Ctrl-C at any moment leaves a report of the findings
+so far. `gate` does the judging, and `checks/report` writes the files.
 """
 
 from __future__ import annotations
@@ -155,14 +155,14 @@ def check(
     progress: bool | None,
     verbose: bool,
 ) -> None:
-    """Hold each CANDIDATE against the requirements; without one, the four embedded references.
+    """Judge each CANDIDATE by the requirements; without one, the four embedded references.
 
     A CANDIDATE is reference:SYSTEM, package.module:factory, path/to/file.py:factory,
     exec:COMMAND, amqp091://user:password@host:port/, or private:rabbitmq, which is started for the
     check and gone after it.
 
-    Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; what
-    the command line says wins.
+    Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; the
+    command line wins.
 
     Exit status: 0 all that is claimed is kept, and something is; 1 something broken, or an expected
     requirement not judged; 2 the gate could not run; 3 something inconclusive, or nothing tested.
@@ -199,7 +199,7 @@ LOADING_S_MAX = 2.0
 
 @dataclass
 class _Check:
-    """One run of the command: what was asked for, and what has come of it so far."""
+    """One run of the command: its options and its results so far."""
 
     chosen: dict[str, Requirement]
     named: tuple[str, ...]
@@ -221,7 +221,7 @@ class _Check:
     interrupts: Interrupts = field(default_factory=Interrupts)
 
     def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
-        """Hold each candidate against the requirements; those after an interrupted one are left.
+        """Judge each candidate by the requirements; after an interrupt, skip the rest.
 
         All are opened before the first is run. Each has an equal part of the cap in seconds. Raises
         `CannotRun`.
@@ -280,7 +280,7 @@ class _Check:
         record = candidate_record(report, host.hello.capabilities, judgements, warnings)
         self.records.append(record)
         self.statuses += [status_of(judgements), *([ExitStatus.INCONCLUSIVE] if left_out else [])]
-        # Where there is no terminal to fit, lines are as long as a log can show.
+        # Without a terminal to fit, lines are as long as a log can show.
         console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
             if len(self.records) > 1:
@@ -305,7 +305,7 @@ class _Check:
             return host.run(progress)
 
     def record(self) -> VerdictFile:
-        """Return what there is to report."""
+        """Return the record to report."""
         complaints = (
             *self.known.complaints(self.reports),
             *(line for report in self.reports for line in unmet(self.expected, report)),
@@ -369,14 +369,14 @@ def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requireme
 
 
 def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...]) -> bool:
-    """Whether the commands are meant: those in a file are for brokers on the wire only."""
+    """Whether the crash commands apply: those in a file are for brokers on the wire only."""
     sources = [ctx.get_parameter_source(name) for name in ("crash_command", "restart_command")]
     on_the_wire = any(address.startswith(WIRE) for address in addresses)
     return on_the_wire or ParameterSource.COMMANDLINE in sources
 
 
 def known_failures(path: Path | None, today: dt.date) -> KnownFailures:
-    """Return the list of known failures, an empty one where none is named; raises `CannotRun`."""
+    """Return the list of known failures, empty if no file is named; raises `CannotRun`."""
     if path is None:
         return KnownFailures()
     try:
@@ -386,7 +386,7 @@ def known_failures(path: Path | None, today: dt.date) -> KnownFailures:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder for the report before anything is run for it; raises `CannotRun`."""
+    """Make the folder for the report before the gate runs; raises `CannotRun`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,7 +1,7 @@
 """The command line: the group of commands, and the small ones; each larger one has its own file.
 
-Owns how options are spelled and how an error that a user can cause ends: in one line (what, where,
-what to do) and status 2. The work is done elsewhere.
+The file owns the spelling of options. An error that a user can cause ends in one line (what, where,
+what to do) and status 2.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from brokerproof.version import __version__
 @click.version_option(__version__, prog_name="brokerproof")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Hold a message queue against the promises that its kind has documented."""
+    """Judge a message queue by the documented requirements of its kind."""
     if ctx.invoked_subcommand != check.name:
         return
     try:
@@ -86,9 +86,9 @@ def replay(
 ) -> None:
     """Run the counterexample in FILE again, on its own candidate or on another.
 
-    Says, step by step, what was answered then and now, and where expected and seen part.
+    Shows, step by step, the answers then and now, and where expected and seen differ.
 
-    Exit status: 0 the candidate keeps the promise on this trace; 1 it breaks it; 2 it could not
+    Exit status: 0 the candidate keeps the requirement on this trace; 1 it breaks it; 2 it could not
     run; 3 it could not be decided.
     """
     if rejudge:

@@ -1,8 +1,8 @@
 """The configuration file: the options of `check`, kept in `brokerproof.toml` or `pyproject.toml`.
 
-Owns where it is looked for and what may stand in it: the options by their own names, and the
-candidates. What the command line names wins over it. A key that is not known is refused, since an
-option that is misspelled would be left out without a word.
+The file owns the place and the content of the configuration: the options by their own names, and
+the candidates. The command line wins over it. An unknown key is refused, since a misspelled option
+would be ignored silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 class Settings(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True
 ):
-    """What a configuration file may set; what it does not set is None."""
+    """The options that a configuration file may set; None stands for one that it does not set."""
 
     candidates: tuple[str, ...] | None = None
     seed: Natural | None = None
@@ -51,7 +51,7 @@ class Settings(
     verbose: bool | None = None
 
     def named(self) -> dict[str, object]:
-        """Return what is set, by the names of the options in Python."""
+        """Return the options that are set, by their names in Python."""
         return {
             name: value for name, value in msgspec.structs.asdict(self).items() if value is not None
         }
@@ -102,7 +102,7 @@ def _settings(name: str, table: object, prefix: str) -> Settings:
 def asked(name: str) -> dict[str, Requirement]:
     """Return the requirements of a published set, or of a file with a set of the user's own.
 
-    What ends in `.toml` is a file. Raises `CatalogueError`.
+    A name that ends in `.toml` is a file. Raises `CatalogueError`.
     """
     if not name.endswith(".toml"):
         return requirements_of(name)

@@ -1,4 +1,4 @@
-"""Errors that a user can cause, as commands end with them: one line, and status 2."""
+"""Errors that a user can cause: commands end with one line and status 2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CannotRun(click.ClickException):
 
 
 def opened(address: str, power: Power | None = None) -> Subject:
-    """Return the subject that an address names, with `power` over it; raises `CannotRun`."""
+    """Return the subject of an address, with `power` over it; raises `CannotRun`."""
     try:
         return open_subject(address, power=power)
     except CandidateUnavailable as error:

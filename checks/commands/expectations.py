@@ -1,7 +1,7 @@
-"""Expected requirements: those that must be put to the test, claimed or not.
+"""Expected requirements: those that must be judged, claimed or not.
 
-Owns what is said where one was not. Without it a claim that is lost between two versions of a
-candidate turns its requirements to *not claimed*, and the gate stays green.
+The file owns the complaint about one that was not judged. Without it, a claim that is lost between
+two versions of a candidate turns its requirements to *not claimed*, and the gate stays green.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def unmet(expected: Iterable[str], report: Report) -> Iterator[str]:
 
 
 def untested(named: Iterable[str], report: Report) -> Iterator[str]:
-    """Yield a line for each requirement asked for by name that a candidate does not claim.
+    """Yield a line for each requirement named in `--only` that a candidate does not claim.
 
-    Where nothing at all was put to the test, that is the line.
+    If no requirement was judged at all, yield a line for that too.
     """
     address = without_password(report.address)
     verdicts = {each.requirement.id: each for each in report.verdicts}
@@ -62,6 +62,6 @@ def untested(named: Iterable[str], report: Report) -> Iterator[str]:
 
 
 def not_claimed(verdict: Verdict) -> str:
-    """Return that a requirement is not claimed, and what would have to be."""
+    """Return that a requirement is not claimed, with the claims that it needs."""
     needs = ", ".join(verdict.requirement.needs)
     return f"is not claimed (it needs {needs})"

@@ -1,6 +1,6 @@
 """`brokerproof explore`: every state of a model in a scope.
 
-Owns the words for an exploration's results, and what its exit status says: see `explore`.
+The file owns the words for the results of an exploration, and the exit status: see `explore`.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def explore(
 ) -> None:
     """Visit every state of MODEL in a scope and check its invariants in each.
 
-    MODEL is a name, or FILE.py:CLASS; a documented system's name, rabbitmq-paging say, stands for
-    all its models. A violation comes with a shortest way to it. Ctrl-C shows what was found so far.
+    MODEL is a name, or FILE.py:CLASS; rabbitmq-paging and other documented systems stand for all
+    their models. A violation comes with a shortest way to it. Ctrl-C shows the results so far.
 
-    Exit status: 0 all states visited, all promises kept, each action taken; 1 a promise is broken;
-    2 the arguments do not fit; 3 not all was visited, taken or checked. Of several models, 1 where
+    Exit status: 0 all states visited, all properties kept, each action taken; 1 one is broken;
+    2 the arguments do not fit; 3 not all was visited, taken or checked. Of several models, 1 if
     one has it.
     """
     files = _Files(itf_file, dot_file, svg_file)
@@ -103,7 +103,7 @@ def explore(
 
 
 class _Files(NamedTuple):
-    """Where what is found is written, if anywhere."""
+    """The files for the results, if any."""
 
     itf: Path | None
     dot: Path | None
@@ -111,7 +111,7 @@ class _Files(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What is asked of a model."""
+    """The options for a model."""
 
     sizes: tuple[tuple[str, int], ...]
     integers: range | None
@@ -122,8 +122,8 @@ class _Asked(NamedTuple):
 
 
 def _explore(model: str, asked: _Asked, files: _Files) -> None:
-    """Explore one model; exits where not all is well."""
-    # NumPy and the explorer take a moment to load, and no other command of the program needs them.
+    """Explore one model; exits if a check fails."""
+    # NumPy and the explorer take a moment to load, and no other command needs them.
     from brokerproof.models.language.explore import explorer  # noqa: PLC0415
 
     listed = CATALOGUE[model]
@@ -180,7 +180,7 @@ def _show_the_way_out(error: OutOfRange) -> None:
 
 
 def _write(path: Path | None, text: str) -> None:
-    """Write a file that was asked for and say so; one that cannot be written is one line."""
+    """Write a requested file and say so; a failure is one line."""
     if path is None:
         return
     try:
@@ -193,7 +193,7 @@ def _write(path: Path | None, text: str) -> None:
 def _say_what_happens_in_the_end(
     model: str, system: System, scope: Scope, itf_file: Path | None
 ) -> None:
-    """Print which promises of that kind are kept; exit where one is not, or was not checked.
+    """Print which leads-to properties are kept; exit if one is broken or was not checked.
 
     The run that breaks the first one is written to the file.
     """
@@ -226,7 +226,7 @@ def _say_what_happens_in_the_end(
 
 
 def _run_lines(before: Sequence[Step], loop: Sequence[Step]) -> Iterator[str]:
-    """Yield a run that goes on for ever, with a line where the part begins that is repeated."""
+    """Yield an infinite run, with a line where its repeated part begins."""
     for line in trace_text([*before, *loop]).splitlines():
         if line.startswith(f"{len(before)}. "):
             yield "from here on for ever:"
@@ -283,7 +283,7 @@ def _lines(model: str, system: System, found: Exploration, never: tuple[str, ...
 
 
 def _not_taken(found: Exploration, never: tuple[str, ...]) -> str:
-    """Return which actions were not taken, and whether that was said beforehand."""
+    """Return which actions were not taken, and which of these were accepted beforehand."""
     if found.violation or found.incomplete:
         return f"not taken so far: {', '.join(found.never_taken) or 'none'}"
     shown = [f"{a} (accepted)" if a in never else a for a in found.never_taken]

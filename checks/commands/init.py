@@ -1,7 +1,7 @@
-"""The command `init`: a starting point for the reader's own queue, or a queue with one mistake.
+"""The command `init`: a starting point for the user's own queue, or a queue with one mistake.
 
-Owns the files' names, the command that is to be typed next, and that nothing is overwritten. The
-texts are those of `starters`, whole; the mistake of the example is put into the Python one.
+The file owns the names of the files, the next command to type, and that no file is overwritten. The
+texts are those of `starters`; the mistake of the example is put into the Python one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brokerproof.checks.commands.errors import CannotRun
 
 
 class Starter(NamedTuple):
-    """A file of `starters`, what is changed in it, and what to do with it, given its path."""
+    """A file of `starters`, the changes to it, and the next command for its path."""
 
     source: str
     next_command: Callable[[Path], str]

@@ -1,6 +1,6 @@
-"""`brokerproof interleave`: a broker on our atomics, handed operations by several threads at once.
+"""`brokerproof interleave`: several threads hand operations to a broker on our atomics.
 
-Owns the words for what came out, case by case; `check` runs the same cases as one of its stages.
+The file owns the words for the result of each case; `check` runs the same cases as a stage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from brokerproof.checks.verdicts import ExitStatus
 
 SWITCHES_MAX = 3
 RUNS_FOR_FEWER_SWITCHES = 3_000
-"""So many runs more are tried for a failure with fewer switches between threads."""
+"""The runs that are spent on finding a failure with fewer switches between threads."""
 
 
 @click.command("interleave")
@@ -43,8 +43,8 @@ def interleave(candidate: str, runs: int, words: str) -> None:
     """Run the broker CANDIDATE under every interleaving of a few operations at once.
 
     CANDIDATE is built on brokerproof.reference.shared.atomics, can be copied, and has `on_threads`.
-    It ends with status 1 where something is broken, with 0 where nothing is, in all runs that there
-    were; cases with more are named. Where no case could begin it ends with 3.
+    It ends with status 1 if a run fails, and with 0 if none does; cases with more runs than were
+    made are named. If no case could begin it ends with 3.
     """
     subject = opened(candidate)
     broken = left = many = not_begun = 0

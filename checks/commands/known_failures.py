@@ -1,8 +1,8 @@
-"""Known failures: a list, kept beside the code, of what is broken, why it is accepted, until when.
+"""Known failures: a list, kept beside the code, of accepted failures with reason and expiry date.
 
-A known failure does not turn the gate red. The list itself is held to what it says: an entry whose
-requirement is kept again, and one that has expired, each turn it red with a line that says what to
-do. What day it is comes from outside.
+A known failure does not turn the gate red. A stale list does: an entry whose requirement is kept
+again, and one that has expired, each turn the gate red with a line that says what to do. The
+present day comes from the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KnownFailure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     candidate: str | None = None
 
     def is_about(self, address: str) -> bool:
-        """Whether the entry speaks of the candidate with that address."""
+        """Whether the entry is about the candidate with that address."""
         return self.candidate is None or without_password(self.candidate) == without_password(
             address
         )
@@ -51,7 +51,7 @@ class MalformedList(Exception):
 
 @dataclass(frozen=True)
 class KnownFailures:
-    """A list of known failures, the file that it is from, and the day on which it is read."""
+    """A list of known failures, its file, and the day on which it is read."""
 
     path: Path | None = None
     entries: tuple[KnownFailure, ...] = ()
@@ -60,7 +60,7 @@ class KnownFailures:
     def judge(
         self, address: str, verdict: Verdict, *, strict: bool, accept_inconclusive: bool
     ) -> Judgement:
-        """Return what a candidate's verdict counts as."""
+        """Return the judgement on a candidate's verdict."""
         found = (e for e in self._about(address, verdict.requirement.id) if not self._expired(e))
         return judgement(
             verdict,
@@ -70,7 +70,7 @@ class KnownFailures:
         )
 
     def complaints(self, reports: Iterable[Report]) -> tuple[str, ...]:
-        """Return what is wrong with the list itself, after what these reports say."""
+        """Return the complaints about the list itself, given these reports."""
         judged = [(report.address, verdict) for report in reports for verdict in report.verdicts]
         return tuple(
             complaint for entry in self.entries for complaint in self._complaints(entry, judged)
@@ -133,7 +133,7 @@ def read_known(path: Path, today: dt.date) -> KnownFailures:
 
 
 def _placed(complaint: str, text: str) -> str:
-    """Return a complaint of msgspec with the line of the entry that it is about, and the field."""
+    """Return a complaint of msgspec with the line of the entry, and the field."""
     what, _, place = complaint.partition(" - at `$")
     field = place.strip("`.")
     number = re.match(r"known\[(\d+)\]", field)

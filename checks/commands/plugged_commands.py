@@ -1,8 +1,8 @@
 """The group of commands, to which other parts add theirs by the entry point `brokerproof.commands`.
 
-Such a part may need packages that are extras. It is loaded when its command is asked for, and where
-a package is missing that is said in one line. Ctrl-C ends in one too, wherever a command does not
-take it for itself: that it was loaded by then, and how far it was, is nothing to a user.
+Such a part may need packages that are extras. It is loaded when its command is used, and a missing
+package is reported in one line. Ctrl-C, too, ends in one line if the command does not handle it,
+however far loading or the command has come.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TREE: Final = Path(__file__).resolve().parents[2]
 INSTALL: Final = (
     "make pipeline" if (_TREE / "Makefile").is_file() else "pip install 'brokerproof[pipeline]'"
 )
-"""What installs the packages that are extras, in a checkout and elsewhere."""
+"""The command that installs the extra packages, in a checkout and elsewhere."""
 
 
 class NotInstalled(CannotRun):
@@ -38,7 +38,7 @@ class PluggedGroup(click.Group):
         return sorted({*super().list_commands(ctx), *(point.name for point in _points())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name; raises `CannotRun` where it needs what is not installed."""
+        """Return a command by its name; raises `CannotRun` if it needs an extra that is missing."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
@@ -54,12 +54,12 @@ class PluggedGroup(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Return the context of the whole command; raises `CannotRun` where it is misspelled."""
+        """Return the context of the whole command; raises `CannotRun` if it is misspelled."""
         with _told_in_a_line():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command that was asked for; Ctrl-C that it leaves to others ends it in a line."""
+        """Run the chosen command; an unhandled Ctrl-C ends it with one line."""
         try:
             with _told_in_a_line():
                 result: object = super().invoke(ctx)
@@ -85,7 +85,7 @@ class PluggedGroup(click.Group):
 
 @contextmanager
 def _told_in_a_line() -> Iterator[None]:
-    """Raise `CannotRun` where click would print how the command is used, an empty line and more."""
+    """Raise `CannotRun` where click would print several lines of usage."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:

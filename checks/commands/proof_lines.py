@@ -1,6 +1,6 @@
-"""The words for what the prover says: proofs, refinements, swaps, bounded runs and attacks.
+"""The words for the prover's results: proofs, refinements, swaps, bounded runs, mutation testing.
 
-Owns how these results are printed, line by line, and decides nothing.
+The file prints these results line by line and decides nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
-    """Yield what became of an invariant, and what breaks it."""
+    """Yield the result for an invariant, and the steps that break it."""
     verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
     if proof.says_nothing:
@@ -52,7 +52,7 @@ def _trace_lines(steps: Sequence[Step], start: str) -> Iterator[str]:
 
 
 def possibility_lines(proof: Proof) -> Iterator[str]:
-    """Yield whether anything can begin, and whether each action can happen."""
+    """Yield whether an initial state exists, and whether each action can happen."""
     yield f"  an initial state satisfies axioms and invariants: {_satisfied(proof.start)}"
     yield "  actions are possible in some state where the invariants hold, reached or not:"
     width = max(map(len, proof.firing), default=0)
@@ -61,7 +61,7 @@ def possibility_lines(proof: Proof) -> Iterator[str]:
 
 
 def unproved_lines(system: System) -> Iterator[str]:
-    """Yield what was not asked: nothing is proved of it."""
+    """Yield the properties that the prover does not cover."""
     if not system.invariants:
         yield "  NOTHING TO PROVE: the model has no @invariant"
     for promise in system.leads_to:
@@ -69,14 +69,14 @@ def unproved_lines(system: System) -> Iterator[str]:
 
 
 def idle_lines(system: System) -> Iterator[str]:
-    """Yield which actions write nothing: they may be questions, or have lost an assignment."""
+    """Yield the actions that write nothing: they may be queries, or lack an assignment."""
     idle = [action.name for action in system.actions if not action.updates]
     if idle:
         yield f"  actions that change nothing: {', '.join(idle)}"
 
 
 def added_lines(concrete: System, model: System) -> Iterator[str]:
-    """Yield which steps a refined model has beyond those of the model that was asked about."""
+    """Yield the steps that a refined model adds to those of its abstract model."""
     known = {action.name for action in model.actions}
     added = [action.name for action in concrete.actions if action.name not in known]
     if added:
@@ -90,7 +90,7 @@ def _satisfied(satisfied: Satisfied) -> str:
 
 
 def refinement_lines(proof: RefinementProof) -> Iterator[str]:
-    """Yield what each concrete action is, and how many of its obligations are proved."""
+    """Yield the witness of each concrete action, and how many of its obligations are proved."""
     yield f"  {proof.name}  {proof.seconds:.2f} s"
     rows = [("", "start, rigid things, invariants of the history"), *proof.witnesses.items()]
     width = max(len(action) for action, _ in rows)
@@ -152,7 +152,7 @@ _FATES = {
 
 
 def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
-    """Yield a line for each mutant with what refutes it."""
+    """Yield a line for each mutant with its refutation."""
     width = max((len(each.name) for each in judged), default=0)
     for each in judged:
         by = "; ".join(each.by)
@@ -163,7 +163,7 @@ def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
 
 
 def attack_lines(attack: Attack) -> Iterator[str]:
-    """Yield a line for each mutant with what refutes it, and then the sums."""
+    """Yield a line for each mutant with its refutation, and then the totals."""
     yield from mutant_lines(attack.judged)
     counts = Counter[str](each.fate for each in attack.judged)
     sums = ", ".join(f"{counts[fate]} {fate}" for fate in _FATES if counts[fate])

@@ -1,8 +1,8 @@
-"""`brokerproof prove`: what the models promise, proved for families of any size.
+"""`brokerproof prove`: the invariants of the models, proved for families of any size.
 
-Owns the order of the questions; the words are those of `proof_lines`. Exit status: 0 all proved,
-1 something refuted, unknown, proved only because nothing can happen, or survived an attack without
-a reason, or nothing there to prove, 2 no such model, 3 interrupted. Of several models, the worst.
+The file owns the order of the queries; `proof_lines` owns the words. Exit status: 0 all proved; 1
+refuted, unknown, proved only since nothing can happen, a mutant neither refuted nor explained, or
+nothing to prove; 2 no such model; 3 interrupted. Of several models, the worst.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from brokerproof.models.language.prove.prover import InvariantProof
 
 BOUNDED_SIZE = 2
-"""So many elements has each family where runs of bounded length are searched."""
+"""The size of each family in the search of runs of bounded length."""
 
 
 @click.command("prove")
@@ -45,14 +45,14 @@ def prove(
 ) -> None:
     """Prove the invariants of MODEL, or of all models, for families of any size.
 
-    A documented system's name, rabbitmq-paging say, stands for all its models.
-    Without MODEL, those are attacked that take no more than minutes together; the others by name.
+    A documented system's name, such as rabbitmq-paging, stands for all its models.
+    Without MODEL, --attack takes only the models that together need no more than minutes.
 
-    For what is not proved, show a small state and the step that breaks it, and a run to it where
-    one is found. Each action is also shown to be possible where the invariants hold, since a guard
-    that never holds would keep everything. Results are kept in .brokerproof/proofs.
+    For an invariant that is not proved, show a small state and the step that breaks it, and a run
+    to it if one is found. Each action is also shown to be possible where the invariants hold, since
+    a guard that never holds would keep every invariant. Results are kept in .brokerproof/proofs.
     """
-    # Z3 takes long to load, and no other command of the same program needs it.
+    # Z3 takes long to load, and no other command needs it.
     from brokerproof.models.language.prove.cache import FOLDER, Cache  # noqa: PLC0415
     from brokerproof.models.language.prove.interruption import between_questions  # noqa: PLC0415
 

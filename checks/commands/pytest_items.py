@@ -1,7 +1,7 @@
 """The tests of the pytest plugin: one a requirement and candidate, all judged by one run a session.
 
 The gate runs when the first of a candidate's tests does, so a session that deselects all of them
-runs none. A test fails with the counterexample as its text.
+does not run it. A test fails with the counterexample as its text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from brokerproof.spec.requirements import Requirement
 
 @dataclass
 class _Session:
-    """What the session asks for, and what came of each candidate that was run."""
+    """The options of the session, and the results of each candidate that was run."""
 
     requirements: dict[str, Requirement]
     expected: tuple[str, ...]
@@ -50,7 +50,7 @@ class _Session:
     records: dict[str, CandidateRecord] = field(default_factory=dict)
 
     def record(self, address: str) -> CandidateRecord:
-        """Return what the gate says of a candidate; it is run once."""
+        """Return the record of a candidate; the gate runs on it once."""
         if address not in self.records:
             subject = open_subject(address)
             try:
@@ -75,9 +75,9 @@ class _Session:
 
 
 def collected(session: pytest.Session, config: pytest.Config) -> list[pytest.Item]:
-    """Return the tests that the options ask for; raises `pytest.UsageError`."""
+    """Return the tests for the options; raises `pytest.UsageError`."""
     items = list(_items(session, config, _asked_for(config)))
-    # Whoever counts what was collected has counted already; so these are told as others were.
+    # Plugins have counted the collected tests already; so these are reported like the others.
     report = pytest.CollectReport("brokerproof", "passed", None, [*items])
     config.hook.pytest_collectreport(report=report)
     return items
@@ -130,7 +130,7 @@ def _budget(config: pytest.Config, settings: Settings) -> Budget:
 
 
 def _settings(folder: Path) -> Settings:
-    """Return the settings of a folder; the files that they name are found from there."""
+    """Return the settings of a folder; their file names are relative to it."""
     settings = read_settings(folder)
     named = settings.requirements
     return msgspec.structs.replace(
@@ -160,12 +160,12 @@ class _Candidate(pytest.Collector):
     """The parent of a candidate's tests."""
 
     def collect(self) -> list[pytest.Item]:
-        """Return nothing: the tests are added where all others are known."""
+        """Return nothing: `collected` adds the tests where all others are known."""
         return []
 
 
 class NotKept(Exception):
-    """A promise is broken, or nobody can say that it is kept; the message is the whole report."""
+    """A requirement is broken or inconclusive; the message is the whole report."""
 
 
 class _Item(pytest.Item):
@@ -176,7 +176,7 @@ class _Item(pytest.Item):
         self.address, self.asked_for = address, asked_for
 
     def record(self) -> CandidateRecord:
-        """Return what the gate says of the candidate; it runs if it has not yet."""
+        """Return the record of the candidate; the gate runs if it has not yet."""
         try:
             return self.asked_for.record(self.address)
         except CandidateUnavailable as error:
@@ -191,7 +191,7 @@ class _Item(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return what the heading of a failure says."""
+        """Return the heading of a failure."""
         return self.path, None, f"{self.name} of {visible(without_password(self.address))}"
 
 
@@ -199,7 +199,7 @@ class RequirementItem(_Item):
     """One requirement of one candidate."""
 
     def runtest(self) -> None:
-        """Pass where the requirement is kept."""
+        """Pass if the requirement is kept."""
         [verdict] = [v for v in self.record().verdicts if v.requirement == self.name]
         if self.name in self.asked_for.expected and not verdict.verdict.is_judged:
             reason = f": {visible(verdict.reason)}" if verdict.reason else ""
@@ -227,10 +227,10 @@ def _text(verdict: VerdictRecord) -> str:
 
 
 class KnownFailuresItem(_Item):
-    """The list of known failures, held to what it says of one candidate."""
+    """The list of known failures, checked against one candidate."""
 
     def runtest(self) -> None:
-        """Pass where no entry has expired and none is kept again."""
+        """Pass if no entry has expired and none is kept again."""
         self.record()
         complaints = self.asked_for.known.complaints([self.asked_for.reports[self.address]])
         if complaints:

@@ -1,7 +1,7 @@
 """The pytest plugin: `pytest --brokerproof mypackage:make_broker` has one test a requirement.
 
-Owns the options, and that nothing of ours is imported by a session that does not use them: pytest
-loads this module wherever the distribution is installed. The tests are in `pytest_items`.
+The file owns the options. It imports nothing of ours in a session that does not use them, since
+pytest loads it wherever the distribution is installed. The tests are in `pytest_items`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options; what they do not set comes from the configuration file."""
+    """Add the options; the configuration file supplies those that are not set."""
     group = parser.getgroup("brokerproof", "conformance of message queues")
     group.addoption(
         "--brokerproof",
@@ -43,14 +43,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# First, so that what `-k` and other plugins deselect is chosen from these tests as well.
+# First, so that `-k` and other plugins also select among these tests.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Add a test for each requirement and candidate."""
     if config.getoption("brokerproof"):
-        # Nothing of the gate is imported where it is not asked for.
+        # The gate is imported only if it is used.
         from brokerproof.checks.commands.pytest_items import collected  # noqa: PLC0415
 
         items.extend(collected(session, config))

@@ -1,4 +1,4 @@
-"""`brokerproof where`: what states, proves, runs and tests a promise, with the lines to open."""
+"""`brokerproof where`: where a requirement is stated, proved, executed and tested, as file:line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from brokerproof.spec.nearest import meant
 from brokerproof.spec.requirements import Requirement, catalogue
 
 ROOT = Path(spec.__file__).resolve().parents[1]
-"""The folder that has the rooms: of a checkout, or of the installed package."""
+"""The folder of all rooms: of a checkout, or of the installed package."""
 FOUND_MAX = 30
 
 
@@ -44,7 +44,7 @@ def where(word: str) -> None:
 
 
 def lines_about(name: str) -> Iterator[str]:
-    """Yield all that is known of one id, each place as ``file:line``."""
+    """Yield all places of one id, each as ``file:line``."""
     requirement, invariant = catalogue().get(name), invariants().get(name)
     for each in (requirement, invariant):
         if each is not None:
@@ -79,11 +79,11 @@ def _head(each: Requirement | Invariant) -> Iterator[str]:
 
 
 def _of_model(binding: ByModel) -> Iterator[str]:
-    """Yield the lines of a statement of a model, and what the last proof said of it."""
+    """Yield the lines of a statement of a model, and the result of its last proof."""
     yield f"  held by: {binding}, {_proof(binding)}"
     for path, number, line in _found(f'"{binding.statement}"', "models/**/*.py"):
         name, is_named, _ = line.partition(" = ")
-        # A statement whose name is a constant stands where that is used.
+        # A statement named by a constant is shown where the constant is used.
         used = [*_lines(f"@invariant({name}", str(path))] if is_named else []
         yield from (f"    {each}" for each in used or [f"{path}:{number}"])
 

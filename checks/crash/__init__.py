@@ -1,1 +1,1 @@
-"""Brokers behind a connection that are killed and asked what they still have."""
+"""The durability stage: it kills brokers on the wire and checks what they still have."""

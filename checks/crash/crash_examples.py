@@ -1,7 +1,7 @@
-"""What is done to a broker before it is killed, and asked of it when it is there again.
+"""The examples of the durability stage: moves before a broker is killed, and checks after.
 
-Owns the examples of the durability stage: small ones, each about one thing that a crash may take or
-leave, whose traces can be read as they are; and large ones that are drawn. Refuses to judge.
+Small examples test one effect of a crash each, so that their traces are readable. Large ones are
+drawn. This file does not judge.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from brokerproof.spec.protocol.operations import (
 )
 
 MOVES_BEFORE = 25
-"""Moves that are drawn before a crash; queues must fill before there is something to lose."""
+"""Moves drawn before a crash. Queues must fill before there is something to lose."""
 
 MOVES_AFTER = 10
-"""Moves that are drawn after a restart."""
+"""Moves drawn after a restart."""
 
 CRASHES_IN_A_DRAWN_EXAMPLE = 2
 
@@ -45,18 +45,18 @@ _NUMBER = 60
 
 @dataclass(frozen=True)
 class Planned:
-    """A small example: what is at stake in it, and its moves."""
+    """A small example: the effect that it tests, and its moves."""
 
     at_stake: str
     moves: tuple[Move, ...]
 
     def played(self, _: Oracle) -> tuple[Move, ...]:
-        """Return the moves, which are the same whatever the broker does."""
+        """Return the moves; they do not depend on the broker."""
         return self.moves
 
 
 def planned_examples(claims: Capabilities) -> tuple[Planned, ...]:
-    """Return the small examples that are about what a candidate claims.
+    """Return the small examples for a candidate's claims.
 
     >>> [each.at_stake for each in planned_examples(Capabilities(durable=True))]
     ['what was accepted', 'a queue that is not durable', 'a second crash']
@@ -166,13 +166,13 @@ def _taken(mode: ConsumeMode = "acknowledge") -> Consume:
 
 
 def _looked(queue: str = "q0") -> tuple[Move, ...]:
-    """Return how a queue is emptied: whatever is there must come, in order, and nothing else."""
+    """Return the moves that empty a queue: all its messages must come in order, and no others."""
     everything = Consume(channel="after", queue=queue, consumer=f"after {queue}")
     return (everything, Drain())
 
 
 def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[Move]:
-    """Yield the moves of a large example; each depends on what came of those before."""
+    """Yield the moves of a large example; each may depend on the results of earlier moves."""
     draw = random.Random(seed)  # noqa: S311 - variety, no secrets
     without_crashes = structs.replace(claims, durable=False)
     kinds = kinds_drawn(draw.getrandbits(len(OPTIONAL)), without_crashes)
@@ -188,7 +188,7 @@ def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[M
 
     for number in range(2):
         order = orders[draw.randrange(len(orders))]
-        # One queue in six is not durable: there is less to be seen in it.
+        # One queue in six is not durable: it shows less.
         durable = number == 0 or draw.randrange(3) > 0
         yield Declare(queue=f"q{number}", order=order, durable=durable)
     for crash in range(CRASHES_IN_A_DRAWN_EXAMPLE):

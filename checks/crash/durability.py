@@ -1,9 +1,9 @@
-"""The durability stage for a broker behind a connection: it is killed, and asked what it still has.
+"""The durability stage: it kills a broker on the wire and checks what the broker still has.
 
-What is in this process, or behind a driver, crashes at no cost, so its crashes are searched like
-any other operation (the scopes about crashes). Here each costs seconds: they are few, made only
-where something is at stake (`crash_examples.py`), and counted. What is found is tried again before
-it is believed, and shortened, within a bound of its own.
+A candidate in this process or behind a driver crashes at no cost, so the search covers its crashes
+(the scopes about crashes). Here each crash costs seconds, so crashes are few, counted, and made
+only where a message or queue is at risk (`crash_examples.py`). A finding is repeated before it is
+reported, and shortened within a bound of its own.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from brokerproof.checks.search.searches import HANGS
 from brokerproof.spec.protocol.candidate import Candidate
 
 DRAWN_MAX = 6
-"""Large examples, each of two crashes; fewer where fewer examples are asked for."""
+"""Large examples, of two crashes each; fewer if fewer examples are requested."""
 
 TRIES = 3
-"""How often what was found is tried again."""
+"""How often a finding is repeated."""
 
 SHORTENING_CRASHES_MAX = 30
-"""Crashes for shortening one finding; where they end, it is told as short as it has become."""
+"""Crashes for shortening one finding; at the bound the trace stays as long as it is."""
 
 KILLED = "its process was killed, not the machine"
 NO_RESET = "the broker could not be reset any more"
 
 MovesFor: TypeAlias = Callable[[Oracle], Iterable[Move]]
-"""Returns the moves of an example, which may depend on what came of those before."""
+"""Returns the moves of an example, which may depend on the results of earlier moves."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Durability:
 
 
 def run_durability(run: GateRun) -> None:
-    """Kill a broker that can be killed; what it breaks and no stage before has seen is kept."""
+    """Kill a broker that can be killed; keep the breaches that no earlier stage found."""
     crashable = run.subject.crashable
     if crashable is None or run.clock.reason():
         return
@@ -76,7 +76,7 @@ def run_durability(run: GateRun) -> None:
 
 
 def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict[str, Run]:
-    """Play the examples; keep, as it was seen, what is new, and return it."""
+    """Play the examples; keep the new breaches unconfirmed, and return them."""
     before = crashable.crashes
     try:
         for at_stake, moves_for in _examples(run):
@@ -95,7 +95,7 @@ def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict
 
 
 def _examples(run: GateRun) -> Iterator[tuple[str, MovesFor]]:
-    """Yield the small examples, then the large ones, each with what is at stake in it."""
+    """Yield the small examples, then the large ones, each with the effect that it tests."""
     claims = run.subject.hello.capabilities
     for planned in planned_examples(claims):
         yield planned.at_stake, planned.played
@@ -105,7 +105,7 @@ def _examples(run: GateRun) -> Iterator[tuple[str, MovesFor]]:
 
 
 def _play(run: GateRun, found: Durability, moves_for: MovesFor) -> None:
-    """Play an example on a broker that was just reset, and file what it breaks."""
+    """Play an example on a broker right after a reset, and file its breaches."""
     try:
         candidate, oracle = run.subject.fresh()
     except CannotStart as error:
@@ -144,7 +144,7 @@ def _play_on(
 
 
 def _confirm(run: GateRun, new: dict[str, Run], crashable: Crashable) -> None:
-    """Try again what was found, as long as there is time and a broker."""
+    """Repeat the findings while time is left and the broker can be reset."""
     for requirement, seen in new.items():
         if run.clock.reason() or not seen.steps:
             return
@@ -159,7 +159,7 @@ def _confirm(run: GateRun, new: dict[str, Run], crashable: Crashable) -> None:
 
 
 def _confirmed(run: GateRun, crashable: Crashable, seen: Run) -> Counterexample:
-    """Return what was found after it was tried again, shortened where it always comes again."""
+    """Return a finding after repeating it; one that always recurs is shortened."""
     requirement = requirement_of(seen)
     tries = [fails(seen.moves, run.subject.fresh, requirement) for _ in range(TRIES)]
     again = [each for each in tries if each is not None and requirement_of(each) == requirement]

@@ -1,1 +1,1 @@
-"""What a candidate shows of its inside, held against the models of the documents."""
+"""The inside that a candidate shows, held against the models of the documents."""

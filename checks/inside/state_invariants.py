@@ -1,8 +1,8 @@
-"""What must hold of a queue in one view: invariants of its document, under their own ids.
+"""State invariants: what must hold of a queue in one view, under ids of its document.
 
-Beside the steps between two views (`step_conformance`) each view by itself is held against what the
-documented system keeps inside. An id is stated once: by an invariant of a model, which is evaluated
-on the view, or by a rule of the view where no model has the words (`spec/*/view_rules.py`).
+`step_conformance` judges the steps between two views; this file judges each view by itself. Each id
+is stated once: by an invariant of a model, evaluated on the view, or by a rule of the view if no
+model has the subject (`spec/*/view_rules.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from brokerproof.spec.systems import CALLED, rules_of
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The ids that a view says something of, and the complaint of each that is broken."""
+    """The ids exercised by a view, and the complaint for each that is broken."""
 
     exercised: frozenset[str]
     broken: tuple[tuple[str, str], ...]
@@ -41,7 +41,7 @@ def parts() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def kinds() -> Mapping[str, frozenset[str]]:
-    """Return the ids by what the queues are called whose views they are asked of."""
+    """Return the ids by the name of the kind of queue whose views they judge."""
     asked = {name for names in parts().values() for name in names}
     systems = {each.id: each.systems[0].partition("-")[0] for each in invariants().values()}
     return {
@@ -56,18 +56,18 @@ INSIDE: Final = frozenset((REQUIREMENT, *OF_STATES))
 
 
 def expected_of(requirement: str) -> str:
-    """Return what a view that breaks an invariant should be instead."""
+    """Return what a view that breaks an invariant should have been."""
     return f"a view of which {requirement} holds"
 
 
 KNOWN_MAX: Final = 1 << 16
-"""So many views are remembered with what was said of them."""
+"""The most views whose snapshots are cached."""
 
 _KNOWN: dict[Hashable, Snapshot] = {}
 
 
 def snapshot(view: Inspection, *, rests: bool = False) -> Snapshot:
-    """Return what is to be said of a view by itself; `rests` says that the broker has drained."""
+    """Return the judgement of a view by itself; `rests` says that the broker has drained."""
     key = view, rests
     known = _KNOWN.get(key)
     if known is None:
@@ -85,7 +85,7 @@ def snapshot(view: Inspection, *, rests: bool = False) -> Snapshot:
 
 
 def parts_in(exercised: Mapping[str, int]) -> frozenset[str]:
-    """Return which parts the views have had that these counts are of."""
+    """Return which parts the views had, given these counts."""
     return frozenset(
         part for part, names in parts().items() if any(exercised.get(name) for name in names)
     )

@@ -1,9 +1,9 @@
-"""Step conformance: what a candidate shows of its inside moves as the model of its document says.
+"""Step conformance: the inside that a candidate shows moves as the model of its document.
 
-A candidate that claims `inspect` is looked at after every operation. What it shows is read as a
-state of the model of the documented algorithm, and from one look to the next there must be a path
-of the model's transitions. The projection of each system reads a view as a state, and says which
-steps an operation may be (`models/*/projection.py`).
+A candidate that claims `inspect` is inspected after every operation. Its view is read as a state of
+the model of the documented algorithm, and a path of the model's transitions must lead from one
+view to the next. The projection of each system (`models/*/projection.py`) reads a view as a state,
+and says which steps an operation may be.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from brokerproof.spec.protocol.operations import Drain, Inspect, Operation, Rest
 REQUIREMENT = "documented-steps"
 
 OUTSIDE = "outside the model"
-"""What stands for a model where steps are counted of which theirs says nothing."""
+"""The name under which steps are counted that their model does not cover."""
 
 
 class Departure(Exception):
     """A step that no path of the model explains, or no view at all; the message is one line.
 
-    With `hangs` the candidate did not come back when it was asked for a view.
+    `hangs` says that the candidate did not return from the inspection.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Departure(Exception):
 
 
 class Watch:
-    """What was seen of a candidate's queues at the last look, and which transitions it has taken.
+    """The last views of a candidate's queues, and the transitions taken so far.
 
     `given_up` counts the steps for which the search for a path was too large.
     """
@@ -61,9 +61,9 @@ class Watch:
     def __init__(self) -> None:
         """Start right after a reset."""
         self.views: dict[str, Inspection | None] = {}
-        """None is of a queue that showed nothing that could be read: its next step is unknown."""
+        """None stands for a queue without a readable view: its next step is unknown."""
         self.shown: dict[str, Inspection] = {}
-        """The views of the last look with the broker's own counters."""
+        """The last views, with the broker's own counters."""
         self.taken: Counter[tuple[str, str]] = Counter()
         self.given_up = 0
 
@@ -82,7 +82,7 @@ class Watch:
         settled: str,
         book: Bindings,
     ) -> bool:
-        """Look at every queue after an operation, and say whether anything in them has moved.
+        """Inspect every queue after an operation, and return whether anything in them has moved.
 
         `settled` is the message whose delivery the operation settled, if it did. Raises
         `Departure`; the candidate can be followed beyond it, unless it hangs.
@@ -126,7 +126,7 @@ class Watch:
         closed: frozenset[str],
         book: Bindings,
     ) -> int:
-        """Count the transitions between two views, and return how many there are."""
+        """Count the transitions between two views, and return their number."""
 
         def level(message: Message) -> int:
             return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
@@ -151,7 +151,7 @@ class Watch:
         return len(steps)
 
     def _rests(self, queue: str, view: Inspection) -> None:
-        """Count the rests of a queue; raises `Departure` where its model could not be at rest."""
+        """Count the rests of a queue; raises `Departure` if its model could not be at rest."""
         for query in projection_of(view.kind).queries_at_rest(view):
             steps = find_steps(quotient(query))
             if steps is None:
@@ -163,14 +163,14 @@ class Watch:
 
 
 def new_queue(view: Inspection, order: Order) -> Inspection:
-    """Return what a new queue of `order` shows, of the kind that a view is of."""
+    """Return the view of a new queue of `order`, of the same kind as `view`."""
     return cast("Inspection", projection_of(view.kind).new_queue(view, order))
 
 
 def explained(
     before: Inspection, after: Inspection, step: ClientStep
 ) -> tuple[tuple[str, str], ...] | str:
-    """Return the steps from one view to the other, each with its model; a model if it has none.
+    """Return the steps between two views, each with its model; a model's name if it has no path.
 
     Raises `NotAQueue`, `OutsideTheModel` and `TooFar`.
     """
@@ -198,15 +198,15 @@ def _explained(
 
 
 KNOWN_MAX = 1 << 16
-"""So many steps are remembered with what explains them; a search meets few, but those often."""
+"""The most steps whose explanations are cached; a search meets few steps, but those often."""
 
 _KNOWN: dict[Hashable, tuple[tuple[str, str], ...] | str] = {}
 _DETAILS = ("", "consumer", "channel", "mode", "not_before_s", "expires_s", "persistent")
-"""What projections read of an operation: its type, and these fields of it or of its message."""
+"""The fields of an operation or of its message that projections read, besides its type."""
 
 
 def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
-    """Return what a candidate shows of a queue; raises `Departure` where that is no view of it."""
+    """Return a candidate's view of a queue; raises `Departure` if the answer is no view of it."""
     answer = ask(candidate, Inspect(queue=queue))
     if isinstance(answer, Misbehaviour):
         raise Departure(answer.what, hangs=answer.hangs)
@@ -221,7 +221,7 @@ def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
 
 
 def never_taken(taken: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the actions that no step of the models met was, each with the model's own words."""
+    """Return the actions that no step took, each with the model's own sentence for it."""
     known = {*taken}
     return {
         f"{action.name} of {model}": action.doc.partition("\n")[0]
@@ -233,5 +233,5 @@ def never_taken(taken: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def outside_the_model(taken: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    """Return how many steps were not judged, by the subject of which their model says nothing."""
+    """Return how many steps were not judged, by the subject that their model does not cover."""
     return {why: times for (model, why), times in sorted(taken.items()) if model == OUTSIDE}

@@ -1,8 +1,8 @@
-"""The form of what `inspect` shows: whether a view can be read at all.
+"""The form of a view from `inspect`: whether it can be read at all.
 
 A candidate in this process can put any object into a field. So a view is written out as plain
-values and read again by its types; what is returned is made of nothing else. Which values are
-lawful is not asked here: a count may be wrong, or negative, and an invariant says so.
+values and read again by its types; the result holds nothing else. Values are not judged here: a
+count may be wrong, or negative, and an invariant says so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from brokerproof.spec.protocol.messages import Order
 
 
 class Malformed(Exception):
-    """A view that cannot be read; a few words on what it shows instead."""
+    """A view that cannot be read; the message says in a few words what it is instead."""
 
 
 def well_formed(view: object, order: Order) -> Inspection:

@@ -1,4 +1,4 @@
 """The oracle: it follows one run of a candidate by the contract.
 
-What is tried on a candidate is not here, and nothing of a documented system.
+It does not choose the moves, and knows nothing of a documented system.
 """

@@ -1,14 +1,14 @@
-"""Attribution: which promise a moment that broke one is put down to. Every table of it is here.
+"""Attribution: which requirement a breach is attributed to. All tables for it are in this file.
 
-A moment usually speaks against several guards of the contract, and one mistake is seen in many
-traces. Three questions are asked, in this order:
+A breach usually falsifies several guards of the contract, and one mistake shows in many traces.
+Three questions are answered in this order:
 
-1. Which placement? An event could have happened at several moments and was impossible at each;
-   `least` chooses the explanation with the fewest guards, the latest of equals. That a message was
-   not there *yet*, or its consumer no longer, says least.
-2. Late, held or gone? Of the promises in `LATE_OR_GONE` a census decides (`final_drain.py`).
-3. Whose fault? Promises of one of the `KINDS` are broken together by one mistake; the trace that
-   cannot be shortened without mending all of its kind decides (`root_cause.py`).
+1. Which placement? An event that could have happened at several moments was impossible at each.
+   `least` chooses the explanation with the fewest guards, the latest of equals. The weakest is that
+   the message was not there *yet*, or its consumer no longer.
+2. Late, held or gone? For `LATE_OR_GONE` the final drain check decides (`final_drain.py`).
+3. Which root cause? One mistake breaks several requirements of one of the `KINDS`. A trace decides
+   if no shorter form of it breaks another requirement of its kind (`root_cause.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LATE_OR_GONE = frozenset(
         "auto-close-at-the-end",
     )
 )
-"""Promises about an available message that was not given when it should have been."""
+"""Requirements about an available message that was not delivered when it should have been."""
 
 MISSED = frozenset(
     (
@@ -45,7 +45,7 @@ MISSED = frozenset(
         "survives-restart",
     )
 )
-"""What a census says of a message that is not there at all."""
+"""What the final drain check reports for a message that is missing altogether."""
 
 KINDS: tuple[frozenset[str], ...] = (
     LATE_OR_GONE | MISSED,
@@ -64,26 +64,26 @@ KINDS: tuple[frozenset[str], ...] = (
     ),
     frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),
 )
-"""Promises that one mistake breaks together: not given what is there; given what is not; shown
-again."""
+"""Requirements that one mistake breaks together: messages not delivered, delivered wrongly, or
+shown again."""
 
 TURNS = frozenset(
     ("fifo-order", "priority-order", "release-rewinds", "sorted-order", "returns-where-claimed")
 )
-"""Promises about whose turn it is: several of them that name the same entries say one thing."""
+"""Requirements on the order of delivery: if several name the same entries, they mean one fault."""
 
 TOLD_TOO_LATE: Blame = {"only-to-subscribers": ()}
-"""What is wrong where an event would be lawful, but its consumer's leaving should have told it."""
+"""The blame for an event that would be lawful, if its consumer had not left before it was told."""
 
 NOT_YET_OR_NO_LONGER = frozenset(("nothing-invented", "only-to-subscribers"))
-"""What is wrong with an event that is tried before its message was published, or too late."""
+"""The blame for an event placed before its message was published, or after its consumer left."""
 
 
 def least(blames: Iterable[Blame]) -> Blame:
     """Return the best of several explanations: the smallest, the last of equals.
 
-    Where an event could have happened at several moments, that it is out of place at one of them
-    says less than what is wrong with it at another.
+    If an event could have happened at several moments, a reason of `NOT_YET_OR_NO_LONGER` at one of
+    them says less than any reason at another.
     """
     best: Blame = {}
     for blame in blames:

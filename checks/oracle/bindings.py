@@ -1,8 +1,8 @@
-"""Names and elements: how what a broker is told and says maps to elements of the contract.
+"""Bindings: which element of the contract each name of the protocol stands for.
 
-Owns the growing frame (queues, channels, consumers, entries with their rigid properties) and the
-deliveries that clients hold. Immutable: every change returns a new book, so that a search can fork
-it for nothing. Refuses to judge: it only knows who is who.
+The file owns the growing frame (queues, channels, consumers, entries with their rigid properties)
+and the deliveries that clients hold. Bindings are immutable: every change returns new ones, so that
+a search can fork them at no cost. They do not judge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MODES = {
 }
 
 FOR_EVER = 1 << 40
-"""When what never expires would expire, in seconds."""
+"""The expiry time, in seconds, of a message that never expires."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Subscriber:
-    """A consumer, or what gets of one queue, channel and mode are: its element and its wishes.
+    """A consumer, or all gets of one queue, channel and mode: its element and its options.
 
-    One that is `automatic` settles what it is given as it is sent.
+    An `automatic` one settles each message as it is sent.
     """
 
     element: int
@@ -65,12 +65,12 @@ class Subscriber:
 
 @dataclass(frozen=True)
 class Bindings:
-    """Who is who; mappings are from names of the protocol.
+    """The element of each name of the protocol.
 
-    `queues` are those that are there; a name may come again, and then means another element.
-    `consumers` are all that there ever were, `active` those that have not left. `parked` are
-    publishes that wait for room, in their order and with the time of asking; `now` is what the
-    broker's clock was moved by.
+    `queues` are the present ones; a name that is declared again means another element. `consumers`
+    are all that ever subscribed, `active` those that have not left. `parked` are publishes that
+    wait for room, in their order and with the time of their request. `now` is how far the broker's
+    clock was moved.
     """
 
     claims: Capabilities
@@ -97,13 +97,13 @@ class Bindings:
     dropped: int = 0
     """How many parked publishes went with their queue: their names are used too (rule 16)."""
     perhaps_left: frozenset[str] = frozenset()
-    """Consumers that may have left, since what would have let them leave had no certain outcome."""
+    """Consumers that may have left: their cancel or close had no certain outcome."""
     unanswered: frozenset[str] = frozenset()
     """Messages for which the broker has not taken responsibility: a crash may lose them."""
 
     @classmethod
     def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Bindings, World]:
-        """Return the book and the world right after a reset."""
+        """Return the bindings and the world right after a reset."""
         position = claims.release_position
         frame, world = contract.empty(
             {
@@ -137,14 +137,14 @@ class Bindings:
         return book, world
 
     def changed(self, **changes: object) -> Bindings:
-        """Return a book with some fields changed; searches do this for every operation."""
+        """Return bindings with some fields changed; searches do this for every operation."""
         other = object.__new__(Bindings)
         other.__dict__.update(self.__dict__)
         other.__dict__.update(changes)
         return other
 
     def key(self) -> Hashable:
-        """Return a value that is equal for books that judge alike, delivery ids aside."""
+        """Return a value that is equal for bindings that judge alike, delivery ids aside."""
         return (
             self.frame,
             tuple(self.queues.items()),
@@ -161,11 +161,11 @@ class Bindings:
     # Queues and channels.
 
     def order_of(self, queue: str) -> Order:
-        """Return the order of a queue that is there."""
+        """Return the order of a present queue."""
         return self.declared[queue].order
 
     def with_queue(self, declare: Declare) -> Bindings:
-        """Return the book with one more queue."""
+        """Return the bindings with one more queue."""
         in_order_of_arrival = isinstance(declare.order, Fifo | LastValue)
         element = self.frame.sizes[self.contract.families.index(Queue)]
         frame = self.contract.grow(
@@ -186,9 +186,9 @@ class Bindings:
         )
 
     def without_queue(self, queue: str) -> Bindings:
-        """Return the book in which a queue has gone, with its consumers and what was in it.
+        """Return the bindings after a queue has gone, with its consumers and messages.
 
-        What was held is done with: its deliveries must have no effect from now on.
+        Its deliveries are settled: they must have no effect from now on.
         """
         gone = frozenset(name for name in self.active if queue in self.consumers[name].queues)
         home = self.queues[queue]
@@ -206,7 +206,7 @@ class Bindings:
         )
 
     def may_be_gone(self, queue: str) -> bool:
-        """Whether a queue may have deleted itself, which nobody has told yet."""
+        """Whether a queue may have deleted itself without an event so far."""
         there = [self.consumers[name] for name in self.active]
         users = [taker for taker in there if queue in taker.queues]
         declared = self.declared.get(queue)
@@ -214,7 +214,7 @@ class Bindings:
         return deletes_itself and queue in self.used and all(user.auto_close for user in users)
 
     def with_channel(self, name: str) -> Bindings:
-        """Return the book with this channel, which its first use makes."""
+        """Return the bindings with this channel, which its first use makes."""
         if name in self.channels:
             return self
         frame = self.contract.grow(self.frame, Channel, {})
@@ -223,7 +223,7 @@ class Bindings:
     # Consumers and gets.
 
     def with_consumer(self, consume: Consume) -> Bindings:
-        """Return the book with one more consumer."""
+        """Return the bindings with one more consumer."""
         credit = consume.credit
         book, taker = self._with_taker(
             Subscriber(
@@ -253,7 +253,7 @@ class Bindings:
         )
 
     def with_getter(self, get: Get) -> tuple[Bindings, int]:
-        """Return the book with the taker that gets of this queue, channel and mode are."""
+        """Return the bindings with the subscriber for gets of this queue, channel and mode."""
         key = (get.queue, get.channel, get.mode)
         if key in self.getters:
             return self, self.getters[key].element
@@ -297,13 +297,13 @@ class Bindings:
     # Messages.
 
     def names_used(self) -> int:
-        """Return how many messages there ever were: no name is used twice (rule 16)."""
+        """Return the number of messages so far: no name is used twice (rule 16)."""
         return len(self.messages) + len(self.parked) + self.dropped
 
     def with_message(self, publish: Publish) -> Bindings:
-        """Return the book with one more entry, last of those that go before it.
+        """Return the bindings with one more entry, behind all that go before it.
 
-        Its times count from when its publisher asked, parked or not.
+        Its times count from its publisher's request, parked or not.
         """
         message, queue = publish.message, publish.queue
         order = self.order_of(queue)
@@ -355,7 +355,7 @@ class Bindings:
     def _tied_with(
         self, message: Message, order: Order, siblings: list[tuple[int, Message]]
     ) -> list[int]:
-        """Return the siblings that nothing but their coming sets before a message."""
+        """Return the siblings that precede a message by nothing but their arrival."""
         return [e for e, other in siblings if not is_after(message, other, order, self.claims)]
 
     def _home(self, message: str) -> int:
@@ -370,7 +370,7 @@ class Bindings:
         return self.published[message].queue
 
     def unordered(self, message: str, others: list[str]) -> Bindings:
-        """Return the book in which a message's place among some others is not known."""
+        """Return the bindings in which a message's place among some others is not known."""
         place = self.contract.row_of("before")
         element, mask = self.messages[message], _mask(self.messages[name] for name in others)
         row = list(self.frame.rows[place])
@@ -381,14 +381,14 @@ class Bindings:
         return self.changed(frame=Frame(self.frame.sizes, rows))
 
     def is_there(self, entry: int) -> bool:
-        """Whether the queue of an entry is still there."""
+        """Whether the queue of an entry is still present."""
         home = self.frame.rows[self.contract.row_of("home")][entry]
         return home in self.queues.values()
 
     def can_be_accepted(self, message: str) -> bool:
-        """Whether a publish is parked, and is the first of its queue that is.
+        """Whether a publish is parked and is the first parked one of its queue.
 
-        They are taken in the order of parking, which is told where the order of events is.
+        Parked publishes are accepted in order. That order shows only if events are told in order.
         """
         if message not in self.parked or self.claims.event_order == "per_consumer":
             return message in self.parked
@@ -398,9 +398,9 @@ class Bindings:
     # Deliveries.
 
     def with_delivery(self, delivery: str, held: Held | None) -> Bindings:
-        """Return the book with one more delivery told, which a client may hold.
+        """Return the bindings with one more delivery told, which a client may hold.
 
-        What was told with the deletion of its queue was taken away with it.
+        A delivery told with the deletion of its queue is already void.
         """
         deliveries = self.deliveries | {delivery}
         if held is None or not self.is_there(held.entry):
@@ -408,7 +408,7 @@ class Bindings:
         return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
 
     def without_delivery(self, delivery: str) -> Bindings:
-        """Return the book in which a delivery has been settled."""
+        """Return the bindings in which a delivery has been settled."""
         if delivery not in self.held:
             return self
         message = self.name_of_entry(self.held[delivery].entry)
@@ -418,9 +418,9 @@ class Bindings:
         )
 
     def with_doubts_about(self, operation: Operation) -> Bindings:
-        """Return the book after an operation that may have happened.
+        """Return the bindings after an operation that may have happened.
 
-        What it would have settled is neither held nor settled for certain; nobody goes on with it.
+        Deliveries that it would have settled are doubtful: no later operation uses them.
         """
         unanswered = self.unanswered
         if isinstance(operation, Publish) and operation.message.id in self.messages:
@@ -450,11 +450,11 @@ class Bindings:
         )
 
     def without_consumer(self, consumer: str) -> Bindings:
-        """Return the book in which a consumer has left; its name stays known."""
+        """Return the bindings in which a consumer has left; its name stays known."""
         return self.changed(active=self.active - {consumer})
 
     def without_channel(self, channel: str) -> Bindings:
-        """Return the book in which a channel has closed: its consumers left, all held released."""
+        """Return the bindings after a channel closed: its consumers left, all held released."""
         gone = {k: v for k, v in self.held.items() if v.channel == channel}
         return self.changed(
             held={k: v for k, v in self.held.items() if k not in gone},
@@ -463,7 +463,7 @@ class Bindings:
         )
 
     def after_crash(self) -> Bindings:
-        """Return the book of a broker that is down: what is not durable has gone."""
+        """Return the bindings of a broker that is down: only durable queues stay."""
         there = {name for name, declared in self.declared.items() if declared.durable}
         return self.changed(
             queues={k: v for k, v in self.queues.items() if k in there},

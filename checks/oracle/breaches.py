@@ -1,4 +1,4 @@
-"""What is said when a promise is seen broken, and of runs that cannot be followed further."""
+"""Breaches of requirements, and runs that cannot be followed further."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from brokerproof.checks.oracle.possibilities import EventWindow, Step
 
 @dataclass(frozen=True)
 class Breach:
-    """A promise seen broken.
+    """A requirement seen broken.
 
-    `expected` says what should have been, where the contract is not to be asked.
-    `witnesses` are all messages concerned, `overdue` those of them that were available and not
-    given, `also` the other promises that the same moment speaks against; `lost` says that a census
-    did not find the message, `hangs` that the candidate did not come back.
+    `expected` says what should have happened, where the contract cannot say it. `witnesses` are all
+    messages concerned, `overdue` those among them that were available and not delivered, `also` the
+    other requirements that the same moment breaks. `lost` says that a final drain check missed the
+    message, `hangs` that the candidate did not come back.
     """
 
     requirement: str
@@ -31,7 +31,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Moment:
-    """What was known when a guard was found false, and the action that it belongs to."""
+    """The state when a guard was found false, and the action of that guard."""
 
     book: Bindings
     window: EventWindow
@@ -39,11 +39,11 @@ class Moment:
 
 
 class Unfollowable(Exception):
-    """What happened cannot be followed any further; the run is not judged beyond this point."""
+    """The run cannot be followed any further; it is not judged beyond this point."""
 
 
 class Broken(Exception):
-    """What ends an oracle's run; it returns the breach."""
+    """Ends an oracle's run; carries the breach."""
 
     def __init__(self, breach: Breach) -> None:
         super().__init__(breach.requirement)

@@ -1,7 +1,6 @@
 """Which contract a candidate is followed by: the core, or the whole with all claims.
 
-The core is quicker to follow, and says all that there is to say of a candidate that claims nothing
-beyond it, and of a run that uses nothing beyond it.
+The core is quicker to follow. It suffices for a candidate or a run that uses nothing beyond it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from brokerproof.spec.requirements import Level, catalogue
 CONTRACT = Pointwise(trace(Contract), Entry)
 """The core."""
 
-# What a broken promise of these leaves behind is known, so the run can be followed beyond it: a
-# recommendation changes nothing, and a wrong flag says nothing of where the message is.
+# The run can be followed beyond a breach of these, as its effect is known: a recommendation changes
+# no state, and a wrong flag says nothing of where the message is.
 TOLERATED = frozenset(r.id for r in catalogue().values() if r.level is Level.SHOULD) | {
     "redelivered-flag"
 }
@@ -29,23 +28,23 @@ CORE = Rules(CONTRACT, TOLERATED)
 
 @functools.cache
 def whole() -> Rules:
-    """Return the rules of the whole contract; it is traced when it is first asked for."""
+    """Return the rules of the whole contract, which is traced on first use."""
     from brokerproof.models.contract.whole import WholeContract  # noqa: PLC0415 (takes its time)
 
     return Rules(Pointwise(trace(WholeContract), Entry), TOLERATED)
 
 
 def rules_for(claims: Capabilities, *, beyond_the_core: bool | None = None) -> Rules:
-    """Return the rules of the contract that these claims are followed by.
+    """Return the rules of the contract for these claims.
 
-    That is the core, if it says all that there is to say of them and nothing else is asked for.
+    It is the core if that covers the claims, unless `beyond_the_core` overrides this.
     """
     beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
     return whole() if beyond else CORE
 
 
 def goes_beyond_the_core(claims: Capabilities) -> bool:
-    """Whether a candidate may be asked for what the core does not speak of."""
+    """Whether a candidate may be asked for anything that the core does not cover."""
     return bool(
         {"bytes", "change", "channel"} & {*claims.credit}
         or {"sorted", "last_value"} & {*claims.orders}

@@ -1,7 +1,7 @@
-"""What was expected and what was seen, in words, at the moment when a promise was broken.
+"""The words for a breach: what was expected and what was seen.
 
-The expectation is not written here: it is asked of the contract, by trying every entry that could
-have been given in the latest case that the observations allow.
+The expectation is not written here. It comes from the contract, by trying every entry that could
+have been delivered in the latest case that the observations allow.
 """
 
 from __future__ import annotations

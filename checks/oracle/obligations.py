@@ -1,7 +1,7 @@
-"""Which operations must succeed: those that are claimed, well formed, and about things that exist.
+"""Which operations must succeed: those that are claimed, well formed, and about existing things.
 
-This is the protocol's own fine print (driver protocol 1, rules 13, 15, 25, 26, 38, 49), not the
-contract's: a definite error to anything else is lawful, and so is `ok` where it has no effect.
+The protocol itself requires this (driver protocol 1, rules 13, 15, 25, 26, 38, 49), not the
+contract. A definite error to any other operation is lawful, and so is `ok` without effect.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def must_succeed(operation: Operation, book: Bindings) -> bool:
 
 
 def must_be_refused(operation: Operation, book: Bindings) -> str:
-    """Return why the operation may not succeed now (rules 15, 25, 26, 28, 35), or nothing."""
+    """Return why the operation may not succeed now (rules 15, 25, 26, 28, 35), or an empty text."""
     if book.down and not isinstance(operation, Restart | Reset):
         return "the broker is down"
     match operation:
@@ -118,7 +118,7 @@ def must_be_refused(operation: Operation, book: Bindings) -> str:
 
 
 def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Bindings) -> bool:
-    """Whether a queue that deletes itself may have done so, which nobody has told yet (rule 39)."""
+    """Whether a queue that deletes itself may have gone without an event so far (rule 39)."""
     match operation:
         case Declare(queue=queue) | Publish(queue=queue) | Get(queue=queue):
             return book.may_be_gone(queue)
@@ -136,7 +136,7 @@ def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Bindings) -> boo
 
 
 def is_let_in(consume: Consume, book: Bindings) -> bool:
-    """Whether no exclusive consumer is there, or would be with others."""
+    """Whether a consumer may subscribe beside the present ones, as exclusive consumers demand."""
     wanted = {consume.queue, *consume.queues}
     there = [book.consumers[name] for name in book.active]
     together = [taker for taker in there if wanted & {*taker.queues}]

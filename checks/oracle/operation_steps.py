@@ -1,7 +1,7 @@
-"""What an operation is in the contract: its actions with their arguments, and what names it grows.
+"""The contract's actions for an operation, with their arguments.
 
-Owns the translation of operations that were carried out, or may have been. Refuses to judge: a step
-that is impossible is found out by whoever takes it.
+The file translates operations that were carried out, or may have been. It does not judge: whether
+a step is possible is found out when it is taken.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAY_FLOAT = (
     CloseChannel,
     Purge,
 )
-"""Operations that are one step, so that one without an answer may happen at any time."""
+"""Operations of a single step; without an answer, that step may happen at any time."""
 
 
 def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int]:
@@ -51,7 +51,7 @@ def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int
 
 
 def steps_of(operation: Operation, book: Bindings) -> tuple[Step, ...]:
-    """Return the contract's actions for an operation; the book knows all that it names."""
+    """Return the contract's actions for an operation; the bindings know all names in it."""
     match operation:
         case Publish(message=message) if message.id in book.messages:
             return (("publish", (book.messages[message.id],)),)
@@ -110,9 +110,9 @@ def returns_in_order(book: Bindings) -> bool:
 
 
 def _returning(channel: str, book: Bindings) -> tuple[Step, ...]:
-    """Return the releases of what a closing channel holds, in the order of delivery.
+    """Return the releases at the closing of a channel, in the order of delivery.
 
-    Where messages go back to their places the order makes no difference, and closing is one step.
+    If messages return to their own places the order makes no difference, and closing is one step.
     """
     if not returns_in_order(book):
         return ()
@@ -121,20 +121,19 @@ def _returning(channel: str, book: Bindings) -> tuple[Step, ...]:
 
 
 CERTAIN = (Publish, Acknowledge, Release, Reject)
-"""What hands nothing out by itself: cut off, it has happened or not."""
+"""Operations that deliver nothing by themselves: cut off, they have happened or not."""
 
 VOLATILE = (Get, Consume, Cancel, CloseChannel, SetCredit, Drain)
-"""What leaves nothing behind once the broker is down, but that a message was acquired."""
+"""Operations that leave no trace in a broker that is down, except that a message was acquired."""
 
 
 def own_crash(operation: Operation, answer: Answer, book: Bindings) -> Step:
-    """Return the crash that an answer of `crashed` tells of (driver protocol 1, rules 15 and 29).
+    """Return the crash that an answer of `crashed` reports (driver protocol 1, rules 15 and 29).
 
-    The operation happened before it or not at all; what comes next is a restart. What was handed
-    out at the last moment may have got lost on its way to us: then it counts as acquired or not,
-    and so does what a purge has left.
-    Raises `Unfollowable` where nothing is left to be judged: where a consumer that settles nothing
-    may have been given what nobody told, and where a queue may be there or not.
+    The operation happened before the crash or not at all; a restart comes next. Its deliveries may
+    be lost on their way to the gate, so their messages count as acquired or not; so do those that a
+    purge has left. Raises `Unfollowable` if the rest cannot be judged: a consumer that settles
+    nothing may have got untold messages, or a queue may exist or not.
     """
     if not book.claims.durable:
         raise Unfollowable("the broker went down by itself, and comes back only by a reset")
@@ -150,7 +149,7 @@ def own_crash(operation: Operation, answer: Answer, book: Bindings) -> Step:
 
 
 def drops_in(step: Step, book: Bindings) -> Iterator[Step]:
-    """Yield what may have happened in a crash: messages go whose publish had no answer."""
+    """Yield the possible losses in a crash: messages whose publish had no answer."""
     for message in sorted(book.unanswered) if step[0].startswith("crash") else ():
         yield "drop_in_a_crash", book.place_of(message)
 
@@ -158,11 +157,11 @@ def drops_in(step: Step, book: Bindings) -> Iterator[Step]:
 def events_around(
     operation: Operation, answer: Answer, book: Bindings, *, in_order: bool
 ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
-    """Return the events that happened before the operation for certain, and the others.
+    """Return the events that certainly happened before the operation, and the others.
 
-    Only a get's own delivery says where in the list its operation took effect, and only where the
-    list is told `in_order`. It is left out here: the operation itself tells it. What a crash tells
-    was before it, and so is what a closing channel is to return in order.
+    Only a get's own delivery marks the operation's place among events, and only if they are told
+    `in_order`. It is left out here, since the operation itself reports it. Events told with a crash
+    precede it, and so do those told with a closing channel that returns messages in order.
     """
     if isinstance(operation, Get):
         for index, event in enumerate(answer.events):

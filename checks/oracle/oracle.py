@@ -1,12 +1,12 @@
-"""The oracle: follows a broker by the contract, one operation and answer at a time.
+"""The oracle: it follows a broker by the contract, one operation and answer at a time.
 
-It is a reading of `models/contract/core.py` and states no promise of its own: operations and events
-become actions of the contract, and where an action is impossible in every case that the
-observations allow, the label of the guard that is false names the broken requirement. Absence is
-judged at `drain` only, and so is everything that events withheld until then could still explain.
+It reads `models/contract/core.py` and states no requirement of its own. Operations and events
+become actions of the contract. If an action is impossible in every case that the observations
+allow, the label of the false guard names the broken requirement. Absent events are judged at
+`drain` only, and so is everything that events withheld until then could still explain.
 
-What an operation and an answer are in the contract, `translation.py` says; here the instructions
-are followed, and what a broker says by coming to rest is judged (driver protocol 1, rule 2).
+`translation.py` turns operations and answers into instructions. This file executes them and judges
+a broker that has come to rest (driver protocol 1, rule 2).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from brokerproof.spec.protocol.operations import (
 
 
 class Oracle:
-    """What a broker may be in, given all that it was told and has said since its reset."""
+    """The states that a broker may be in, given all operations and answers since its reset."""
 
     __slots__ = (
         "actions",
@@ -63,7 +63,7 @@ class Oracle:
     )
 
     def __init__(self, claims: Capabilities, *, beyond_the_core: bool | None = None) -> None:
-        """Start right after a reset; `rules_for` says which contract is followed."""
+        """Start right after a reset; `rules_for` chooses the contract."""
         self.rules: Rules = rules_for(claims, beyond_the_core=beyond_the_core)
         self.book, self.window = self._beginning(claims)
         self.exercised: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class Oracle:
         return book, EventWindow((Row(frozenset(((world, frozenset(), frozenset()),))),))
 
     def fork(self) -> Oracle:
-        """Return an independent copy, with all that it counts counted from zero."""
+        """Return an independent copy, with all counts at zero."""
         other = object.__new__(Oracle)
         other.rules = self.rules
         other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
@@ -98,13 +98,13 @@ class Oracle:
         return self.book.key(), *self.key_beside_the_book()
 
     def key_beside_the_book(self) -> tuple[Hashable, ...]:
-        """Return the rest of the key: a search keeps that of a book, which many oracles share."""
+        """Return the rest of the key; many oracles share the key of their bindings."""
         return self.window, self.unplaced, self.streams
 
     def observe(self, operation: Operation, answer: Answer) -> list[Breach]:
-        """Follow one operation and its answer; return what was broken, recommendations last.
+        """Follow one operation and its answer; return the breaches, recommendations last.
 
-        After a breach that is not a mere recommendation the oracle has no case left and must not be
+        After a breach that is no mere recommendation the oracle has no case left and must not be
         used further. Raises `Unfollowable`.
         """
         program = self.translated(operation, answer)
@@ -113,13 +113,13 @@ class Oracle:
         return self.perform(program)
 
     def translated(self, operation: Operation, answer: Answer) -> Program:
-        """Return what an operation and its answer are to every oracle with the same book."""
+        """Return the program of an operation and its answer, the same for all equal bindings."""
         in_order = self.streams is None
         translator = Translator(self.rules, self.book, self.unplaced, in_order=in_order)
         return translator.program(operation, answer)
 
     def perform(self, program: Program) -> list[Breach]:
-        """Do what a program says, and return what it breaks; what it has counted is not counted.
+        """Execute a program and return its breaches; the program's own counts are not added.
 
         Raises `Unfollowable`.
         """
@@ -141,12 +141,12 @@ class Oracle:
     # Instructions (`translation.py`).
 
     def trim(self) -> None:
-        """Forget the rows that nothing told later can concern."""
+        """Drop the rows that no later event can concern."""
         if self.streams is None:
             self.window = self.window.trimmed(self.rules, self.book.frame)
 
     def rest(self) -> list[Breach]:
-        """Judge what is owed, and return what was broken and could be followed beyond."""
+        """Judge a broker at rest; return the breaches that the run could be followed beyond."""
         if self.streams is not None:
             self._order(self.streams)
         last = self.window.rows[-1]
@@ -169,7 +169,7 @@ class Oracle:
         return [_departure(label, moments.get(label)) for label in sorted(departed)]
 
     def _said_by_resting(self) -> tuple[Step, ...]:
-        """Return what a broker says by coming to rest."""
+        """Return the steps that a broker asserts by coming to rest."""
         if not self.goes_beyond:
             return (("quiesce", ()),)
         quiesce = "quiesce_by_size" if self.book.sized else "quiesce"
@@ -177,9 +177,9 @@ class Oracle:
         return ((quiesce, ()), ("nothing_is_left_to_close", ()), *waits)
 
     def _order(self, streams: Streams) -> None:
-        """Find an order of what was told since the last rest, and go on from where it ends."""
+        """Find a lawful order of the events since the last rest, and go on from its end."""
         browsing = MODES["browse"] in self.book.frame.rows[self.rules.contract.row_of("mode")]
-        # What only the whole contract knows may end in another case when the order is another.
+        # With actions of the whole contract alone, different orders may end in different cases.
         beyond = any(step and step[0] not in CORE.contract.actions for step in streams.operations)
         cases = self.window.rows[-1].cases
         every = browsing or beyond
@@ -196,7 +196,7 @@ class Oracle:
         self.window = EventWindow((Row(found.cases),))
 
     def begin_anew(self) -> None:
-        """Know nothing but the claims, as after a reset; what was counted stays."""
+        """Know nothing but the claims, as after a reset; the counts stay."""
         self.book, self.window = self._beginning(self.book.claims)
         self.departed = ()
         self.streams = None if self.streams is None else Streams()
@@ -210,7 +210,7 @@ class Oracle:
             self.streams = self.streams.with_maybe(step)
 
     def nothing_earlier(self, event: Delivered) -> None:
-        """Forget the rows before the last: a get's own delivery precedes all told after it."""
+        """Drop the rows before the last: a get's own delivery precedes all events told after it."""
         if self.streams is not None:
             return
         window = self.window
@@ -219,11 +219,11 @@ class Oracle:
         self.forget_all_but_the_last()
 
     def forget_all_but_the_last(self) -> None:
-        """Let nothing told from now on have happened earlier."""
+        """Exclude that later events happened earlier than now."""
         self.window = EventWindow((Row(self.window.rows[-1].cases),), self.window.floating)
 
     def take(self, step: Step, event: Delivered | None) -> None:
-        """Let a step happen after all that was told."""
+        """Let a step happen after all events told so far."""
         if self.streams is not None:
             self.streams = self.streams.with_operation(step)
             return
@@ -246,7 +246,7 @@ class Oracle:
         self.go_on(window, step)
 
     def go_on(self, window: EventWindow, step: Step) -> None:
-        """Take up the next window, and remember where a tolerated label was not kept."""
+        """Take the next window; record where a tolerated label was first broken."""
         self.actions[step[0], "ok"] += 1
         departures = window.departures()
         if departures:
@@ -256,7 +256,7 @@ class Oracle:
         self.window = window
 
     def tells_all_before(self, operation: Cancel | CloseChannel) -> None:
-        """Let those that leave have no events from before their end told later."""
+        """Let consumers that leave have no later events from before their end."""
         gone = (
             [self.book.element_of(operation.consumer)]
             if isinstance(operation, Cancel) and operation.consumer in self.book.consumers
@@ -276,10 +276,10 @@ class Oracle:
             self.window = EventWindow(window.rows, window.floating, tuple(sorted(floors.items())))
 
     def grow(self, book: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
-        """Let every case have the element that the book has got."""
+        """Add the new element of the bindings to every case."""
         contract = self.rules.contract
 
-        # Rows are often alike, and are many where a broker is slow to tell.
+        # Rows are often equal, and many where a broker is slow to tell its events.
         grown: dict[Cases, Cases] = {}
         for cases in {row.cases for row in self.window.rows}:
             grown[cases] = frozenset((contract.grown(w, family), ls, ts) for w, ls, ts in cases)
@@ -290,7 +290,7 @@ class Oracle:
     # Judging.
 
     def count(self, step: Step) -> None:
-        """Count the situations that a step exercises, in the latest case there is."""
+        """Count the situations that a step exercises, in the latest case."""
         for row in reversed(self.window.rows):
             if row.cases:
                 world, _, _ = first_of(row.cases)
@@ -300,7 +300,7 @@ class Oracle:
                 return
 
     def fail(self, failure: Failure, event: Delivered | None = None) -> NoReturn:
-        """End the run with the promise that a step had to keep, or say that none was named."""
+        """End the run with the requirement that the step breaks; else `Unfollowable`."""
         self.actions[failure.step[0], "impossible"] += 1
         labels = [label for label in failure.blame if label]
         if not labels:
@@ -318,7 +318,7 @@ class Oracle:
 
 
 def _departure(label: str, moment: Moment | None) -> Breach:
-    """Return the breach that the run could be followed beyond, with the entry that shows it."""
+    """Return a breach beyond which the run could be followed, with the entry that shows it."""
     reason = "not kept in any order of the events"
     if moment is None:
         return Breach(label, reason)

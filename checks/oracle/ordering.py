@@ -1,8 +1,7 @@
-"""What the fine print says of messages by themselves: whose turn is first, what a selector means.
+"""Relations between messages: the order of two messages, and what a selector means.
 
-Owns the reading of driver protocol 1, rules 4 and 23, and of the orders, as relations between
-messages; the contract takes them as given. A queue's order is the documents' own; these are the
-rigid facts that it is made of.
+The file owns the reading of driver protocol 1, rules 4 and 23, and of the orders. The contract
+takes these relations as given: a queue's order is the documents' own, built on these rigid facts.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from brokerproof.spec.protocol.operations import Selector
 
 
 def is_after(earlier: Message, arrival: Message, order: Order, claims: Capabilities) -> bool:
-    """Whether a message that is there already has its turn after an arrival."""
+    """Whether a message in the queue is delivered after a new arrival."""
     if isinstance(order, Sorted):
         mine, yours = arrival.properties.get(order.key), earlier.properties.get(order.key)
         return mine is not None and yours is not None and _sorts_before(mine, yours)
@@ -37,7 +36,7 @@ def _sorts_before(one: PropertyValue, other: PropertyValue) -> bool:
 
 
 def replaces(arrival: Message, earlier: Message, order: Order) -> bool:
-    """Whether an arrival takes the place of a message in a queue of last values."""
+    """Whether an arrival replaces a message in a last-value queue."""
     if not isinstance(order, LastValue) or order.key not in arrival.properties:
         return False
     return order.key in earlier.properties and is_equal(
@@ -46,7 +45,7 @@ def replaces(arrival: Message, earlier: Message, order: Order) -> bool:
 
 
 def selects(selector: Selector | None, message: Message) -> bool:
-    """Whether a message meets a selector: all of it present and equal (rule 23)."""
+    """Whether a message meets a selector: all of its properties present and equal (rule 23)."""
     return selector is None or all(
         name in message.properties and is_equal(message.properties[name], value)
         for name, value in selector.items()

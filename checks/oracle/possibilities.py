@@ -1,16 +1,16 @@
-"""Where told events may have happened: every placement that the protocol allows, followed at once.
+"""When events may have happened: every placement that the protocol allows, followed at once.
 
 Events may be withheld until `drain` (driver protocol 1, rules 1 and 2), so an event told now may
-have happened before operations that were answered long ago. A `EventWindow` keeps one row for each
-operation since the last moment when nothing was outstanding; row i holds every case in which the
-operations up to i have happened and all told events have been placed no later than there. A told
+have happened before operations that were answered long ago. An `EventWindow` keeps one row for each
+operation since the last moment when nothing was outstanding. Row i holds every case in which the
+operations up to i have happened and all told events have been placed no later than there. A new
 event makes a new column::
 
     placed[i] = event(old[i])  or  operation i (placed[i-1])
 
 Nothing is guessed ahead: an event is placed when it is told, in every row where the contract allows
-it. So the cost is rows times events, and for a broker that tells promptly there is one row. When a
-column is empty in every row, no order of events and operations that the protocol permits is lawful.
+it. So the cost is rows times events, and a broker that tells promptly has one row. If a column is
+empty in every row, no order of events and operations that the protocol permits is lawful.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
 
 Fate: TypeAlias = Literal["ok", "unknown", "impossible"]
-"""What became of a step: it was taken, it may have been, or nothing allowed it."""
+"""The outcome of a step: taken, possibly taken, or impossible."""
 
 Case: TypeAlias = tuple[World, frozenset[str], frozenset[Step]]
-"""A possible world, the tolerated labels not kept so far, and the floating steps taken."""
+"""A possible world, the tolerated labels broken so far, and the floating steps taken."""
 
 Cases: TypeAlias = frozenset[Case]
 
 CASES_MAX = 256
-"""More possible worlds than this are not followed: the rest of the run is inconclusive."""
+"""With more possible worlds than this, the rest of the run is inconclusive."""
 
 KNOWN_MAX = 1 << 15
-"""Of so many cases it is remembered what a step makes of them, and whether a broker may move."""
+"""The most entries in each cache: the results of steps, and whether a broker may move."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Rules:
         *,
         as_floating: bool = False,
     ) -> tuple[Cases, list[Blame]]:
-        """Return the cases after a step, and what was to blame where it was impossible.
+        """Return the cases after a step, and the blame if it was impossible.
 
-        The cases returned are closed under the floating steps: any of them may have followed. What
-        a step makes of cases is remembered: rows of a window are often alike, and so are windows.
+        The cases are closed under the floating steps: any of these may have followed. Results are
+        cached, since rows of a window are often equal, and so are windows.
         """
         if floating or as_floating:
             return self._apply(frame, cases, step, floating, as_floating=as_floating)
@@ -117,7 +117,7 @@ class Rules:
         return self.closed(frame, found, floating), blames
 
     def may_move(self, frame: Frame, cases: Cases) -> bool:
-        """Whether the broker could still give somebody something in one of the cases."""
+        """Whether the broker could still deliver or show a message in one of the cases."""
         known = self._moving.get((frame, cases))
         if known is None:
             if len(self._moving) >= KNOWN_MAX:
@@ -143,14 +143,14 @@ class Rules:
 
 
 ASKED: Step = ("", ())
-"""The step of a row in which an operation was asked for whose outcome is unknown."""
+"""The step of a row for an operation whose outcome is unknown."""
 
 
 NOTED_ONCE = frozenset(("settle_again",))
-"""Actions that only note that something was tried; nothing that happens later takes the note back.
+"""Actions that only note an attempt; no later step undoes the note.
 
-So doing one again needs no row: it would hold the cases of the row before, whatever is told later.
-Where a broker may still show something, as to a browser, there would be a row for each time.
+So a repeated one needs no row: it would hold the cases of the row before, whatever is told later.
+Without this, a broker that may still show messages to a browser would get a row for each attempt.
 """
 
 
@@ -162,7 +162,7 @@ class Row:
     step: Step | None = None
 
     def __hash__(self) -> int:
-        """Return the same as for an equal row, and find it out once: windows hand on their rows."""
+        """Return the hash, computed once: windows share their rows."""
         known: int | None = self.__dict__.get("_hash")
         if known is None:
             known = hash((self.cases, self.step))
@@ -172,7 +172,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Failure:
-    """No placement is lawful: the step that has none, and the least that is to blame for it."""
+    """No placement is lawful: the step without one, and the least blame for it."""
 
     step: Step
     blame: Blame
@@ -199,14 +199,14 @@ class EventWindow:
         cases, _ = rules.apply(frame, self.rows[-1].cases, step, floating)
         alone = len(self.rows) == 1 and not self.floating
         if alone and cases and not rules.may_move(frame, self.rows[0].cases):
-            # The common case by far, as trimming would leave it: all that is told later is later.
+            # The common case by far, as trimming would leave it: later events are later.
             return EventWindow((Row(cases),)), None
         window = EventWindow((*self.rows, Row(cases, step)), self.floating, self.floors)
         trimmed = window.trimmed(rules, frame)
         return trimmed, None if trimmed.alive else window.why_last_row_is_empty(rules, frame)
 
     def _has_noted(self, rules: Rules, frame: Frame, step: Step) -> bool:
-        """Whether all that the last row holds, and will hold when events are told, has a note."""
+        """Whether all rows have the note, also after later events."""
         if any(row.step == step for row in self.rows):
             return True
         return all(rules.apply(frame, row.cases, step)[0] == row.cases for row in self.rows)
@@ -255,8 +255,8 @@ class EventWindow:
         trimmed = window.trimmed(rules, frame)
         if trimmed.alive:
             return trimmed, None
-        # An operation that no told event has made possible may be what is really wrong; it was
-        # before the event, which after it would perhaps have been in place.
+        # The real fault may be an operation that no told event has made possible. It preceded
+        # the event, which might have been lawful after it.
         blames.extend(
             earlier.why_last_row_is_empty(rules, frame).blame
             for earlier in (window, self)
@@ -265,7 +265,7 @@ class EventWindow:
         return trimmed, Failure(step, least(blames) or TOLD_TOO_LATE)
 
     def departures(self) -> frozenset[str]:
-        """Return the tolerated labels that were not kept in any case that is left."""
+        """Return the tolerated labels that were broken in every case that is left."""
         found: frozenset[str] | None = None
         for row in self.rows:
             for _, labels, _ in row.cases:
@@ -280,7 +280,7 @@ class EventWindow:
         return any(row.cases for row in self.rows)
 
     def trimmed(self, rules: Rules, frame: Frame) -> EventWindow:
-        """Drop leading rows in which no event told later can lie."""
+        """Drop leading rows in which no later event can lie."""
         first = 0
         while first < len(self.rows) - 1 and not rules.may_move(frame, self.rows[first].cases):
             first += 1
@@ -301,7 +301,7 @@ def ordered(cases: Iterable[Case]) -> list[Case]:
 
 
 def first_of(cases: Cases) -> Case:
-    """Return the first of some cases, in that order; nearly always there is one only."""
+    """Return the first of some cases, in that order; nearly always there is only one."""
     if len(cases) == 1:
         (case,) = cases
         return case

@@ -1,10 +1,10 @@
-"""The states of an oracle, numbered, so that one step of the oracle is taken once.
+"""The step cache: states of an oracle, numbered, so that each step is judged once.
 
 A search meets the same state again and again, with other names of deliveries. The cache keeps each
-state in a canonical form: deliveries are named by their place, the first that is held, the last one
-of a message that was settled. Equal forms are one `OracleState`, and the oracle is asked once for
-what an operation and its answer make of it. If names of deliveries are what is wrong with an
-answer, the oracle itself is asked, with the names that the candidate told.
+state in a canonical form, with deliveries named by their place: the n-th held one, the last settled
+one of a message. Equal forms are one `OracleState`; the oracle judges an operation and its answer
+once for it. If delivery names themselves are the fault of an answer, the oracle judges it under the
+candidate's own names.
 
 The cache is exact: two states are one only if all that an oracle remembers is equal, names of
 deliveries aside. A search that merges more states does so by their `key`.
@@ -39,7 +39,7 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
 
 Names: TypeAlias = dict[str, str]
-"""The names that a candidate has given to deliveries, by their names in a standing."""
+"""The candidate's names of deliveries, by their names in an oracle state."""
 
 _SETTLING = frozenset((Acknowledge, Release, Reject))
 
@@ -48,10 +48,9 @@ _SETTLING = frozenset((Acknowledge, Release, Reject))
 class CanonicalBindings:
     """Bindings in which deliveries are named by their place.
 
-    `moves` are those that were asked about, each with its operation; the first `own` of them are
-    those of the scope. `programs` are their translations, by what was answered. `form` has the
-    numbers of `parts`, which are all that an oracle knows of names; `key` is that of the book's
-    own.
+    `moves` are those looked up, each with its operation; the first `own` of them are the scope's.
+    `programs` are their translations, by the answer. `form` numbers the `parts`, which are all that
+    an oracle knows of names. `key` is the number of the bindings' own key.
     """
 
     number: int
@@ -64,7 +63,7 @@ class CanonicalBindings:
     programs: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
 
     def number_of(self, move: Move) -> int:
-        """Return which of the moves one is, which may be another page's."""
+        """Return the number of a move, which may come from other canonical bindings."""
         for number, (known, _) in enumerate(self.moves):
             if known == move:
                 return number
@@ -74,7 +73,7 @@ class CanonicalBindings:
 
 @dataclass(slots=True, eq=False)
 class Written:
-    """A program, the page that it ends on, and the names of deliveries there, as in `Judgement`."""
+    """A program, the canonical bindings after it, and the names of deliveries as in `Judgement`."""
 
     program: Program
     after: CanonicalBindings | None
@@ -96,11 +95,11 @@ class OracleState:
 
 @dataclass(slots=True, eq=False)
 class Judgement:
-    """What an operation and its answer make of a state; `after` is None where the run ends.
+    """The effect of an operation and its answer on a state; `after` is None if the run ends.
 
-    `renamed` are the names of deliveries after it, each with its name before; None where no name
-    has changed. What was counted is without what `program` has counted. `times` counts how often it
-    was met since it was last added up.
+    `renamed` are the names of deliveries after it, each with its name before; None if no name has
+    changed. The counts exclude those of `program`. `times` is how often the judgement was met since
+    it was last added up.
     """
 
     program: Program | None
@@ -130,7 +129,7 @@ class SearchNode:
 
 
 class StepCache:
-    """The standings that a search of one scope has met."""
+    """The oracle states that a search of one scope has met."""
 
     def __init__(self, found: Search) -> None:
         self._found, self._scope = found, found.scope
@@ -141,7 +140,7 @@ class StepCache:
         self._met: list[Judgement] = []
 
     def start(self, oracle: Oracle) -> SearchNode:
-        """Return where a run begins, right after a reset."""
+        """Return the node at the begin of a run, right after a reset."""
         own, self._claims = oracle.fork(), oracle.book.claims
         watch, own.watch = own.watch, None
         page = self._page(own.book, own.unplaced, None, None)
@@ -155,10 +154,10 @@ class StepCache:
         before: Callable[[], Sequence[Exchange]],
         cut: Cut | None = None,
     ) -> tuple[Exchange | None, Sequence[Breach], SearchNode | None]:
-        """Make a move of a standing's own and judge it, as `findings.step` does.
+        """Make a move of an oracle state's own and judge it, as `findings.step` does.
 
-        Returns where the run stands after it, None where it ends there. `before` are the steps so
-        far. With a `cut`, it is that move during which the power goes. Raises `Unfollowable`.
+        Returns the node after it, or None if the run ends. `before` are the steps so far. `cut` is
+        that move with a loss of power during it. Raises `Unfollowable`.
         """
         move, operation = place.standing.page.moves[number]
         move = cut or move
@@ -210,7 +209,7 @@ class StepCache:
         return told, (*judged.breaches, *seen), after
 
     def add_up(self) -> None:
-        """Add what was exercised by all steps since the last time to what the search found."""
+        """Add the counts of all steps since the last time to the search's findings."""
         found = self._found
         exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
         for judged in self._met:
@@ -233,7 +232,7 @@ class StepCache:
         told: Exchange,
         before: Callable[[], Sequence[Exchange]],
     ) -> tuple[Judgement, tuple[str, ...]]:
-        """Return what becomes of a standing, and the names of deliveries that were told."""
+        """Return the judgement for an oracle state, and the names of the deliveries told."""
         answer = told.answer
         if not answer.events:
             names: tuple[str, ...] = ()
@@ -258,7 +257,7 @@ class StepCache:
     def _written(
         self, standing: OracleState, number: int, heard: Hashable, answer: Answer
     ) -> Written:
-        """Return what an operation and its answer are to every oracle on a page."""
+        """Return the translation of an operation and its answer for these canonical bindings."""
         page = standing.page
         known = page.programs.get((number, heard))
         if known is None:
@@ -274,7 +273,7 @@ class StepCache:
         return known
 
     def _ask(self, standing: OracleState, written: Written) -> Judgement:
-        """Let an oracle do what is written, with deliveries named as on the page."""
+        """Let an oracle perform the program, with deliveries under their canonical names."""
         oracle, program = standing.oracle.fork(), written.program
         judged = _judging(oracle, lambda: oracle.perform(program), program)
         if judged.unfollowable is None and judged.goes_on:
@@ -285,9 +284,9 @@ class StepCache:
     def _with_names_as_told(
         self, told: Exchange, before: Callable[[], Sequence[Exchange]]
     ) -> Judgement | None:
-        """Ask an oracle that has followed the same run under the candidate's own names.
+        """Judge by an oracle that has followed the same run under the candidate's own names.
 
-        Returns None where these names are nothing that ends the run.
+        Returns None if these names do not end the run.
         """
         oracle = Oracle(self._claims)
         for each in before():
@@ -305,9 +304,9 @@ class StepCache:
         names: tuple[tuple[str, str], ...] | None,
         before: CanonicalBindings | None,
     ) -> CanonicalBindings:
-        """Return the page of a book whose deliveries get the names that they have on it.
+        """Return the canonical form of bindings, with deliveries renamed.
 
-        `before` is the page that the book was made from, most of which it shares.
+        `before` is the canonical form that the bindings were made from; most parts are shared.
         """
         if names is not None or book.deliveries or book.doubtful:
             renamed = {old: new for new, old in names or ()}
@@ -330,7 +329,7 @@ class StepCache:
         return known
 
     def _standing(self, oracle: Oracle, page: CanonicalBindings) -> OracleState:
-        """Return the standing of an oracle that is on a page."""
+        """Return the oracle state of an oracle with these canonical bindings."""
         number = self._numbers.of
         window, streams = number(oracle.window), number(oracle.streams)
         departed = tuple([(label, number(moment)) for label, moment in oracle.departed])
@@ -338,7 +337,7 @@ class StepCache:
         known = self._known.get(form)
         if known is None:
             oracle.book = page.book
-            # One book's part of the key is the same for all on the page.
+            # The key of the bindings is the same for all states with these canonical bindings.
             parts = page.key, *map(number, oracle.key_beside_the_book())
             key = self._keys.setdefault(parts, len(self._keys))
             known = self._known[form] = OracleState(oracle, page, key)
@@ -346,9 +345,9 @@ class StepCache:
 
 
 def _names(book: Bindings) -> tuple[tuple[str, str], ...] | None:
-    """Return the names of deliveries in a standing, each with its name until now.
+    """Return the canonical names of deliveries, each with its name until now.
 
-    Returns None where they are the same.
+    Returns None if they are the same.
     """
     held = [(f"held {place}", name) for place, name in enumerate(book.held)]
     settled = [(_settled(message), name) for message, name in book.settled.items()]
@@ -414,8 +413,8 @@ def _named(events: tuple[Event, ...]) -> tuple[Event, ...]:
 class Numbers:
     """Numbers for values: the same for equal ones.
 
-    Parts of a book are handed on unchanged from one to the next, so a value is looked up by its
-    identity first, and kept, so that its identity stays its own.
+    Bindings share parts with those that they were made from. So a value is looked up by identity
+    first, and kept, so that no other value gets its identity.
     """
 
     by_identity: dict[int, tuple[object, int]] = field(default_factory=dict)
@@ -430,7 +429,7 @@ class Numbers:
         return known[1]
 
     def of_all(self, values: tuple[object, ...], near: CanonicalBindings | None) -> tuple[int, ...]:
-        """Return the numbers of several values, of which most are the very parts of a page."""
+        """Return the numbers of several values, most of which are parts of canonical bindings."""
         number = self.of
         if near is None:
             return tuple(map(number, values))
@@ -442,7 +441,7 @@ class Numbers:
         )
 
     def form_of(self, value: object) -> Hashable:
-        """Return what is equal for equal values; a moment is equal to itself alone."""
+        """Return a form that is equal for equal values; a moment is equal to itself alone."""
         if isinstance(value, dict):
             return dict, tuple([(key, self.of(each)) for key, each in value.items()])
         if isinstance(value, Moment):
@@ -450,6 +449,6 @@ class Numbers:
         try:
             hash(value)
         except TypeError:
-            # What holds a dictionary: its text tells all of it.
+            # A value that holds a dictionary: its text tells all of it.
             return type(value), repr(value)
         return type(value), value

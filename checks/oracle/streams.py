@@ -1,14 +1,13 @@
-"""ToldEvent events whose order between consumers is unknown: every interleaving that is lawful.
+"""Events whose order between consumers is unknown: every lawful interleaving.
 
-A broker whose consumers sit on separate connections tells each consumer's events in order and
-nothing about the order between consumers (driver protocol 1, rule 21). So what was told since the
-broker last rested is kept, one stream a consumer, and judged when it rests again: is there an order
-of all events and operations that the contract allows, in which each stream keeps its order, each
-operation its place, and no event comes after an operation that was asked for once it had been told?
+A broker with each consumer on a connection of its own tells the events of each consumer in order,
+and nothing about the order between consumers (driver protocol 1, rule 21). So events since the last
+rest are kept as one stream a consumer, and judged at the next rest. The question is whether the
+contract allows an order of all events and operations that keeps each stream's order and the order
+of operations, and in which no event follows an operation that was requested after it was told.
 
-The search takes what is first in the queue's order where it can: for consumers that acquire, an
-event that is possible now is never in the way of another, so it hardly ever has to go back. It is
-complete nevertheless, since it does go back; `ORDERS_MAX` bounds it.
+The search prefers the queue's order. For consumers that acquire, a possible event never blocks
+another, so the search seldom goes back. It is complete, since it can; `ORDERS_MAX` bounds it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ENDINGS = ("consumer_closed", "queue_deleted")
 """Events that are about no message."""
 
 ORDERS_MAX = 20_000
-"""More partial orders than this are not tried: the run is not judged."""
+"""With more partial orders than this, the run is not judged."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ class ToldEvent:
 
 
 Position: TypeAlias = tuple[int, tuple[int, ...], frozenset[int]]
-"""How many operations were taken, how many events of each stream, and which floating operations."""
+"""The number of operations taken, of events taken in each stream, and the floating operations."""
 
 Taken: TypeAlias = tuple[Step, Position]
 
 
 @dataclass(frozen=True)
 class Streams:
-    """What happened since the broker last rested: operations in order, events by consumer.
+    """The history since the broker last rested: operations in order, events by consumer.
 
     An operation that may have happened is floating: from its place on, at any time, or never.
     """
@@ -80,7 +79,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class LawfulOrder:
-    """An order that is lawful with the cases it ends in, or the least that is in the way of all."""
+    """A lawful order with the cases at its end, or the least blame that excludes every order."""
 
     cases: Cases
     order: tuple[tuple[Step, Cases], ...]
@@ -158,9 +157,9 @@ class _Search:
                 self.blames.extend(_Stuck(progress, step, blame, here) for blame in blames)
 
     def _choices(self, position: Position) -> Iterator[tuple[Step | None, Position, bool]]:
-        """Yield what may come next: events in queue order, then the operation, then maybes.
+        """Yield what may come next: events in queue order, the operation, then floating ones.
 
-        Each with whether it is due: what was told only later is not to blame for being impossible.
+        Each comes with whether it is due: an event told only later is not to blame if impossible.
         """
         taken, counts, floated = position
         ready = [
@@ -178,14 +177,14 @@ class _Search:
                 yield step, (taken, counts, floated | {index}), False
 
     def _owes(self, taken: int, counts: tuple[int, ...]) -> bool:
-        """Whether something was told before the next operation and is not placed yet."""
+        """Whether an event was told before the next operation and is not placed yet."""
         return any(
             count < len(events) and events[count].told_with <= taken
             for count, events in zip(counts, self.by_consumer, strict=True)
         )
 
     def _place(self, step: Step) -> int:
-        """Return where in the queue's order a step's message is; what ends comes last."""
+        """Return the place of a step's message in the queue's order; endings come last."""
         if step[0] in ENDINGS:
             return sum(self.frame.sizes)
         order = next(i for i, symbol in enumerate(self.rules.contract.rigid) if symbol.is_order)
@@ -197,7 +196,7 @@ def judged(
 ) -> LawfulOrder:
     """Look for a lawful order; with `every_order`, gather the cases of all of them.
 
-    Without browsers and maybes every lawful order ends in the same case, since each message's own
-    history is told in order; then the first is enough. Raises `TooManyCases`.
+    Without browsers and floating steps every lawful order ends in the same case, since the history
+    of each message is told in order; then the first suffices. Raises `TooManyCases`.
     """
     return _Search(streams, rules, frame, every_order or bool(streams.floating)).run(cases)

@@ -1,11 +1,10 @@
 """Translation: an operation and its answer become instructions to the oracle's window.
 
-The book says who is who, and the window what may be the case. Translation never asks the window:
-the instructions follow from the operation, the answer and the book alone. So all oracles with the
-same book share one translation (`step_cache.py`).
+Translation never reads the window: the instructions follow from the operation, the answer and the
+bindings alone. So all oracles with the same bindings share one translation (`step_cache.py`).
 
-Stated here is the protocol's own fine print (driver protocol 1), which concerns only the interface:
-what an answer may carry, and which operations must succeed (`does-what-it-claims`).
+The file also states the protocol's own rules on the interface (driver protocol 1): what an answer
+may carry, and which operations must succeed (`does-what-it-claims`).
 """
 
 from __future__ import annotations
@@ -69,12 +68,12 @@ Instruction: TypeAlias = Literal[
 """A method of `Oracle`."""
 
 Line: TypeAlias = tuple[Bindings, Instruction, tuple[object, ...]]
-"""An instruction with its arguments, and the book at that time."""
+"""An instruction with its arguments, and the bindings at that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an oracle has to do, what it knows of names afterwards, and what ends the run, if so."""
+    """The instructions for an oracle, the bindings afterwards, and what ends the run, if so."""
 
     lines: tuple[Line, ...]
     book: Bindings
@@ -86,7 +85,7 @@ class Program:
 
 
 class Translator:
-    """Translates one operation and its answer, from a book on.
+    """Translates one operation and its answer, starting from given bindings.
 
     `unplaced` are the messages whose publish may still happen. With `in_order`, events are told in
     the order in which they happened.
@@ -103,7 +102,7 @@ class Translator:
         self.lines: list[Line] = []
 
     def program(self, operation: Operation, answer: Answer) -> Program:
-        """Return what an operation and its answer are."""
+        """Return the program for an operation and its answer."""
         broken = unfollowable = None
         try:
             self._operation(operation, answer)
@@ -153,7 +152,7 @@ class Translator:
             self._operate(operation_steps.own_crash(operation, answer, self.book))
             self._settled(Crash())
         if isinstance(operation, CloseChannel) and answer.error is None:
-            # What its answer told was delivered before the closing, and released by it.
+            # Messages told with its answer were delivered before the closing, and released by it.
             self.book = self.book.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
             self._note("rest")
@@ -210,7 +209,7 @@ class Translator:
             for entry in self.book.messages.values():
                 self._note("maybe", ("drop_in_a_crash", (self.book.queues[operation.queue], entry)))
         elif answer.events and not isinstance(operation, Drain):
-            # What was told comes of it.
+            # The events show that it has happened.
             self._done(operation, answer)
 
     def _maybe_done(self, operation: Operation) -> None:
@@ -230,7 +229,7 @@ class Translator:
             self.unplaced = (*self.unplaced, published)
 
     def _grow_names(self, operation: Operation) -> None:
-        """Let the book know what an operation names for the first time."""
+        """Add the names that an operation uses for the first time to the bindings."""
         match operation:
             case Publish(queue=queue) if queue in self.book.queues:
                 self._arrive(operation)
@@ -326,12 +325,12 @@ class Translator:
         self._deliver(event, Held(entry, taker.channel) if mode == _ACKNOWLEDGE else None)
 
     def _entry(self, event: Delivered, asked: tuple[str, ...]) -> int:
-        """Return the entry of a delivery to somebody who asked for messages of those queues."""
+        """Return the entry of a delivery to a subscriber of those queues."""
         entry = self.book.messages.get(event.message)
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
         home = self.book.queue_of_message(event.message)
-        # Told as of another queue to somebody who asked for that one is the broker's own mix-up.
+        # A subscriber of the message's own queue was told another: the broker mixes up queues.
         if event.queue != home and home in asked:
             self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
         return entry
@@ -364,6 +363,6 @@ class Translator:
 
 
 _NOBODY = -1
-"""Whose events may always have happened earlier."""
+"""The stream of events that may always have happened earlier."""
 
 _BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]

@@ -1,5 +1,5 @@
-"""Reports: one typed record of what the gate says, and its forms for people and for machines.
+"""Reports: one typed record of the gate's verdicts, and its forms for people and machines.
 
-What belongs here: the record (`verdict_file`), and one module for each form that is made of it and
-of nothing else. No judging: which verdict counts as what is decided in `checks.verdicts`.
+The record is `verdict_file`; one module for each form reads nothing but the record. Reports do not
+judge: `checks.verdicts` decides how a verdict counts.
 """

@@ -1,7 +1,7 @@
-"""What a CI host is told besides files: annotations and a step summary on GitHub.
+"""Output for a CI host besides files: annotations and a step summary on GitHub.
 
-Owns the escaping that workflow commands want. Everything else that the gate prints on such a host
-is printed with commands switched off, since ids are a candidate's own and may look like one.
+This file owns the escaping of workflow commands. The gate's other output is printed with commands
+switched off, since a candidate chooses its ids and they may look like commands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from brokerproof.checks.search.moves import visible
 from brokerproof.checks.verdicts import Outcome
 
 SUMMARY_BYTES_MAX = 900_000
-"""A step summary of more than 1 MiB is refused by the host."""
+"""The host refuses a step summary of more than 1 MiB."""
 
 _KINDS: dict[str, str] = {"failure": "error", "inconclusive": "warning", "recommended": "warning"}
 
@@ -35,7 +35,7 @@ def on_github(environment: Mapping[str, str]) -> bool:
 
 
 def annotations_of(record: VerdictFile) -> Iterator[str]:
-    """Yield a workflow command for each verdict that matters to the gate."""
+    """Yield a workflow command for each verdict that counts for the gate."""
     for candidate in record.candidates:
         for warning in candidate.warnings:
             yield command("warning", "brokerproof", visible(warning))
@@ -55,7 +55,7 @@ def _text(verdict: VerdictRecord) -> str:
 
 
 def command(kind: str, title: str, text: str) -> str:
-    """Return a workflow command; no title and no text can end it or begin another."""
+    """Return a workflow command; neither title nor text can end it or begin another."""
     return f"::{kind} title={_property(title)}::{_data(text)}"
 
 
@@ -69,7 +69,7 @@ def _property(text: str) -> str:
 
 @contextmanager
 def commands_off(echo: Callable[[str], None], *, on_host: bool) -> Iterator[None]:
-    """Let the host take what the body prints for words, whatever it looks like."""
+    """Make the host read the output of the body as plain text."""
     if not on_host:
         yield
         return
@@ -123,7 +123,7 @@ def _mark(verdict: VerdictRecord) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text that Markdown and HTML take for words."""
+    """Return a text that Markdown and HTML show literally."""
     words = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]()#+!|~@])", r"\\\1", words)
 

@@ -1,7 +1,7 @@
-"""What a queue holds after each step of a counterexample, as far as the oracle can know it.
+"""The content of each queue after each step of a counterexample, as far as the oracle knows it.
 
-The contract's own states are read here, entry by entry, and put into words; nothing is judged and
-nothing is guessed. What the observations leave open is shown as open.
+The file puts the contract's states into words, entry by entry. It neither judges nor guesses: a
+state that the observations leave open is shown as open.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PUBLISHED = Origin.values.index("PUBLISHED")
 
 @dataclass(frozen=True)
 class EntryShown:
-    """A message in its queue: its state (`open` where several are possible), who holds it.
+    """A message in its queue: its state (`open` where several are possible) and its holder.
 
-    `may_be` lists what an open one may be, in words; `returned` says that it came back, and `end`
-    how one that is gone has ended.
+    `may_be` lists the possible states of an open message. `returned` says that it came back. `end`
+    says how a message that is gone ended.
     """
 
     message: str
@@ -47,7 +47,7 @@ class EntryShown:
 
 @dataclass(frozen=True)
 class QueueShown:
-    """A queue with its entries in their order; what is gone is left out after one step."""
+    """A queue with its entries in order; an entry that is gone is shown for one step."""
 
     queue: str
     entries: tuple[EntryShown, ...]
@@ -55,7 +55,7 @@ class QueueShown:
 
 @dataclass(frozen=True)
 class StepShown:
-    """One step, what the queues hold after it, and which consumers are subscribed then."""
+    """One step, the queues after it, and the consumers subscribed then."""
 
     followed: Followed
     queues: tuple[QueueShown, ...]
@@ -64,7 +64,7 @@ class StepShown:
 
 @dataclass(frozen=True)
 class Shown:
-    """The steps that could be followed, and why the rest could not be, if so."""
+    """The steps that could be followed, and the reason if some could not."""
 
     steps: tuple[StepShown, ...]
     reason: str = ""
@@ -78,7 +78,7 @@ def content_of(found: Counterexample) -> Shown:
     except (NotRecorded, Unfollowable) as error:
         return Shown(tuple(steps), str(error))
     except AssertionError as error:
-        # An error of ours; the rest of the report is worth having all the same.
+        # An error of ours; the rest of the report is still useful.
         return Shown(tuple(steps), f"our own oracle failed: {error}")
     missing = len(found.steps) - len(steps)
     return Shown(tuple(steps), "it broke a promise before its end" if missing else "")
@@ -117,7 +117,7 @@ def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
 
 
 class _Reader:
-    """Reads the local states of one contract, whose symbols it finds by their names."""
+    """Reads the local states of one contract; it finds the symbols by name."""
 
     def __init__(self, book: Bindings) -> None:
         self.book = book
@@ -127,7 +127,7 @@ class _Reader:
         self.level = book.frame.rows[contract.row_of("level")]
 
     def turn(self, entry: int, local: Local) -> tuple[int, ...]:
-        """Return what the entries of a queue are sorted by, wherever returned messages go."""
+        """Return the sort key of an entry in its queue, for every release position."""
         position = self.book.claims.release_position
         if position not in {"head", "tail"} or "stamp" not in self.place:
             return (self.before[entry].bit_count(), entry)
@@ -135,7 +135,7 @@ class _Reader:
         return (-self.level[entry], waits, local[self.place["stamp"]], entry)
 
     def entry(self, message: str, possible: set[Local]) -> EntryShown | None:
-        """Return what is known of a message, nothing where the broker has not taken it."""
+        """Return the possible states of a message; None if the broker has not accepted it."""
         words = {self._words(local) for local in possible}
         if not words or words == {("absent", "")}:
             return None
@@ -157,21 +157,21 @@ class _Reader:
         return local[self.place["origin"]] != _PUBLISHED
 
     def _words(self, local: Local) -> tuple[str, str]:
-        """Return a state, and who holds the message or how it ended."""
+        """Return a state, with the holder of the message or how it ended."""
         state = _STATES.get(local[self.place["status"]], "absent")
         if state == "held":
             return state, self._taker(local[self.place["holder"]])
         return state, self._end(local) if state == "gone" else ""
 
     def _end(self, local: Local) -> str:
-        """Return how a message that is gone has ended; the core contract knows one way only."""
+        """Return how a message that is gone ended; the core contract knows one way only."""
         if "end" not in self.place:
             return "settled"
         name = End.values[local[self.place["end"]]]
         return "settled" if name in {"NONE", "FINAL"} else name.lower().replace("_", " ")
 
     def _taker(self, element: int) -> str:
-        """Return who an element of the contract's consumers is."""
+        """Return the name of the consumer or get that an element of the contract stands for."""
         for name, taker in self.book.consumers.items():
             if taker.element == element:
                 return name

@@ -1,7 +1,7 @@
-"""A counterexample as a sequence diagram: lanes, arrows between them, and the queues beside.
+"""A counterexample as a sequence diagram: lanes, arrows between them, and the queues.
 
-Owns who has a lane and which arrow each operation and event is; how it is drawn is the page's
-matter. The client has one lane, each consumer its own: what a consumer holds is settled from there.
+The file decides which lanes there are and which arrow each operation and event is; the page decides
+how it looks. The client has one lane and each consumer its own: its settlements start there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from brokerproof.spec.protocol.operations import Consume, Publish
 CLIENT, BROKER = 0, 1
 
 ARROWS_MAX = 100
-"""More events than this of one step are not drawn; the counterexample's file has all."""
+"""The most events of one step that are drawn; the counterexample's file has all."""
 
 ArrowKind: TypeAlias = Literal["operation", "delivery", "event", "error"]
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow from one lane to another; `marked` where it carries a witness."""
+    """An arrow from one lane to another; `marked` if it concerns a witness."""
 
     start: int
     end: int
@@ -81,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A counterexample to be drawn; `reason` says why queues are not shown for all steps."""
+    """A counterexample to be drawn; `reason` says why some steps show no queues."""
 
     lanes: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -97,7 +97,7 @@ def diagram_of(found: Counterexample) -> Diagram:
     rows = []
     before: tuple[QueueShown, ...] = ()
     subscribed: frozenset[str] = frozenset()
-    # Where threads begin after them, no step is the one that broke anything.
+    # If threads run after the steps, no step is the one that broke the requirement.
     last = len(found.steps) if found.interleaved is None else 0
     texts = texts_of_moves(found.steps)
     for number, line in enumerate(found.steps, 1):
@@ -122,7 +122,7 @@ def diagram_of(found: Counterexample) -> Diagram:
 
 
 def _consumers(found: Counterexample) -> Iterator[str]:
-    """Yield the consumers that are named anywhere, also those that nobody ever subscribed."""
+    """Yield the consumers named anywhere, also those that never subscribed."""
     for line in found.steps:
         if isinstance(line.move, Consume):
             yield line.move.consumer
@@ -140,7 +140,7 @@ def _arrows(
     *,
     last: bool,
 ) -> Iterator[Arrow]:
-    """Yield the arrows of a step; a plain `ok` is drawn only where it may be what is wrong."""
+    """Yield the arrows of a step; a plain `ok` is drawn only where it may be the fault."""
     move = line.move
     start, about = CLIENT, ""
     if isinstance(move, Settle):
@@ -159,7 +159,7 @@ def _arrows(
 
 
 def _folded(arrows: list[Arrow]) -> Iterator[Arrow]:
-    """Draw once, and say how often, what is told several times in a row; a flood is cut."""
+    """Draw equal arrows in a row once, with their number; cut at `ARROWS_MAX`."""
     for number, (arrow, equal) in enumerate(itertools.groupby(arrows)):
         times = len(list(equal))
         if number == ARROWS_MAX:

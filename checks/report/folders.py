@@ -1,7 +1,7 @@
-"""The folder of a report: which files lie in it, and how they are written.
+"""The folder of a report: its files, and how they are written.
 
-Each file is written whole beside its place and then moved there, so that whoever looks, at any
-moment, finds either the report of before or this one.
+Each file is written under another name and then moved to its place. So a reader always finds
+either the whole earlier report file or the whole new one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ VERDICT = "verdict.json"
 
 
 def place_of_counterexample(candidate: str, requirement: str, *, several: bool) -> str:
-    """Return where below a report's folder a counterexample lies."""
+    """Return the path of a counterexample below a report's folder."""
     if not several:
         return f"{COUNTEREXAMPLES}/{requirement}.json"
     return f"{COUNTEREXAMPLES}/{_folder_of(candidate)}/{requirement}.json"
 
 
 def _folder_of(candidate: str) -> str:
-    """Return a folder's name for an address: readable, and no other address has the same."""
+    """Return a readable folder name for an address, different for each address."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "_" for c in candidate)
     if readable == candidate and readable.strip("."):
         return readable
@@ -37,7 +37,7 @@ def _folder_of(candidate: str) -> str:
 def write(record: VerdictFile, folder: Path) -> Path:
     """Write a record and its counterexamples; return the path of the record.
 
-    Counterexamples of an earlier run go.
+    Counterexamples of an earlier run are deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     several = len(record.candidates) > 1
@@ -56,7 +56,7 @@ def write(record: VerdictFile, folder: Path) -> Path:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file whole, or leave the one that was there."""
+    """Write a file whole, or leave the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.part")
     beside.write_bytes(content)
@@ -65,6 +65,6 @@ def put(path: Path, content: bytes) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and its like while the body runs, where signals can be held back."""
+    """Ignore Ctrl-C and other ending signals while the body runs, where signals can be blocked."""
     with handled_by(signal.SIG_IGN):
         yield

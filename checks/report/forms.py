@@ -12,13 +12,13 @@ from brokerproof.checks.report.verdict_file import VerdictFile
 
 PAGE = "report.html"
 FORMS = {"junit.xml": junit, "verdict.sarif": sarif, PAGE: page}
-"""What each file besides the record and the counterexamples is made by."""
+"""The function that makes each file besides the record and the counterexamples."""
 
 
 def write_report(record: VerdictFile, folder: Path) -> Path:
-    """Write the record, then everything that is made of it; return the path of the record.
+    """Write the record, then all forms made from it; return the path of the record.
 
-    Ctrl-C does not end it halfway.
+    Ctrl-C does not interrupt it.
     """
     with folders.undisturbed():
         path = folders.write(record, folder)

@@ -1,8 +1,8 @@
-"""JUnit XML, which every CI host reads: a suite a candidate, a case a requirement.
+"""JUnit XML, which every CI host reads: one suite for a candidate, one case for a requirement.
 
-A failure carries the counterexample as it reads at a terminal. What is inconclusive is an error,
-since nobody can say that it passed; where it was to be accepted, and where a promise is not
-claimed, known to fail or only recommended, the case is skipped with the reason.
+A failure carries the counterexample as the terminal prints it. An inconclusive verdict is an error,
+as it has not passed. A case is skipped with its reason if the inconclusive verdict is accepted, or
+if the requirement is not claimed, known to fail or only recommended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.search.moves import visible
 
 SETTINGS = "settings"
-"""The suite that says which known failures and expected requirements are not as they were set."""
+"""The suite of stale known failures and of expected requirements that were not judged."""
 
 
 def junit(record: VerdictFile) -> bytes:
@@ -52,7 +52,7 @@ def _case(suite: ET.Element, classname: str, name: str) -> ET.Element:
 
 
 def _told(verdict: VerdictRecord) -> ET.Element | None:
-    """Return what a case carries besides its name; nothing where the requirement is kept."""
+    """Return the element inside a case; None if the requirement is kept."""
     message = visible(reason_of(verdict))
     match verdict.counts_as:
         case "pass":
@@ -74,7 +74,7 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def _counted(element: ET.Element) -> ET.Element:
-    """Return a suite, or all of them, with its cases counted by how they ended."""
+    """Return a suite, or all of them, with its cases counted by outcome."""
     element.set("tests", str(len(list(element.iter("testcase")))))
     for attribute, tag in _COUNTED.items():
         element.set(attribute, str(len(list(element.iter(tag)))))

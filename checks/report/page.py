@@ -1,7 +1,7 @@
 """The report as one page: `report.html`, which works offline and holds no script.
 
-Owns what the page is given; how it looks is `page.html`. Everything is escaped by the template
-engine, and what cannot be printed is shown as its code first, since ids are a candidate's own.
+The file owns the page's data; `page.html` owns its looks. The template engine escapes everything.
+Unprintable characters are first shown as codes, since a candidate chooses its ids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STATUS = {0: "kept", 1: "broken", 3: "inconclusive"}
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A verdict with its counterexample, drawn, and where on the page it stands."""
+    """A verdict with its counterexample, its diagram, and its anchor on the page."""
 
     anchor: str
     verdict: VerdictRecord

@@ -1,8 +1,8 @@
 """SARIF 2.1.0, for hosts that show findings of static analysis: rules are requirements.
 
-A result is a broken requirement of one candidate. Hosts want a place in a file for each; that is
-the candidate's own file where its address names one, and the counterexample otherwise. What is
-known to fail is a suppressed result; what is inconclusive is no result but a notification.
+A result is a broken requirement of one candidate. Hosts need a file location for each: it is the
+candidate's own file if its address names one, and the counterexample otherwise. A known failure is
+a suppressed result. An inconclusive verdict is no result but a notification.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from brokerproof.version import HOME, __version__
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 HELP = f"{HOME}/blob/main/docs/explanation/how-it-works.md#what-the-verdicts-mean"
-"""The page that says what requirements and verdicts are."""
+"""The page that explains requirements and verdicts."""
 
 SOURCES, REPORT = "%SRCROOT%", "REPORT"
-"""What addresses are relative to: the root of the sources, as hosts call it, and this folder.
+"""The base of each address: the root of the sources, by the hosts' name for it, and this folder.
 
 Neither has an address of its own, since no report holds a path of the machine.
 """
@@ -83,7 +83,7 @@ def sarif(record: VerdictFile) -> bytes:
 
 
 def _semantic(version: str) -> str:
-    """Return a version of ours as semantic versioning writes it."""
+    """Return a version of ours in semantic versioning."""
     return re.sub(r"\.(dev|a|b|rc)(\d+)$", r"-\1.\2", version)
 
 
@@ -143,7 +143,7 @@ def _logical(candidate: CandidateRecord) -> Json:
 
 
 def _file(record: VerdictFile, candidate: CandidateRecord, verdict: VerdictRecord) -> Json:
-    """Return where a host shows the result: the candidate's file, or the counterexample."""
+    """Return the file that a host shows for the result: the candidate's, or the counterexample."""
     path, _, factory = candidate.candidate.rpartition(":")
     if path.endswith(".py") and factory.isidentifier() and not path.startswith("/"):
         return {"uri": quote(PurePosixPath(path).as_posix()), "uriBaseId": SOURCES}
@@ -162,7 +162,7 @@ def _flow(found: Counterexample, file: Json) -> Iterator[Json]:
 
 
 def _flows_of_threads(found: Counterexample, file: Json) -> Iterator[Json]:
-    """Yield what each thread did, with its place in the order of all."""
+    """Yield the steps of each thread, with their places in the order of all steps."""
     run = found.interleaved
     for name in () if run is None else run.threads:
         assert run is not None, "there are no threads without a run"

@@ -1,7 +1,7 @@
-"""The report for a person at a terminal: the verdicts, the worst first, and every counterexample.
+"""The report at a terminal: the verdicts, worst first, and every counterexample.
 
-Owns what fits a screen. Stages, ids that are not claimed, and each kept id of a queue's inside are
-for a second look (`verbose`); the files of the report have them always.
+The file owns what fits a screen. Only `verbose` shows the stages, the ids that are not claimed, and
+each kept id of a queue's inside; the report files always have them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row: TypeAlias = tuple[str, str, Text, str, Text]
 
 
 def show(record: CandidateRecord, console: Console, *, verbose: bool = False) -> None:
-    """Print what the gate says of one candidate."""
+    """Print the gate's verdicts on one candidate."""
     title = visible(f"{record.candidate}  ({record.name} {record.version})")
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     if verbose:
@@ -66,9 +66,9 @@ def show(record: CandidateRecord, console: Console, *, verbose: bool = False) ->
 
 
 def _rows(verdicts: Iterable[VerdictRecord], *, verbose: bool) -> Iterator[Row]:
-    """Yield the rows of the table; kept ids inside a queue share one for each kind of queue.
+    """Yield the rows of the table; kept ids inside a queue share one row for each kind of queue.
 
-    Where a counterexample follows, the reason is only as long as its line.
+    If a counterexample follows, the reason is cut to one line.
     """
     times: Counter[str] = Counter()
     many: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def _rows(verdicts: Iterable[VerdictRecord], *, verbose: bool) -> Iterator[Row]:
 
 
 def gathered(requirements: Iterable[str]) -> list[str]:
-    """Return ids, with one phrase instead where all is there that a view of some kind is asked."""
+    """Return ids; if all ids of a kind of queue's inside are there, one phrase stands for them."""
     found = list(requirements)
     phrases = []
     for kind, asked in kinds().items():
@@ -108,7 +108,7 @@ def gathered(requirements: Iterable[str]) -> list[str]:
 
 
 def reason_of(verdict: VerdictRecord) -> str:
-    """Return the reason of a verdict, with the one for which it is accepted."""
+    """Return the reason of a verdict, and the reason for which the failure is accepted."""
     if verdict.known is None:
         return verdict.reason
     return f"{verdict.reason} (known until {verdict.known.expires}: {verdict.known.reason})"

@@ -1,7 +1,7 @@
-"""The record of a run of the gate, as `verdict.json` holds it: every other report is made of this.
+"""The record of a run of the gate, as `verdict.json` holds it. Every other report is made from it.
 
-Owns the file's structure, published as a JSON schema (`docs/reference/verdict.schema.json`). There
-is no time and no path of a machine in it, so that the same seed gives the same bytes.
+The file owns its structure, published as a JSON schema (`docs/reference/verdict.schema.json`). The
+record holds no time and no path of the machine, so that the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def candidate_record(
     judgements: tuple[Judgement, ...],
     warnings: tuple[str, ...] = (),
 ) -> CandidateRecord:
-    """Return the record of a report whose verdicts were judged."""
+    """Return the record of a report and its judgements."""
     address = without_password(report.address)
     return CandidateRecord(
         candidate=address,
@@ -170,7 +170,7 @@ def verdict_file(
 
 
 HIDDEN = "***"
-"""What stands in an address for its password."""
+"""The text that replaces a password in an address."""
 
 
 def without_password(address: str) -> str:
@@ -185,12 +185,12 @@ def without_password(address: str) -> str:
 
 
 def worst_first(verdicts: tuple[VerdictRecord, ...]) -> list[VerdictRecord]:
-    """Return verdicts as a person reads them: broken, inconclusive, kept, not claimed."""
+    """Return verdicts in reading order: broken, inconclusive, kept, not claimed."""
     return sorted(verdicts, key=lambda each: WORST_FIRST.index(each.verdict))
 
 
 def counted(record: CandidateRecord) -> str:
-    """Return the verdicts counted, the worst first."""
+    """Return the counts of the verdicts, worst first."""
     counts = Counter(verdict.verdict for verdict in record.verdicts)
     parts = [f"{counts[outcome]} {outcome.value}" for outcome in WORST_FIRST if counts[outcome]]
     notes = [
@@ -211,7 +211,7 @@ def counted(record: CandidateRecord) -> str:
 def encoded(content: object) -> bytes:
     """Return a record as the bytes of a file.
 
-    Half a surrogate pair, which a candidate may say and no file can hold, is written as its code.
+    An unpaired surrogate, which a candidate may send and no file can hold, is written as its code.
     """
     try:
         text = msgspec.json.encode(content)
@@ -250,7 +250,7 @@ def schema() -> bytes:
 
 
 def _dedented(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose descriptions have no indentation; whether they do hangs on Python."""
+    """Return a schema without indentation in descriptions, which depends on the Python version."""
     found = dict(schema)
     for key, value in schema.items():
         if isinstance(value, dict):

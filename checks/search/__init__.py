@@ -1,4 +1,4 @@
-"""What is tried on a candidate.
+"""The moves that are tried on a candidate.
 
-The strategies, the moves they make, and how a finding is minimised and replayed.
+Here are the strategies, the moves they make, and how a finding is minimised and replayed.
 """

@@ -1,10 +1,9 @@
-"""The adaptive grade of the exhaustive stage: every move in every state that the candidate offers.
+"""The adaptive grade of the exhaustive stage: every move in every state that the candidate reaches.
 
-For candidates that do not answer the same to the same: whoever cannot repeat a run cannot visit all
-of them. What can be visited is every pair of a contract state (what the oracle knows) and a move.
-The walk goes to the nearest pair that has not been tried, over steps that led that way before;
-where the candidate goes elsewhere, the walk goes on from there. Moves in states that the candidate
-does not come to again are counted apart.
+It is for candidates whose answers to the same operations differ. Their runs cannot be repeated, so
+the search covers pairs of a contract state (what the oracle knows) and a move instead. The walk
+goes to the nearest untried pair by steps that led that way before; if the candidate ends elsewhere,
+the walk goes on from there. Moves in states that do not recur are counted apart.
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ from brokerproof.checks.search.searches import Search, collecting_rarely, may_go
 from brokerproof.spec.protocol.candidate import Candidate
 
 RUN_MAX = 60
-"""A run that is longer begins anew: a trace that nobody can read shows nothing."""
+"""A longer run begins anew: so long a trace is not readable."""
 
 APPROACH_MAX = 100
-"""So many steps are made towards one pair before it is given up as never offered."""
+"""After so many steps towards one pair, it is given up as never offered."""
 
 
 @dataclass
 class _State:
     """A contract state that was met: its moves, those tried, and where they led.
 
-    The moves are those of the standing that was met first: others with its key have the same ones,
-    or are asked to make them. `approached` counts the steps that were made elsewhere in order to
-    try a move here.
+    The moves belong to the first oracle state met. Other oracle states with its key have the same
+    moves, or look them up. `approached` counts the steps made elsewhere to try a move here.
     """
 
     standing: OracleState
@@ -51,7 +49,7 @@ class _State:
 
 @dataclass
 class _Walk:
-    """Where the walk is: the candidate of this run, what is known of it, and its steps."""
+    """The present run: its candidate, the node of the search, and its steps."""
 
     candidate: Candidate
     place: SearchNode
@@ -66,7 +64,7 @@ def search_adaptively(
     interrupted: Callable[[], str],
     progress: Callable[[Search], None] = lambda _: None,
 ) -> None:
-    """Walk until no pair is left that could be tried, or the budget ends."""
+    """Walk until no pair is left to try, or the budget ends."""
     standings = StepCache(found)
     try:
         _walk(found, standings, fresh, operations_max, interrupted, progress)
@@ -82,7 +80,7 @@ def _walk(
     interrupted: Callable[[], str],
     progress: Callable[[Search], None],
 ) -> None:
-    """Walk as `search_adaptively` says, over the standings that are met."""
+    """Walk as `search_adaptively` says, over the oracle states that are met."""
 
     def begin() -> _Walk:
         candidate, oracle = fresh()
@@ -115,7 +113,7 @@ def _walk(
 
 
 def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
-    """Return the move that leads to the nearest pair that has not been tried; None without one."""
+    """Return the move towards the nearest untried pair; None if there is none."""
     first: dict[Hashable, int | None] = {key: None}
     ahead = deque([key])
     while ahead:

@@ -1,8 +1,7 @@
-"""Counterexamples: a trace that breaks a promise, ready to be read, kept in a file, and replayed.
+"""Counterexamples: a trace that breaks a requirement, to be read, stored and replayed.
 
-The file holds the moves, what was answered, and how sure it is that there is nothing shorter. It is
-decoded into typed structures and refused with line or field, as everything is that comes from
-outside.
+The file holds the moves, the answers, and how certain it is that no trace is shorter. Reading
+decodes it into typed structures and rejects errors with line or field, like all outside input.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from brokerproof.spec.protocol.operations import CloseChannel, Consume, Delete, 
 from brokerproof.spec.requirements import catalogue
 
 Grade: TypeAlias = Literal["product", "sequences", "switches", "not certified"]
-"""The search that certifies; `product` and `sequences` are those of all shorter traces."""
+"""The search that certifies; `product` and `sequences` search all shorter traces."""
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +83,12 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def answer(self) -> Answer:
-        """The answer that was recorded."""
+        """The recorded answer."""
         return Answer(self.events, self.error, parked=self.parked)
 
 
 def line_of(told: Exchange) -> Line:
-    """Return the line that a step of a run is."""
+    """Return a step of a run as a line."""
     answer = told.answer
     return Line(told.move, answer_text(answer), answer.events, answer.error, answer.parked)
 
@@ -152,7 +151,7 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def how_often(self) -> str:
-        """How often it was seen again; empty where each try broke the same."""
+        """How often it was seen again; empty if each try broke the same requirement."""
         if self.again is None:
             return ""
         times, tries = self.again
@@ -174,7 +173,7 @@ def counterexample_of(
     seed: int | None = None,
     again: tuple[int, int] | None = None,
 ) -> Counterexample:
-    """Return the counterexample that a failing run is."""
+    """Return the counterexample for a failing run."""
     assert run.broken is not None
     expected, seen = expected_and_seen(run.broken)
     return Counterexample(
@@ -201,7 +200,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def _folded(texts: list[str]) -> Iterator[str]:
-    """Say once, and how often, what is said several times in a row."""
+    """Yield equal texts in a row once, with their number."""
     for text, equal in itertools.groupby(texts):
         times = len(list(equal))
         yield text if times == 1 else f"{text} ({times} times)"
@@ -222,14 +221,14 @@ def event_text(event: Event) -> str:
 
 
 class _Held(NamedTuple):
-    """What is held through a delivery, and where it came from."""
+    """A message that a client holds by a delivery, and where the delivery came from."""
 
     message: str
     channel: str
     queue: str
 
     def ends_by(self, move: Move) -> bool:
-        """Whether a move that was answered `ok` ends the delivery."""
+        """Whether a move ends the delivery, given that it was answered `ok`."""
         match move:
             case Settle(message=message, again=False):
                 return message == self.message
@@ -242,7 +241,7 @@ class _Held(NamedTuple):
 
 
 def texts_of_moves(steps: Iterable[Line]) -> list[str]:
-    """Return the moves in words; a delivery that is settled once more is named, with its end."""
+    """Return the moves in words; a delivery settled once more is named, with its end."""
     channels: dict[str, str] = {}
     held: dict[str, _Held] = {}
     ended: dict[str, str] = {}

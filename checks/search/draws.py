@@ -1,10 +1,9 @@
-"""What is drawn in a stateful example: moves of a kind that are possible now, from plain numbers.
+"""The moves of a stateful example, drawn as plain numbers from the kinds that are possible now.
 
-Draws never depend on what the broker did: a kind and two numbers are drawn, and numbers are taken
-modulo what there is, so an example can be shrunk and replayed on a broker that answers differently
-the second time. Which kinds an example draws from at all is drawn too (swarm testing, Groce and
-others 2012): a run in which nothing is ever purged, or nobody ever cancels, comes to states that a
-mixture of everything hardly does.
+Draws never depend on the broker: a kind and two numbers are drawn, the numbers modulo the choices.
+So an example can be shrunk, and replayed on a broker that answers differently the second time. The
+kinds of an example are drawn too (swarm testing, Groce and others 2012): a run without any purge or
+any cancel reaches states that a mixture of everything hardly reaches.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MANY = 12
 """More messages at once than a delivery slice of the documents holds (ten)."""
 CONSUMERS_MAX = 6
 CHANGES_MAX = 6
-"""At one of so many changes to the disk the power goes during a drawn move."""
+"""During a drawn move the power goes at one of so many changes to the disk."""
 CHANNELS = ("ch0", "ch1", "ch2")
 
 Mandatory: TypeAlias = Literal["publish", "consume", "get", "settle", "drain"]
@@ -60,7 +59,7 @@ Swarmed: TypeAlias = Literal[
 KindOfMove: TypeAlias = Mandatory | Swarmed
 OPTIONAL: tuple[Swarmed, ...] = get_args(Swarmed)
 
-# How often each kind is drawn. Queues must fill before anything else can be seen to go wrong.
+# How often each kind is drawn. Queues must fill before most other faults can be seen.
 _WEIGHTS: dict[KindOfMove, int] = {
     "publish": 6,
     "settle": 5,
@@ -76,7 +75,7 @@ _VALUES = (1, 2, 3)
 
 
 def kinds_drawn(swarm: int, claims: Capabilities) -> tuple[KindOfMove, ...]:
-    """Return the kinds that an example draws from, each as often as it weighs."""
+    """Return the kinds that an example draws from, each repeated by its weight."""
     claimed: dict[Swarmed, bool] = {
         "purge": claims.purge,
         "delete": claims.delete,
@@ -111,7 +110,7 @@ def orders_drawn(claims: Capabilities) -> list[Order]:
 class Chooser:
     """Turns two drawn numbers into a move of a kind that is possible now, or none.
 
-    `plain` says that messages and consumers ask for nothing beyond the core.
+    With `plain`, messages and consumers use nothing beyond the core.
     """
 
     claims: Capabilities
@@ -119,7 +118,7 @@ class Chooser:
     plain: bool
 
     def moves(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Iterator[Move]:
-        """Yield the moves; `which` chooses among what there is, `how` among the ways."""
+        """Yield the moves; `which` chooses the object, `how` the way."""
         if book.down:
             yield Restart()
             return
@@ -163,7 +162,7 @@ class Chooser:
         )
 
     def _move(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
-        """Return a single move of a kind, if it means anything now."""
+        """Return a single move of a kind, if one is possible now."""
         match kind:
             case "settle" if book.held:
                 held = sorted(each.entry for each in book.held.values())
@@ -197,7 +196,7 @@ class Chooser:
         return SetCredit(consumer=consumer, messages=self._window(how))
 
     def _window(self, how: int) -> int | None:
-        """Return a window of messages, where that is claimed."""
+        """Return a window of messages, if the candidate claims windows."""
         return _WINDOWS[how % len(_WINDOWS)] if "messages" in self.claims.credit else None
 
     def _of_a_queue(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
@@ -226,7 +225,7 @@ class Chooser:
 
 
 def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
-    """Yield the kinds of consumers that ask for more than the core knows."""
+    """Yield the kinds of consumers that need more than the core."""
     for mode in claims.modes:
         if claims.selectors:
             yield Kind(mode, selector=(("colour", "red"),))

@@ -1,8 +1,8 @@
-"""The exhaustive stage: each scope searched in the grade that the candidate allows.
+"""The exhaustive stage: it searches each scope in the grade that the candidate allows.
 
-One that can be copied is searched by pairs of states (`product`), one that answers the same to the
-same by sequences, and any other by walking (`adaptive`). Owns that choice, and what becomes of the
-traces found: which are charged, and how sure it is that there is none shorter.
+A candidate that can be copied is searched by pairs of states (`product`); one with repeatable
+answers by sequences; any other by walking (`adaptive`). This file owns that choice, the attribution
+of the traces found, and how certain it is that no trace is shorter.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.protocol.candidate import OnDisk
 
 OUTSIDE_PART = 10
-"""A candidate behind a connection is given this part of the operations: each takes that longer."""
+"""A candidate outside this process gets 1 in so many of the operations: each takes longer."""
 
 
 def run_exhaustive(run: GateRun) -> None:
     """Search every scope; the report does not depend on how many are searched at once.
 
-    What comes after a scope that ends the stage, or changes the grade, is searched anew.
+    If a scope ends the stage or changes the grade, the scopes after it are searched anew.
     """
     candidate, _ = run.subject.fresh()
     copier = copier_of(candidate) if run.subject.in_process else "it is not ours"
@@ -41,7 +41,7 @@ def run_exhaustive(run: GateRun) -> None:
     scopes = [
         scope
         for scope in scopes_for(claims, in_process=ours, on_disk=isinstance(candidate, OnDisk))
-        # Each crash takes seconds there, and has a stage of its own.
+        # Each crash takes seconds there; the durability stage makes them.
         if not (scope.crashes and run.subject.crashable is not None)
     ]
     jobs = 1 if run.subject.holds_something else run.jobs
@@ -75,10 +75,10 @@ def _search_scopes(
 
 
 def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> str:
-    """Search a scope in the grade that the candidate allows, as far as is known by now.
+    """Search a scope in the grade that the candidate allows, as known so far.
 
-    Returns why it cannot be copied after all, or nothing. What was found until then is kept, and
-    the scope is to be searched once more, without copies.
+    Returns why copies of the candidate cannot be used after all, or an empty text. The findings
+    until then are kept, and the scope is to be searched once more, without copies.
     """
     found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
     unlike = ""
@@ -102,7 +102,7 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
         found = Search(scope, run.grade)
         _search(run, found, copier)
     finally:
-        # Also what was interrupted has seen something.
+        # An interrupted search has evidence too.
         differs = _take_over(run, found)
     return unlike or differs
 
@@ -122,7 +122,7 @@ def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
 
 
 def _take_over(run: GateRun, found: Search) -> str:
-    """Add what a search has seen to what the gate knows; return why its copies are not trusted."""
+    """Add the evidence of a search to the gate's; return why its copies are not trusted."""
     run.clock.hangs += found.stopped_by == HANGS
     run.evidence.add(found)
     run.report.stages.append(_stage(found))
@@ -140,7 +140,7 @@ def _take_over(run: GateRun, found: Search) -> str:
         repeated = came.repeated
         never = repeated is not None and repeated.tries and not repeated.times
         if never and found.grade == "product":
-            # Only what a candidate did from a reset on is charged to it.
+            # The candidate answers only for runs that begin with a reset.
             unlike = NOT_REPRODUCED
             run.evidence.masked.setdefault(requirement, unlike)
             continue

@@ -1,9 +1,9 @@
-"""The census: what is left in a candidate's queues when a message was not given in time.
+"""The final drain check: it names the requirement when a message was not delivered in time.
 
-A new consumer without limits and gets take everything that is left, once more when all channels are
-closed. What comes at once was late; what comes only then was held by somebody who may not hold it;
-what does not come is gone. Under which promise that falls, the contract's own action of that name
-says.
+A new consumer without limits and gets take everything that is left, and once more after all
+channels are closed. A message that comes at once was late. One that comes only after the closing
+was held wrongly by a consumer. One that never comes is gone. The contract's action `census` names
+the requirement of each case.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get, Operation
 
 CENSUS_GETS_MAX = 10_000
-"""A candidate that still answers a census with messages after so many gets invents them."""
+"""A candidate that still delivers messages to so many gets of the final drain invents them."""
 
 
 def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Breach:
-    """Return the breach under the name of the promise that it really breaks.
+    """Return the breach under the requirement that it really breaks.
 
-    Whoever asks for everything gets what is merely late. What comes only when all channels are
-    closed was held by somebody who may not hold it; what does not come then either is gone.
-    `answer` is the one that showed the breach. The candidate is used up: its queues are emptied.
+    A message that comes on request was late. One that comes only when all channels are closed was
+    held by a consumer that may not hold it. One that does not come then either is gone.
+    `answer` showed the breach. The candidate's queues are empty afterwards, so the run ends here.
     """
     if breach.requirement not in LATE_OR_GONE or breach.moment is None:
         return breach
@@ -39,13 +39,13 @@ def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Bre
     if not _everything_left(candidate, book, "census", late):
         return breach
     held = set(late)
-    # The census stays: with its last consumer a queue may go, and all that came back to it.
+    # The final drain's own consumer stays: a queue may go with its last consumer and all messages.
     closing = [CloseChannel(channel=channel) for channel in book.channels]
     if not _hear(candidate, [*closing, Drain()], held):
         return breach
     if not _everything_left(candidate, book, "last census", held):
         return breach
-    # A guard that relates several entries names none; then every message may be the missing one.
+    # A guard that relates several entries names none; then any message may be the missing one.
     for message in breach.overdue or tuple(book.messages):
         if message not in late and book.queue_of_message(message) in book.queues:
             named = _named(breach, message, "held" if message in held else "gone")
@@ -55,7 +55,7 @@ def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Bre
 
 
 def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Breach | None:
-    """Return the breach under the contract's name for a message that is held or gone, if any."""
+    """Return the breach as the contract names it for a held or gone message; None without one."""
     label = _promise_of_a_missing(breach, message)
     if label is None or (found == "held" and label != "browser-takes-nothing"):
         return None
@@ -69,7 +69,7 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
 
 
 def _everything_left(candidate: Candidate, book: Bindings, who: str, seen: set[str]) -> bool:
-    """Ask for everything that is available, every way that is claimed; False where one fails."""
+    """Request every available message in each claimed way; False if a request fails."""
     if "acknowledge" in book.claims.modes:
         takers = [
             Consume(channel="census", queue=queue, consumer=f"{who} of {queue}")
@@ -95,7 +95,7 @@ def _messages(answer: Answer) -> set[str]:
 
 
 def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str]) -> bool:
-    """Carry out operations and note the messages that they deliver; False where one fails."""
+    """Carry out operations and note the messages that they deliver; False if one fails."""
     for operation in operations:
         answer = ask(candidate, operation)
         if isinstance(answer, Misbehaviour) or not answer.ok:
@@ -105,7 +105,7 @@ def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str])
 
 
 def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
-    """Return the label under which the contract's census puts a message that is gone."""
+    """Return the label that the contract's `census` action gives to a message that is gone."""
     if breach.moment is None:
         return None
     known = breach.moment.book

@@ -1,4 +1,4 @@
-"""Findings: playing moves on a candidate, judging each, up to the first breach that ends a run."""
+"""Findings: plays moves on a candidate and judges each, up to the breach that ends the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from brokerproof.spec.protocol.operations import Drain, Operation, name_of
 
 @dataclass(frozen=True)
 class Exchange:
-    """One step of a run: the move, the operation that it was, and what was answered."""
+    """One step of a run: the move, its operation, and the answer."""
 
     move: Move
     operation: Operation
@@ -31,7 +31,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of playing moves: the steps taken, and the breach that ended it, if one did."""
+    """The result of playing moves: the steps, and the breach that ended the run, if any."""
 
     steps: tuple[Exchange, ...]
     broken: Breach | None = None
@@ -47,8 +47,8 @@ def step(
 ) -> tuple[Exchange | None, list[Breach]]:
     """Make one move and judge it; the oracle is changed. `before` are the steps until now.
 
-    Returns no step where the move means nothing now (settling what nobody holds). Raises
-    `Unfollowable`.
+    Returns no step if the move has no meaning now (it settles a message that no client holds).
+    Raises `Unfollowable`.
     """
     operation = operation_of(move, oracle.book)
     if operation is None:
@@ -68,7 +68,7 @@ def step(
 def judged(
     oracle: Oracle, move: Move, operation: Operation, answer: Answer | Misbehaviour
 ) -> tuple[Exchange, list[Breach]]:
-    """Return the step that an answer makes, and what it breaks; raises `Unfollowable`."""
+    """Return the step for an answer, and its breaches; raises `Unfollowable`."""
     if isinstance(answer, Misbehaviour):
         told, breach = instead_of(answer, move, operation)
         return told, [breach]
@@ -76,9 +76,9 @@ def judged(
 
 
 def ask_with_power(candidate: Candidate, move: Move, operation: Operation) -> Answer | Misbehaviour:
-    """Hand over what a move is; where it is to be cut off, the power goes meanwhile.
+    """Hand over the operation of a move; during a `Cut` the power goes meanwhile.
 
-    Whoever goes on without power has none that goes, and nothing could be said of its crashes.
+    A candidate that goes on after the power has gone misbehaves: its crashes could not be judged.
     """
     if not isinstance(move, Cut):
         return ask(candidate, operation)
@@ -107,7 +107,7 @@ def _has_crashed(answer: Answer) -> bool:
 
 
 def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Exchange, Breach]:
-    """Return the step that was answered with what no answer may be, and the breach that it is."""
+    """Return the step and the breach for a misbehaviour in place of an answer."""
     instead = Answer(error=Error("internal", answer.what))
     return Exchange(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
 
@@ -115,7 +115,7 @@ def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[
 def looked_inside(
     candidate: Candidate, watch: Watch, told: Exchange, book: Bindings
 ) -> tuple[list[Breach], list[str]]:
-    """Look at the candidate's queues; return the breaches, and what was exercised by it."""
+    """Inspect the candidate's queues; return the breaches, and the exercised requirements."""
     move = told.move.move if isinstance(told.move, Cut) else told.move
     settled = move.message if isinstance(move, Settle) and not move.again else ""
     try:
@@ -129,7 +129,7 @@ def looked_inside(
 
 
 def _in_snapshots(watch: Watch, told: Exchange, exercised: list[str]) -> list[Breach]:
-    """Return what the views of the last look break, each by itself; adds to what is exercised."""
+    """Return the breaches of each view of the last look by itself; adds to `exercised`."""
     breaches = []
     rests = isinstance(told.operation, Drain) and told.answer.ok
     for queue, view in watch.shown.items():
@@ -142,10 +142,10 @@ def _in_snapshots(watch: Watch, told: Exchange, exercised: list[str]) -> list[Br
 
 
 def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at: str = "") -> Run:
-    """Play moves on a candidate that was just reset, up to the first breach that ends the run.
+    """Play moves on a candidate right after a reset, up to the first breach that ends the run.
 
-    One that can be followed beyond (`goes_on`) ends it only if it is of the requirement `stop_at`.
-    Raises `Unfollowable`.
+    A breach that the oracle can follow beyond (`goes_on`) ends the run only if its requirement is
+    `stop_at`. Raises `Unfollowable`.
     """
     steps: list[Exchange] = []
     for move in moves:

@@ -1,7 +1,7 @@
-"""What is kept of a run on threads: what was handed over at once, and the order of the steps.
+"""The record of a run on threads: the moves made at once, and the order of the steps.
 
-Owns the form in which a counterexample's file holds a schedule, and its table in plain text: a
-column for each thread, a row for each access. How it is run again is for `concurrent` to know.
+The file owns the form of a schedule in a counterexample's file, and its table in plain text: a
+column for each thread, a row for each access. `checks/threads/records.py` runs a schedule again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from brokerproof.checks.search.moves import Move, text_of, visible
 
 COLUMN_MAX = 60
-"""So many characters of an access are shown in a column of plain text; the file has all."""
+"""The most characters of an access in a column of plain text; the file has all."""
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -46,12 +46,12 @@ class Interleaved(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def threads(self) -> tuple[str, ...]:
-        """The names of the threads that made a step, in the order of their first."""
+        """The names of the threads that made a step, in the order of their first steps."""
         return tuple(dict.fromkeys(access.thread for access in self.accesses))
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """What each client asks for, in words, and what was asked for right before."""
+        """The operations of each client in words, and those right before."""
         stirring = ["; ".join(map(text_of, self.stirring))] if self.stirring else []
         clients = [
             f"client {number}: {'; '.join(map(text_of, moves))}"

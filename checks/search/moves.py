@@ -1,8 +1,7 @@
 """Moves: the steps of a trace, in names that mean the same to every broker.
 
-Owns the one difference between an operation and a step of a trace: a settlement names the message
-that is held, not the delivery, whose id each broker chooses anew. So a trace found on one broker
-can be replayed on another.
+A move differs from an operation in one point: a settlement names the held message, not the
+delivery, whose id each broker chooses. So a trace found on one broker replays on another.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from brokerproof.spec.protocol.operations import (
 SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
 
 NOBODYS = "nobody's"
-"""A message that is never published, and a delivery that never was."""
+"""The id of a message that is never published and of a delivery that never was."""
 
 _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
     "acknowledge": Acknowledge,
@@ -92,13 +91,13 @@ Whole: TypeAlias = (
     | Advance
     | Reset
 )
-"""A move during which nothing happens to the candidate."""
+"""A move during which the power stays on."""
 
 Move: TypeAlias = Whole | Cut
 
 
 def visible(text: str) -> str:
-    """Return a text with its control characters shown, not carried out, by a terminal.
+    """Return a text with its control characters shown, so that a terminal does not obey them.
 
     Ids and messages are a candidate's own and may hold anything (driver protocol 1, rule 55).
     """
@@ -106,7 +105,7 @@ def visible(text: str) -> str:
 
 
 def operation_of(move: Move, book: Bindings) -> Operation | None:
-    """Return the operation that a move is now; None for settling what nobody holds."""
+    """Return the operation of a move now; None if it settles a message that no client holds."""
     if isinstance(move, Cut):
         return operation_of(move.move, book)
     if not isinstance(move, Settle):
@@ -118,7 +117,7 @@ def operation_of(move: Move, book: Bindings) -> Operation | None:
 
 
 def settling(move: Settle, delivery: str) -> Operation:
-    """Return the operation that a settlement is of this delivery."""
+    """Return the operation by which a move settles this delivery."""
     return _SETTLEMENTS[move.how](delivery=delivery)
 
 
@@ -158,7 +157,7 @@ def text_of(move: Move) -> str:
 
 
 def fields_of_order(order: Order) -> dict[str, object]:
-    """Return what an order is declared with besides its kind."""
+    """Return the fields that an order is declared with besides its kind."""
     return {key: value for key, value in msgspec.to_builtins(order).items() if key != "kind"}
 
 

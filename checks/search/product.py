@@ -1,9 +1,9 @@
 """The product grade of the exhaustive stage: every behaviour of a scope.
 
 For candidates that can be copied: a breadth-first search over pairs of broker state and oracle
-state. Equal pairs are merged, so the search ends although the sequences of moves do not; levels are
-numbers of operations, so the first violation found is a shortest one of its scope. Nothing is
-sampled: what ends early says so.
+state. Equal pairs are merged, so the search of infinitely many sequences ends. Levels are numbers
+of operations, so the first violation found is a shortest one of its scope. Nothing is sampled, and
+a search that ends early says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from brokerproof.spec.protocol.candidate import Candidate, OnDisk, Unsynced
 
 @dataclass
 class Node:
-    """A pair reached: how, and from where; the pair itself is dropped once it is expanded."""
+    """A pair that was reached, and its parent; the pair is dropped once it is expanded."""
 
     parent: Node | None
     told: Exchange | None
@@ -44,7 +44,7 @@ class Node:
 
 @dataclass
 class _Reached:
-    """What has been reached, and how it is told from what is new."""
+    """The pairs that were reached, and how equal pairs are recognised."""
 
     found: Search
     copier: Copier
@@ -52,7 +52,7 @@ class _Reached:
     seen: set[Hashable] = field(default_factory=set)
 
     def is_new(self, candidate: Candidate, place: SearchNode) -> bool:
-        """Whether a pair is met for the first time; it is not, from now on."""
+        """Return whether a pair is met for the first time, and remember it."""
         pair = self.copier.fingerprint(candidate), place.standing.key
         before = len(self.seen)
         self.seen.add(pair)
@@ -70,8 +70,8 @@ def search(
 ) -> None:
     """Search a scope from a candidate just reset; stops at `operations_max` or when interrupted.
 
-    `interrupted` returns a reason to stop, or nothing. Raises `CannotCopy`: what was found until
-    then is kept.
+    `interrupted` returns a reason to stop, or an empty text. Raises `CannotCopy`; the findings
+    until then are kept.
     """
     standings = StepCache(found)
     reached = _Reached(found, copier, standings)
@@ -97,7 +97,7 @@ def search(
 
 
 def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
-    """Make every move from a pair; keep what is new, file what is broken."""
+    """Make every move from a pair; keep new pairs, file breaches."""
     assert node.pair is not None
     found = reached.found
     candidate, place = node.pair
@@ -118,7 +118,7 @@ def _make(
     reached: _Reached,
     following: list[Node],
 ) -> Exchange | None:
-    """Make a move on a copy; keep what is new, file what is broken."""
+    """Make a move on a copy; keep a new pair, file breaches."""
     assert node.pair is not None
     found, place = reached.found, node.pair[1]
     found.operations += 1
@@ -148,8 +148,7 @@ def _cut_off(
 ) -> None:
     """Make a move once more for each change that it has made to the disk, and cut it off there.
 
-    What was written and not synced is lost, torn, or kept; where two of these leave the same, one
-    will do.
+    Unsynced writes are lost, torn or kept. Two of these that leave the same state count once.
     """
     assert node.pair is not None
     candidate, found = node.pair[0], reached.found

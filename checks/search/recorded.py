@@ -1,8 +1,8 @@
 """Recorded runs: a counterexample's operations and answers followed again, without a candidate.
 
-Owns the walk through what was recorded, and nothing of what is made of it: `replay` judges it by
-the present oracle, and the report page looks at what the oracle knows after each step. What a
-census found and what was seen inside is not recorded, so neither can be asked again.
+The file only walks through a recorded run. `replay` judges the steps by the present oracle, and the
+report page shows what the oracle knows after each. The results of a final drain check and views of
+the inside are not recorded, so they cannot be judged again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NotRecorded(Exception):
 
 @dataclass(frozen=True)
 class Followed:
-    """One recorded step, what the oracle said of it, and the oracle after it."""
+    """One recorded step, its breaches, and the oracle after it."""
 
     line: Line
     operation: Operation
@@ -39,10 +39,10 @@ class Followed:
 
 
 def follow(found: Counterexample) -> Iterator[Followed]:
-    """Yield each recorded step as the present oracle sees it; the oracle is the same one each time.
+    """Yield each recorded step as the present oracle judges it; all share one oracle.
 
-    Nothing comes after a breach, unless it can be followed beyond. Raises `NotRecorded`, and
-    `Unfollowable` where the oracle cannot go on.
+    The walk ends with a breach that the oracle cannot follow beyond. Raises `NotRecorded`, and
+    `Unfollowable` if the oracle cannot go on.
     """
     if found.claims is None:
         raise NotRecorded("it is from before answers were recorded; run `brokerproof check` again")
@@ -62,9 +62,9 @@ def follow(found: Counterexample) -> Iterator[Followed]:
 
 
 def _misbehaved(found: Counterexample, line: Line) -> bool:
-    """Whether there was no answer in form at all; what there was instead is recorded in its place.
+    """Whether the record holds a misbehaviour in place of an answer.
 
-    Judging cannot change that, so it stands as it was recorded.
+    Judging again cannot change that, so the recorded breach stands.
     """
     return (
         found.requirement == "protocol"
@@ -75,9 +75,9 @@ def _misbehaved(found: Counterexample, line: Line) -> bool:
 
 
 def known_cases(oracle: Oracle) -> Cases:
-    """Return the cases that the observations so far leave open, the latest that there are.
+    """Return the latest cases that the observations leave open.
 
-    Where the order of what was told is unknown, one lawful order stands for all.
+    If the order of the events is unknown, one lawful order stands for all.
     """
     cases: Cases = next(
         (row.cases for row in reversed(oracle.window.rows) if row.cases), frozenset()

@@ -1,7 +1,7 @@
-"""Replay: a counterexample run again on any candidate, or judged again by what was recorded.
+"""Replay: a counterexample run again on any candidate, or judged again as recorded.
 
-The first asks a broker anew and compares step by step; the second asks nobody and holds the
-recorded answers against the oracle as it is now.
+A run on a candidate is compared with the record step by step. Judging again needs no candidate: it
+holds the recorded answers against the present oracle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from brokerproof.spec.protocol.operations import Drain
 
 
 class Replay(Enum):
-    """What came of running a counterexample again."""
+    """The outcome of a replay."""
 
     KEPT = "kept"
     SAME = "broken again"
@@ -44,7 +44,7 @@ class Replay(Enum):
 
 @dataclass(frozen=True)
 class Replayed:
-    """The outcome, and the lines that tell it."""
+    """The outcome, and the lines that describe it."""
 
     outcome: Replay
     lines: tuple[str, ...]
@@ -63,7 +63,7 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     lines = [f"{found.requirement} on {without_password(subject.address)}"]
     moves = texts_of_moves(map(line_of, run.steps))
     width = max(map(len, moves), default=0)
-    # A settlement that means nothing now makes no step, so steps are matched by their moves.
+    # A settlement that has no meaning now makes no step, so steps are matched by their moves.
     recorded = iter(found.steps)
     for number, told in enumerate(run.steps, 1):
         now = answer_text(told.answer)
@@ -117,9 +117,9 @@ def _ending(found: Counterexample, run: Run, outcome: Replay) -> list[str]:
 
 
 def rejudge(found: Counterexample, asked: frozenset[str]) -> Replayed:
-    """Hold the recorded answers against the present oracle; only what is `asked` counts.
+    """Judge the recorded answers by the present oracle; only requirements in `asked` count.
 
-    Where a census had named the promise, what it found stands: it cannot be made again.
+    A name given by a final drain check stands, since the check cannot be repeated.
     """
     head = f"{found.requirement} on {found.candidate}, as recorded"
     if found.interleaved is not None:

@@ -1,11 +1,10 @@
-"""Charges: which of the traces that were found speaks for a fault of its own.
+"""Root-cause attribution: which of a requirement's traces show a fault of its own.
 
 Breadth-first search finds a shortest trace for every guard that was ever false, and one mistake
-makes several guards false that say nearly the same: a message that is stuck is late for every
-consumer that waits for it, whatever the promise to each is called. Among promises of such a kind a
-requirement is charged only with a trace from which no step can be left out without all of its kind
-being well; a trace whose shorter form already breaks another of its kind is that one's. Promises of
-different kinds never stand in for each other.
+falsifies several similar guards. A message that is stuck is late for every consumer that waits for
+it, whatever the requirement for each is called. So among requirements of one kind, a trace counts
+for its requirement only if no shorter form of it breaks another of the kind; otherwise it counts
+for that one. Requirements of different kinds never stand in for each other.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ Fresh = Callable[[], tuple[Candidate, Oracle]]
 """Returns a candidate just reset and an oracle for it."""
 
 TRIES = 10
-"""How often what was found is tried again."""
+"""How often a finding is repeated."""
 
 SURE_TRIES = 3
-"""A trace that broke the same in the first so many tries is taken to do so always."""
+"""A trace that recurs in so many first tries is taken to recur always."""
 
 RARE_TRIES = 300
 REPEATING_S = 5.0
-"""What did not come again is tried so often where that is done within so many seconds."""
+"""A finding that does not recur is tried up to `RARE_TRIES` times, within so many seconds."""
 
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 
 
 @dataclass
 class Repeated:
-    """How often a trace was tried again, and how often it broke the same promise."""
+    """How often a trace was tried again, and how often it broke the same requirement."""
 
     times: int = 0
     tries: int = 0
@@ -52,7 +51,7 @@ class Repeated:
         return 0 < self.times == self.tries
 
     def try_again(self, run: Run, fresh: Fresh, tries: int) -> None:
-        """Try so often; raises `CapReached`, and counts what was tried before."""
+        """Try up to `tries` times in all; raises `CapReached`, with the tries before counted."""
         requirement, end = requirement_of(run), time.monotonic() + REPEATING_S
         while self.tries < tries and (self.tries < TRIES or time.monotonic() < end):
             if self.always and self.tries >= SURE_TRIES:
@@ -64,9 +63,9 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Charge:
-    """The run that a requirement is charged with, and how often it was seen again.
+    """The run attributed to a requirement, and how often it was seen again.
 
-    Without a run, `behind` is what its traces are put down to.
+    Without a run, `behind` is the requirement or reason that explains all its traces.
     """
 
     run: Run | None
@@ -77,10 +76,10 @@ class Charge:
 def charge(
     traces: Sequence[Run], fresh: Fresh, *, tries: int = TRIES, shortens: bool = True
 ) -> Charge:
-    """Return what the traces of one requirement come to; a trace that fails is always kept.
+    """Return the attribution for the traces of one requirement; a trace that fails is always kept.
 
-    One that comes again is shortened, if `shortens`. One that does not is tried up to `tries`
-    times, and kept as it was seen; so is the shortest one where the cap in seconds has passed.
+    A trace that recurs is shortened, if `shortens`. One that does not is tried up to `tries` times
+    and kept as it was seen. When the cap in seconds has passed, the shortest trace is kept so too.
     """
     first = min(traces, key=lambda run: len(run.steps))
     repeated = Repeated()
@@ -101,7 +100,7 @@ def charge(
 
 
 def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
-    """Return the first trace of a requirement that is its own, or what is behind them all."""
+    """Return the first trace whose root cause is this requirement, or what explains all traces."""
     behind = ""
     for run in traces:
         requirement = requirement_of(run)
@@ -134,7 +133,7 @@ def _parts(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
 
 
 def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
-    """Return the run of moves and a closing drain, if it breaks that promise or ends earlier."""
+    """Return the run of moves and a closing drain, if it breaks that requirement or ends early."""
     candidate, oracle = fresh()
     try:
         run = play(candidate, oracle, [*moves, Drain()], stop_at=requirement)
@@ -144,14 +143,14 @@ def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
 
 
 Fails = Callable[[Sequence[Move], Fresh, str], Run | None]
-"""Returns the run of moves, if it breaks that requirement or ends earlier; as `fails` does."""
+"""Returns the run of moves, if it breaks that requirement or ends early, as `fails` does."""
 
 
 def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
-    """Leave out steps as long as the same promise stays broken: a local minimum.
+    """Leave out steps as long as the same requirement stays broken: a local minimum.
 
-    Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002),
-    single steps until none can go. Where the cap in seconds passes, that is as short as it gets.
+    Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002), down
+    to single steps. When the cap in seconds passes, the shortest run so far is returned.
     """
     size = max(1, len(run.moves) // 2)
     try:
@@ -167,7 +166,7 @@ def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
 
 
 def _without_some(run: Run, size: int, fresh: Fresh, again: Fails) -> Run | None:
-    """Return a run without some `size` steps in a row that breaks the same promise."""
+    """Return a run without some `size` steps in a row that breaks the same requirement."""
     requirement = requirement_of(run)
     for first in range(0, len(run.moves), size):
         part = [*run.moves[:first], *run.moves[first + size :]]

@@ -1,6 +1,6 @@
-"""What a search of one scope found, whatever its grade, and how a breach is filed.
+"""The findings of a search of one scope, in any grade, and how a breach is filed.
 
-Owns the record that the grades of the exhaustive stage fill and the gate reads.
+The grades of the exhaustive stage fill this record, and the gate reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from brokerproof.spec.protocol.candidate import Candidate
 Grade: TypeAlias = Literal["product", "sequences", "adaptive"]
 
 HANGS = "a candidate that hangs"
-"""Why a stage ends with the first operation that does not come back: each costs its limit."""
+"""Why a stage ends with the first operation that hangs: each costs its time limit."""
 
 KEPT_PER_REQUIREMENT = 40
 """How many traces of a requirement are kept: the first may be another fault's (`root_cause.py`)."""
@@ -33,9 +33,9 @@ KEPT_PER_REQUIREMENT = 40
 class Search:
     """What a search of one scope found, and how far it got.
 
-    `pairs` are what the grade counts: pairs of states, sequences, or pairs of state and move.
-    `cuts` are the different ways in which moves were cut off by a loss of power; of some of these
-    (`cuts_unjudged`) nothing can be said, since what nobody told may have happened.
+    `pairs` counts pairs of states, sequences, or pairs of state and move. `cuts` counts
+    the different ways in which moves were cut off by a loss of power. `cuts_unjudged` counts those
+    that cannot be judged, since untold events may have happened.
     """
 
     scope: Scope
@@ -57,13 +57,13 @@ class Search:
     cuts_unjudged: int = 0
 
     def is_to_stop(self, interrupted: Callable[[], str], operations_max: int) -> bool:
-        """Whether something found, somebody, or the budget ends the search; notes what it is."""
+        """Return whether a finding, interrupt or budget ends the search, and record which."""
         ended = f"{operations_max} operations" if self.operations >= operations_max else ""
         self.stopped_by = self.stopped_by or interrupted() or ended
         return bool(self.stopped_by)
 
     def count_look(self, watch: Watch, exercised: Iterable[str]) -> None:
-        """Add what a look inside has counted."""
+        """Add the counts of a look inside."""
         counts = self.exercised
         for requirement in exercised:
             counts[requirement] += 1
@@ -78,7 +78,7 @@ class Search:
         breaches: Iterable[Breach],
         candidate: Candidate,
     ) -> None:
-        """Keep what was broken; the candidate is used up where a census is needed."""
+        """Keep the breaches; a final drain check leaves the candidate unusable."""
         for breach in breaches:
             if breach.hangs:
                 self.stopped_by = HANGS
@@ -89,22 +89,22 @@ class Search:
 
 
 YOUNG_MAX = 10_000
-"""So many new objects of a search may be there before what nobody refers to is looked for.
+"""The number of new objects before Python looks for unreachable ones.
 
-Far more than Python's 700, of which most would still be in use; few enough for the processor's
-caches, in which what has gone is quickly given back.
+It is far more than Python's 700, of which most would still be in use. It is few enough for the
+processor's caches, where unused memory is quickly freed.
 """
 
 OLDER_MAX = 20
-"""After so many looks at new objects, those that were seen once before are looked at too."""
+"""After so many collections of new objects, Python also collects those that survived one."""
 
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Let Python's collector look at what the body makes, rarely, and at nothing older.
+    """Let Python's garbage collector look rarely, and only at objects that the body makes.
 
-    A search makes many small objects that stay, and looking at all of them again and again takes a
-    third of its time.
+    A search makes many small objects that stay. Collecting among all of them again and again takes
+    a third of its time.
     """
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
     if not frozen:
@@ -121,6 +121,6 @@ def collecting_rarely() -> Iterator[None]:
 def may_go_on(
     steps: Sequence[Exchange], breaches: Sequence[Breach], candidate: Candidate, found: Search
 ) -> bool:
-    """File what the last of `steps` broke, and say whether the run can be followed beyond it."""
+    """File the breaches of the last of `steps`; return whether the run can be followed beyond."""
     found.file(steps, steps[-1], breaches, candidate)
     return all(map(goes_on, breaches)) and not found.stopped_by

@@ -1,9 +1,9 @@
 """The sequences grade of the exhaustive stage: every sequence of moves, shorter ones first.
 
-For candidates that answer the same to the same, and cannot be copied: each sequence is played from
-a reset, length by length, so the first violation found is a shortest one of its scope. What a
-prefix was answered is known from the length before, and so is the oracle after it; playing it again
-shows whether the candidate is deterministic at all. One that is not is left to the adaptive grade.
+For candidates with repeatable answers that cannot be copied: each sequence is played from a reset,
+length by length, so the first violation found is a shortest one of its scope. The answers to a
+prefix, and the oracle after it, are known from the length before; playing it again shows whether
+the candidate is deterministic. If it is not, the adaptive grade takes over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Nondeterministic(Exception):
 
 @dataclass(slots=True)
 class _Sequence:
-    """A sequence that was played: its steps, and where the run stands after it."""
+    """A sequence that was played: its steps, and its node of the search."""
 
     steps: tuple[Exchange, ...]
     place: SearchNode
@@ -46,8 +46,8 @@ def search_sequences(
 ) -> None:
     """Play every sequence of a scope up to the length that the budget allows.
 
-    `depth` of what was found is the length up to which all were played. Raises
-    `Nondeterministic`, and `CannotStart` where a reset fails.
+    `depth` of `found` is the length up to which all were played. Raises `Nondeterministic`, and
+    `CannotStart` if a reset fails.
     """
     standings = StepCache(found)
     ends = [_Sequence((), standings.start(fresh()[1]))]
@@ -93,7 +93,7 @@ def _continued(
 def _play_again(
     candidate: Candidate, oracle: Oracle, steps: tuple[Exchange, ...], found: Search
 ) -> None:
-    """Play the steps of a sequence; what comes otherwise is judged, and ends the search.
+    """Play the steps of a sequence again; a different answer is judged and ends the search.
 
     Raises `Nondeterministic` then.
     """

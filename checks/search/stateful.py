@@ -1,6 +1,6 @@
 """The stateful stage: large and mixed runs, drawn by Hypothesis, judged by the same oracle.
 
-What is drawn is in `draws`; here examples are run, judged, counted, and shrunk.
+`draws` chooses the moves; this file runs, judges, counts and shrinks the examples.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
 
 STEPS = 40
 LAST = "last"
-"""The channel on which an example takes what is left at its end."""
+"""The channel on which an example takes the messages left at its end."""
 ROUNDS_MAX = 8
-"""How many different promises one run of the stage looks for before it stops."""
+"""How many different requirements one run of the stage finds broken before it stops."""
 
 Heard: TypeAlias = Callable[[tuple[Exchange, ...]], None]
-"""Told the steps of each example, but of none that is run to shrink another."""
+"""Called with the steps of each example, except those run to shrink another."""
 
 _NUMBER = st.integers(0, 59)
 _SWARM = (1 << len(OPTIONAL)) - 1
@@ -53,7 +53,7 @@ _SWARM = (1 << len(OPTIONAL)) - 1
 
 @dataclass
 class Sampling:
-    """What the stateful stage did and found; what Hypothesis runs to shrink is not counted."""
+    """What the stateful stage did and found; runs for shrinking are not counted."""
 
     shrinking: bool = False
     examples: int = 0
@@ -71,11 +71,11 @@ class Sampling:
 
 
 class _Found(AssertionError):
-    """A promise was broken; Hypothesis shrinks the example that raised this."""
+    """A requirement was broken; Hypothesis shrinks the example that raised this."""
 
 
 class _Interrupted(BaseException):
-    """The stage was asked to stop; nothing that Hypothesis would want to shrink."""
+    """The stage was asked to stop; Hypothesis must not shrink this."""
 
 
 def sample(
@@ -86,7 +86,7 @@ def sample(
     interrupted: Callable[[], str],
     progress: Callable[[Sampling], None] = lambda _: None,
 ) -> None:
-    """Draw examples until so many were judged; a promise found broken is left out from then on."""
+    """Judge so many drawn examples; a requirement found broken is left out from then on."""
     while found.examples < examples and len(found.broken) < ROUNDS_MAX:
         known = frozenset(found.broken)
         machine = _machine(subject, found, known, interrupted, progress)
@@ -109,8 +109,8 @@ def sample(
 
 
 def _settings(examples: int, *, shrinks: bool) -> settings:
-    # The first finding is shrunk by Hypothesis, which also makes values simple. What comes after it
-    # is often the same mistake seen from further away, and is only shortened (`root_cause.py`).
+    # Hypothesis shrinks the first finding, which also makes values simple. Later findings are
+    # often the same mistake seen from further away, and are only shortened (`root_cause.py`).
     return settings(
         max_examples=max(1, examples),
         stateful_step_count=STEPS,
@@ -125,7 +125,7 @@ def _settings(examples: int, *, shrinks: bool) -> settings:
 
 
 class _Example:
-    """One run of the candidate: moves are made and judged until a promise is broken."""
+    """One run of the candidate: moves are made and judged until a requirement is broken."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Example:
         return not self.over
 
     def _judge(self, breach: Breach, told: Exchange) -> None:
-        """File a breach; end the example with an error if its promise is new."""
+        """File a breach; raise an error that ends the example if its requirement is new."""
         broken = self.found.broken
         if goes_on(breach):
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
@@ -182,7 +182,7 @@ class _Example:
         named = named_by_census(self.candidate, told.answer, breach)
         if named.requirement in self.known:
             return
-        # What Hypothesis shrinks to another promise replaces what it began with.
+        # If Hypothesis shrinks an example to another requirement, that one replaces the first.
         for requirement in [k for k, run in broken.items() if k not in self.known]:
             if not _was_followed(broken[requirement]):
                 del broken[requirement]
@@ -191,7 +191,7 @@ class _Example:
         raise _Found(named.requirement)
 
     def _take_what_is_left(self) -> None:
-        """Ask for all that is available: only then it shows that a message is gone."""
+        """Request all available messages: only then a missing message shows."""
         if self.over or self.oracle.book.down:
             return
         claims, queues = self.oracle.book.claims, tuple(self.oracle.book.queues)
@@ -208,7 +208,7 @@ class _Example:
             self.make(Drain())
 
     def end(self) -> None:
-        """Come to rest, take what is left, and count the example."""
+        """Come to rest, take the messages left, and count the example."""
         self.make(Drain())
         self._take_what_is_left()
         if not self.shrinks and self.steps:
@@ -233,7 +233,7 @@ def _machine(
     progress: Callable[[Sampling], None],
 ) -> type[RuleBasedStateMachine]:
     claims = subject.hello.capabilities
-    # Where a crash takes seconds, crashes have a stage of their own.
+    # Where a crash takes seconds, the durability stage makes the crashes.
     passing = claims if subject.crashable is None else structs.replace(claims, durable=False)
     orders = orders_drawn(claims)
     core = kinds_for(claims)
@@ -252,7 +252,7 @@ def _machine(
             order=_NUMBER, two=st.booleans(), plain=st.booleans(), swarm=st.integers(0, _SWARM)
         )
         def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
-            """Choose what the example is made of; make one queue or two, of any order claimed."""
+            """Choose the kinds of the example; declare one queue or two, of any order claimed."""
             self.chooser = Chooser(claims, core if plain else beyond, plain)
             self.kinds = kinds_drawn(swarm, passing)
             for number in range(2 if two else 1):
@@ -268,7 +268,7 @@ def _machine(
 
         @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
         def move(self, kind: int, which: int, how: int) -> None:
-            """Make one move of a drawn kind, if it means anything now."""
+            """Make one move of a drawn kind, if one is possible now."""
             if not self.example.over:
                 book = self.example.oracle.book
                 drawn_kind, choose = self.kinds[kind % len(self.kinds)], self.chooser.moves

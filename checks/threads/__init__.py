@@ -1,6 +1,6 @@
-"""Threads on our atomics, under every interleaving: the scheduler, what it explores, what it finds.
+"""Threads on our atomics, under every interleaving: scheduler, exploration and failures.
 
-Belongs here: whatever decides which thread makes the next access, tells interleavings apart, and
-prints one. Does not belong here: what the threads do (a case says that) and what they promise (a
-case's judge asks whoever states it).
+This folder decides which thread makes the next access, tells interleavings apart, and prints one.
+It does not decide what the threads do (a case does) or what they must keep (a case's judge asks the
+oracle).
 """

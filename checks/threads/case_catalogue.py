@@ -1,8 +1,8 @@
 """The parallel cases of a broker with the core profile: every two operations that may meet.
 
-Each begins as small as its operations allow: who settles holds one message, who delivers finds one.
-Operations on one channel are never at once: a client's channel is one thread. What a broker does
-not claim is in no case that it is given; one that has no consumers holds by a get.
+Each case begins as small as its operations allow: a settlement needs one held message, a delivery
+one available. Operations on one channel are never at once, since a client's channel is one thread.
+A broker gets only cases of its claims; one without consumers holds messages by a get.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ HOLDER: Final = "c"
 RELEASE: Final = Settle(how="release", message="a")
 
 LEVELS: Final = 3
-"""So many levels has a priority queue here, where the broker has so many."""
+"""The most levels of a priority queue here."""
 
 RUNNER: Final = "runner"
 """A job that is scheduled when the threads begin, because the holder's window has grown."""
 
 
 def cases_for(claims: Capabilities) -> Iterator[tuple[Order, Parallel]]:
-    """Yield the cases of every order that a broker claims, without what it does not claim."""
+    """Yield the cases of every order that a broker claims, within its claims."""
     orders: dict[OrderKind, Order] = {
         "fifo": Fifo(),
         "priority": Priority(levels=min(LEVELS, claims.priority_levels)),
@@ -58,7 +58,7 @@ def cases_for(claims: Capabilities) -> Iterator[tuple[Order, Parallel]]:
 
 
 def case_name(order: Order, parallel: Parallel) -> str:
-    """Return what reports call a case, in the order of whose queue it is."""
+    """Return the name of a case in reports, with the order of its queue."""
     return f"{order.__struct_config__.tag}: {parallel.name}"
 
 
@@ -110,9 +110,9 @@ def pairs(order: Order) -> Iterator[Parallel]:
 
 
 def triples(order: Order) -> Iterator[Parallel]:
-    """Yield cases of three operations: what returns, goes and returns, and what comes besides.
+    """Yield cases of three operations: messages return or leave while another operation runs.
 
-    Who delivers is a get, or the runner; where consumers pull that is a consumer's own work.
+    A get or the runner delivers; if consumers pull, each consumer's own job does.
     """
     ways = {**_ways(order), RUNNER: ()}
     yield _held_twice(order, "release", "release", "get")
@@ -123,9 +123,9 @@ def triples(order: Order) -> Iterator[Parallel]:
 
 
 def small_cases(order: Order) -> Iterator[Parallel]:
-    """Yield the pairs and triples with as little in the queue as leaves them anything to do.
+    """Yield the pairs and triples with the fewest messages on which they still act.
 
-    Under the same names: they are for whoever wants to see the end of a case that is too large.
+    They have the same names, for exploring a case to its end that is too large otherwise.
     """
     ways = [*_ways(order), RUNNER]
     for first, second in combinations(ways, 2):
@@ -152,9 +152,9 @@ def small_cases(order: Order) -> Iterator[Parallel]:
 
 
 def _small(order: Order, *names: str) -> Parallel:
-    """Nothing is held that nobody settles, and little is there that somebody could be given.
+    """Return a case whose held messages are all settled, with few messages to deliver.
 
-    Who comes is paused.
+    A consumer that subscribes is paused.
     """
     asked = {*names}
     holds = bool(asked & {"acknowledge", "release", "close"})
@@ -181,7 +181,7 @@ def _small(order: Order, *names: str) -> Parallel:
 
 
 def lost_wake_ups(order: Order) -> Iterator[Parallel]:
-    """Yield cases in which somebody may be left waiting: an end meets a beginning."""
+    """Yield cases in which a consumer or get may be left waiting: an end meets a beginning."""
     ways = _ways(order)
     for name in ("acknowledge", "release", "credit"):
         yield Parallel(
@@ -195,13 +195,13 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
         (ways["acknowledge"],),
         stirring=(SetCredit(consumer=HOLDER, messages=2),),
     )
-    # A get moves all pointers over what is gone, under nobody's lock.
+    # A get moves all pointers over entries that are gone, without any lock.
     yield Parallel(
         "enqueue and credit meet a get",
         (_declare(order), _consume(HOLDER, 0), _consume("d", 1), _publish("a")),
         ((*ways["enqueue"], SetCredit(consumer=HOLDER, messages=1)), ways["get"]),
     )
-    # Where consumers pull, each has work of its own; elsewhere both are one runner's.
+    # If consumers pull, each has a job of its own; otherwise one runner has both.
     yield Parallel(
         "two consumers have work at one message",
         (_declare(order), _consume(HOLDER, 0), _consume("d", 0), _publish("x")),
@@ -226,7 +226,7 @@ def lost_wake_ups(order: Order) -> Iterator[Parallel]:
 
 
 def endings(order: Order) -> Iterator[Parallel]:
-    """Yield cases in which a consumer or a queue ends by itself as somebody ends or uses it."""
+    """Yield cases in which a consumer or queue ends by itself while a client ends or uses it."""
     ways = _ways(order)
     goes_with_its_last = (
         Declare(queue=QUEUE, order=order, auto_delete=True),
@@ -235,7 +235,7 @@ def endings(order: Order) -> Iterator[Parallel]:
     for name in ("enqueue", "acknowledge", "get", "consume", "delete"):
         cancels = (ways["cancel"], ways[name])
         if name == "acknowledge":
-            # On the consumer's channel, so by somebody who got what it is about.
+            # On the consumer's channel, so by a client that first got the message.
             cancels = (ways["cancel"], (*ways["get"], Settle(how="acknowledge", message="x")))
         yield Parallel(f"the last consumer leaves, {name}", goes_with_its_last, cancels)
     closes_itself = Consume(
@@ -251,7 +251,7 @@ def endings(order: Order) -> Iterator[Parallel]:
 
 
 def looks_and_acts(order: Order) -> Iterator[Parallel]:
-    """Yield cases in which two may look before either acts: a name taken twice, a purge."""
+    """Yield cases in which two may check before either acts: a name taken twice, a purge."""
     publishes = {each: _publish(each) for each in ("a", "b")}
     yield Parallel(
         "one queue is declared twice, and used",
@@ -277,7 +277,7 @@ _ON_THE_HOLDERS_CHANNEL: Final = frozenset(("acknowledge", "release", "cancel", 
 
 
 def of_gets(order: Order) -> Iterator[Parallel]:
-    """Yield the cases of brokers without consumers: a get holds what is settled."""
+    """Yield the cases of brokers without consumers: a get holds the message that is settled."""
     ways = {**_ways(order), "close": (CloseChannel(channel="first"),)}
     before = (_declare(order), _publish("a"), Get(queue=QUEUE, channel="first"), _publish("x"))
     for first in ("acknowledge", "release", "close"):
@@ -290,7 +290,7 @@ def of_gets(order: Order) -> Iterator[Parallel]:
 
 
 def _ways(order: Order) -> Mapping[str, tuple[Move, ...]]:
-    # Ahead of all that is there, where an order has such a place.
+    # Before all other messages, if the order has such a place.
     urgent = 9 if isinstance(order, Priority) else 4
     return {
         "enqueue": (_publish("m", urgent),),
@@ -327,7 +327,7 @@ def _twice(order: Order, name: str, *before: Move) -> Parallel:
 
 
 def _held_twice(order: Order, first: str, second: str, third: str) -> Parallel:
-    """Two consumers hold a message each; a release of either meets whoever takes one."""
+    """Two consumers hold a message each; a release of either meets a taker."""
     ways = _ways(order)
     return Parallel(
         f"{first}, {third}, {second}",

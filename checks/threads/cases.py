@@ -1,4 +1,4 @@
-"""Cases: a few threads on something that they share, and what must hold when all have ended."""
+"""Cases: a few threads on shared objects, and what must hold when all have ended."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Shared = TypeVar("Shared")
 
 @dataclass(frozen=True)
 class Case(Generic[Shared]):
-    """What is to run under every interleaving.
+    """A case to run under every interleaving.
 
     Attributes:
-        name: what reports call it.
-        make: makes what is shared, anew for each run; gets the run's threads, for what starts
-            threads by itself, as an executor does.
-        bodies: what each thread does, by name.
-        judge: tells in a line each what is wrong when all threads have ended; nothing, if nothing.
-        watches: classes of whose attributes no two threads may touch one without order.
+        name: its name in reports.
+        make: makes the shared objects, anew for each run; gets the run's threads, for an executor
+            or the like that starts threads by itself.
+        bodies: the body of each thread, by name.
+        judge: yields a line for each fault when all threads have ended.
+        watches: classes whose attributes no two threads may touch without an order.
 
     """
 
@@ -35,7 +35,7 @@ class Case(Generic[Shared]):
 
     @contextmanager
     def scheduled(self, watcher: Watcher | None = None) -> Iterator[None]:
-        """Put cells under the scheduler, and watch what is to be watched."""
+        """Put cells under the scheduler, and watch the attributes of `watches`."""
         with scheduled(watcher), watched(self.watches):
             yield
 

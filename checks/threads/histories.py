@@ -1,16 +1,14 @@
-"""What clients saw of a run of parallel operations, and whether the contract allows it.
+"""The history of a run of parallel operations, and whether the contract allows it.
 
-Owns the question whether there is an order of operations and deliveries, one after the other, in
-which each takes effect at some moment between its begin and its end, and which the contract allows.
-The judging is the oracle's, nothing of it is stated here. What took effect before something else
-began is before it in every such order.
+A history is allowed if the contract allows some order of its operations and deliveries in which
+each takes effect between its begin and its end. The oracle judges each order; nothing of the
+judging is stated here.
 
-Two things are asked less strictly than linearizability does, because the documents do (Qpid,
-Message Delivery: who walks a queue looks at one entry after the other, and a release moves one
-pointer after the other). What makes a message available may be seen later by those who were looking
-when it happened: order is owed among what was there all the while somebody looked. And the closing
-of a channel is the leaving of its consumers and the return of each message that it holds, each of
-which takes effect by itself.
+Two points are weaker than linearizability, as in the documents (Qpid, Message Delivery: a walk of
+the queue looks at one entry after the other, and a release moves one pointer after the other). A
+walk under way may miss a message that becomes available: order is owed only among messages that
+were available during the whole walk. And closing a channel is several steps: its consumers leave,
+and each message that it holds returns.
 
 Source: Herlihy, Wing, Linearizability: a correctness condition for concurrent objects (TOPLAS 12,
 1990); the search is the plain one, since histories here are short.
@@ -53,7 +51,7 @@ class Call:
 class Happened:
     """An operation or an event, and the steps of the run between which it took effect.
 
-    That is after step `after`, and at step `until` at the latest. `by` is the thread's name.
+    It took effect after step `after`, and at step `until` at the latest. `by` is the thread's name.
     """
 
     what: Call | Event
@@ -64,12 +62,12 @@ class Happened:
 
 @dataclass
 class History:
-    """All that happened in a run, in the order in which it ended."""
+    """The operations and events of a run, in the order in which they ended."""
 
     happened: list[Happened] = field(default_factory=list)
 
     def form(self) -> Hashable:
-        """Return what is equal for histories of which the same orders are possible."""
+        """Return a value that is equal for histories with the same possible orders."""
         return repr([each.what for each in self.happened]), tuple(self.before())
 
     def before(self) -> Iterator[frozenset[int]]:
@@ -78,8 +76,8 @@ class History:
         told: dict[str, int] = {}
         for number, each in enumerate(self.happened):
             before = {n for n, other in enumerate(self.happened) if other.until <= each.after}
-            # A consumer is told in an order, which is that of the deliveries to it; nothing is
-            # told to one that has been told, or answered, that it has left (LC-1).
+            # Deliveries to a consumer are told in their order. No event is told to a consumer after
+            # its end was told or answered (LC-1).
             match each.what:
                 case Delivered(consumer=consumer, delivery=delivery):
                     own = stream.setdefault(consumer, [])
@@ -95,17 +93,17 @@ class History:
                     | Release(delivery=delivery)
                     | Reject(delivery=delivery)
                 ) if delivery in told:
-                    # What nobody has yet, nobody can settle, nor a closing channel return.
+                    # A delivery comes before its settlement, and before its release by a closing.
                     before.add(told[delivery])
             yield frozenset(before - {number})
 
     def as_owed(
         self, channels: Mapping[str, str], held: Mapping[str, str], there: AbstractSet[str]
     ) -> History:
-        """Return the history of which an order is owed.
+        """Return the history for which an order is owed.
 
-        `channels` are those of the consumers, `held` those of the deliveries that were held at the
-        beginning, `there` are the consumers that were there then.
+        `channels` are those of the consumers, `held` those of the deliveries held at the beginning.
+        `there` are the consumers subscribed then.
         """
         parts = [
             part for each in self.happened for part in self._parts(each, channels, held, there)
@@ -120,9 +118,9 @@ class History:
         held: Mapping[str, str],
         there: AbstractSet[str],
     ) -> Iterator[Happened]:
-        """Yield what a closing of a channel is made of; anything else as it is.
+        """Yield the steps of a closing of a channel; anything else as it is.
 
-        Operations on a channel are never at once, so what has been done on it is over by then.
+        Operations on a channel are never at once, so earlier ones on it are over by then.
         """
         match each.what:
             case Call(CloseChannel(channel=channel), Answer(error=None)):
@@ -183,14 +181,14 @@ def _settled(over: Sequence[Call | Event]) -> AbstractSet[str]:
 
 
 def _has_looked(what: Call | Event) -> bool:
-    """Whether somebody has looked for a message to take or show."""
+    """Whether a consumer or get has looked for a message."""
     return isinstance(what, Delivered) or (
         isinstance(what, Call) and isinstance(what.operation, Get)
     )
 
 
 def _as_seen(each: Happened, looked: Sequence[Happened]) -> Happened:
-    """Return what makes a message available as those may see it who were looking then."""
+    """Extend an operation that makes a message available to the end of walks under way."""
     if not (isinstance(each.what, Call) and isinstance(each.what.operation, Publish | Release)):
         return each
     ends = [other.until for other in looked if other.after < each.until]
@@ -198,9 +196,9 @@ def _as_seen(each: Happened, looked: Sequence[Happened]) -> Happened:
 
 
 class Judge:
-    """Judges histories that begin where an oracle stands; each form of them once.
+    """Judges histories that begin in an oracle's state; each form of them once.
 
-    `channels` are those of all consumers that there are or will be.
+    `channels` are those of all consumers, present and future.
     """
 
     def __init__(self, oracle: Oracle, channels: Mapping[str, str]) -> None:
@@ -210,10 +208,10 @@ class Judge:
         self._known: dict[Hashable, Breach | None] = {}
 
     def breach(self, history: History, drained: Answer) -> Breach | None:
-        """Return what is broken in every possible order, None where one breaks nothing.
+        """Return the breach if every possible order has one, otherwise None.
 
-        `drained` is the answer to the drain after all. Of the orders the one that goes on longest
-        is told.
+        `drained` is the answer to the final drain. The breach returned is that of the order that
+        goes on longest.
         """
         owed = history.as_owed(self._channels, self._held, self._there)
         form = owed.form(), repr(drained)

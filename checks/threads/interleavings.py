@@ -1,14 +1,14 @@
 """Every interleaving of a case, up to the order of accesses that can be exchanged.
 
-Owns the search. Runs that differ only in the order of neighbouring accesses which do not touch each
-other (of different cells, or both reading) end alike, so one of each such class is enough. The
-search runs a first one, looks for accesses whose order could have been the other way round, and
-goes back to try that; what was tried sleeps until something touches it. Nothing is kept of the
-threads: each run begins from the start and follows the choices made so far.
+The file owns the search. Two neighbouring accesses can be exchanged if they touch different cells
+or both read. Runs that differ only by such exchanges end alike, so one of each class suffices. The
+search makes a first run, looks for accesses whose order could be reversed, and goes back to try
+that; a tried access sleeps until another touches its cell. No thread state is kept: each run begins
+from the start and follows the choices made so far.
 
 Source: Abdulla, Aronis, Jonsson, Sagonas, Optimal dynamic partial order reduction (POPL 2014),
-algorithm 1 (source sets with sleep sets). Locks as there in section 7: what can be exchanged are
-two takings of a lock, and a thread that waits for ever is looked at like one that has taken.
+algorithm 1 (source sets with sleep sets). Locks as in section 7 there: the accesses that race are
+two takings of a lock, and a thread that waits for ever is treated as if it had taken the lock.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Explored:
 
     Attributes:
         runs: classes of interleavings that were run to their end.
-        asleep: runs given up because what was left of them was run elsewhere.
-        steps: accesses made in all, those of runs from the start again included.
+        asleep: runs given up because the rest of them was run elsewhere.
+        steps: accesses made in all, those of repeated beginnings included.
         longest: the steps of the longest run.
-        failed: the runs that went wrong.
+        failed: the runs that failed.
         complete: whether nothing is left.
-        overlapping: runs in which a thread went on after another had been let in.
+        overlapping: runs in which a thread went on after another had run in between.
         contended: runs in which two threads took one lock, or a comparison was refused.
         meeting: runs in which two threads touched a watched attribute, one to change it.
 
@@ -58,10 +58,10 @@ class Explored:
 
 
 class _Place:
-    """A point of the run at which a thread was chosen, and what was and must be chosen there.
+    """A point of the run at which a thread was chosen, with the choices made and still to make.
 
-    `sleeping` are the threads whose next access needs no trying here, `tried` those that were,
-    each with what its access does.
+    `sleeping` are the threads whose next access needs no trying here. `tried` are those that were
+    tried, each with the effect of its access.
     """
 
     __slots__ = ("choice", "made", "sleeping", "to_try", "tried")
@@ -74,7 +74,7 @@ class _Place:
         self.sleeping = sleeping
 
     def turn_to_next(self) -> bool:
-        """Choose what is still to be tried here; return whether there is anything."""
+        """Choose the next thread to try here; return whether there is one."""
         self.tried[self.choice] = self.made
         left = [n for n in self.to_try if n not in self.tried and n not in self.sleeping]
         if left:
@@ -93,9 +93,9 @@ def explore(
 ) -> Explored:
     """Run a case under every interleaving, up to equivalence.
 
-    Ends early after so many failures that are `wanted`, so many runs, or when it is asked and
-    `stopped`; what it returns says so. That is `found` where it is given, which has what was seen
-    whatever ends this. Raises `Differs` where the same choices do not make the same run.
+    Ends early after so many failures that are `wanted`, after so many runs, or when `stopped` says
+    so; the result records it. The result is `found` if that is given, and is filled even if an
+    exception ends the search. Raises `Differs` if the same choices do not make the same run.
     """
     found = Explored() if found is None else found
     places: list[_Place] = []
@@ -118,7 +118,7 @@ def _run_once(
     found: Explored,
     wanted: Callable[[Failed], bool],
 ) -> None:
-    """Run, note where else to go, and file what is wrong."""
+    """Make one run, note which other choices to try, and file its failure."""
     with Run(case) as run:
         search = _Search(run, places)
         is_whole = search.to_the_end()
@@ -138,7 +138,7 @@ def _run_once(
 
 
 def overlap(choices: Sequence[int]) -> bool:
-    """Whether a thread goes on after another was let in."""
+    """Whether a thread goes on after another has run in between."""
     seen = set()
     last = -1
     for each in choices:
@@ -151,7 +151,7 @@ def overlap(choices: Sequence[int]) -> bool:
 
 
 class _Search:
-    """One run: along the places that there are, then on by itself to the end."""
+    """One run: along the places so far, then on by itself to the end."""
 
     def __init__(self, run: Run, places: list[_Place]) -> None:
         self._run, self._places = run, places
@@ -161,7 +161,7 @@ class _Search:
         """Run to the end; return whether it was reached, or the rest was run elsewhere."""
         places, run, orders = self._places, self._run, self.orders
         threads = run.all
-        # What is found along the way to the last place was found when that way was gone first.
+        # The races before the last place were found when the run first passed there.
         new = len(places) - 1
         sleeping: dict[int, Effect] = {}
         last: Thread | None = None
@@ -196,7 +196,7 @@ class _Search:
         return True
 
     def _try_those_who_wait(self) -> None:
-        """See to it that a thread which waits for ever is tried before who has taken its lock."""
+        """Schedule a try in which a thread that waits for ever takes its lock first."""
         for thread in self._run.all:
             if not thread.is_over and thread.is_blocked():
                 assert thread.cell is not None, "it waits for a lock"
@@ -205,7 +205,7 @@ class _Search:
                     self._try_other_way_round(race, thread.number, len(self._places))
 
     def _try_other_way_round(self, race: int, thread: int, last: int) -> None:
-        """See to it that a thread's access is tried before the one that it races with."""
+        """Schedule a try in which a thread's access precedes the one that it races with."""
         place = self._places[race]
         first = self.orders.may_come_first(race, thread, last)
         if not any(each in place.to_try or each in place.sleeping for each in first):

@@ -1,6 +1,6 @@
-"""A candidate as parallel cases are made of it: whether it can be used on threads, and on what.
+"""A candidate for parallel cases: whether it can be used on threads, and with what.
 
-Owns what stands in the way of that, in one line, and which classes of a broker are watched.
+The file gives in one line the reason why not, and chooses which classes of a broker are watched.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Threaded:
 
 
 def offers_threads(subject: Subject) -> bool:
-    """Whether a candidate has what it takes to be handed to threads; raises `CannotStart`."""
+    """Whether a candidate can be handed to threads; raises `CannotStart`."""
     return subject.in_process and isinstance(subject.fresh()[0], OnThreads)
 
 
 def on_threads(subject: Subject) -> Threaded | str:
-    """Return a candidate as cases are made of it, or in one line why none can be."""
+    """Return a candidate for parallel cases, or in one line why it cannot have any."""
     if not offers_threads(subject):
         return (
             "it cannot be used on threads: it has no `on_threads`"

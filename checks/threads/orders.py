@@ -1,9 +1,9 @@
-"""What happened before what in one run, and which accesses could have come the other way round.
+"""The happens-before order of one run, and which accesses could have come the other way round.
 
-Owns the order that the accesses of a run must keep: those of one thread, and those to one cell of
-which one writes. Sets of accesses are whole numbers, a bit for each access in the order of the run.
+The order covers the accesses of one thread, and those to one cell of which one writes. Sets of
+accesses are whole numbers, a bit for each access in the order of the run.
 
-Source: as `interleavings`; what is called a reversible race there is `Orders.add`'s answer.
+Source: as `interleavings`; the paper's reversible races are the result of `Orders.add`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from brokerproof.checks.threads.threads import READ, TAKE, Cell, Effect
 
 
 class _Touched:
-    """What was done to a cell: its last write, all reads since, the last taking if it is a lock."""
+    """The accesses to a cell: its last write, all reads since, the last taking if it is a lock."""
 
     __slots__ = ("cell", "read", "taken", "written")
 
@@ -27,7 +27,7 @@ class _Touched:
 class Orders:
     """The accesses of one run so far: by whom each was made, and what happened before it.
 
-    `contended` is whether two threads have taken one lock; others may note other such things there.
+    `contended` says whether two threads have taken one lock; callers may set it for similar events.
     """
 
     __slots__ = ("_by", "_of_cell", "_of_thread", "before", "contended")
@@ -83,17 +83,17 @@ class Orders:
         self._of_thread[thread] = self.before[-1]
 
     def waits_for(self, thread: int, lock: Cell) -> int | None:
-        """Return the taking of a lock that could have come after a thread's, which now waits."""
+        """Return the last taking of a lock, if a waiting thread's taking could have preceded it."""
         touched = self._of_cell[id(lock)]
         known = self._of_thread.get(thread, 0)
         return None if known >> touched.taken & 1 else touched.taken
 
     def may_come_first(self, race: int, thread: int, last: int) -> list[int]:
-        """Return the threads of which one must be tried where a later access is to come first.
+        """Return threads, one of which must be tried first so that a later access precedes a race.
 
-        `race` is the earlier access; the later one is a thread's, and comes right after the first
-        `last` accesses. Each of these threads begins a run in which all that does not follow from
-        the earlier access comes before it.
+        `race` is the earlier access. The later one is by `thread`, right after the first `last`
+        accesses. Each returned thread begins a run in which every access that does not follow from
+        the earlier access precedes it.
         """
         before = self.before
         mask, first = 0, []

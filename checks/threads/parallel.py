@@ -1,13 +1,13 @@
 """Operations that several threads hand to a broker at once, as a case that can be explored.
 
-Owns how such a case begins, what is recorded of it, and how it ends: the broker is brought to rest
-by operations one after the other, copied for each run, handed the parallel ones, and drained when
-all threads have ended. What may come of it is the contract's to say (`histories`).
+The file owns the beginning, the record and the end of a case. Operations one after the other
+bring the broker to rest. It is copied for each run, handed the parallel operations, and drained
+when all threads have ended. The contract judges the result (`histories`).
 
-What a broker does by itself, its jobs, can be a thread as well: those that are scheduled when the
-threads begin. The ones that are scheduled later are run after all threads have ended, or, where a
-case says so, each in a thread that begins at once. With the former most cases can be explored to
-their end; in the latter every job meets every other, and the interleavings are too many for it.
+Jobs of the broker can be threads too: those that are scheduled when the threads begin. Later jobs
+run after all threads have ended, or, if a case says so, each in a thread that begins at once. In
+the first way most cases can be explored to their end. In the second every job meets every other,
+and the interleavings are too many for that.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get, O
 
 @dataclass(frozen=True)
 class Parallel:
-    """What is done one after the other first, and then at once.
+    """Operations one after the other, and then at once.
 
     Attributes:
         before: done first; then the broker comes to rest.
-        stirring: done then; jobs that this schedules are not run, but are threads later.
+        stirring: done next; the jobs that this schedules become threads later.
         at_once: a list of moves for each thread; a drain runs the jobs scheduled until then.
         jobs_at_once: whether jobs that are scheduled by threads begin at once, as threads.
 
@@ -54,18 +54,18 @@ class Parallel:
 
 
 AFTER_ALL: Final = "after all"
-"""The channel on which all that is left is taken when all threads have ended."""
+"""The channel on which all messages left are taken when all threads have ended."""
 
 
 class CannotBegin(Exception):
-    """The operations that come first did not go as they must; the message is one line."""
+    """An operation before the parallel ones failed; the message is one line."""
 
 
 class Recorded:
-    """A broker that threads use, and what has happened to it since they began.
+    """A broker that threads use, and its history since they began.
 
-    `jobs` are those that are scheduled and not yet run, `breach` is what was found broken when all
-    had ended. `held` are the deliveries held at the beginning, by their messages.
+    `jobs` are scheduled and not yet run. `breach` is the breach found after all threads had ended.
+    `held` are the deliveries held at the beginning, by their messages.
     """
 
     def __init__(
@@ -83,20 +83,20 @@ class Recorded:
         self._got: dict[tuple[int, str], str] = {}
         self.history = History()
         self.jobs: deque[tuple[str, Body]] = deque()
-        # An executor's line orders who puts something in and who takes it out.
+        # The line of an executor orders the thread that adds a job before the one that runs it.
         self._line = AtomicInteger()
         self._threads, self._jobs_at_once = threads, jobs_at_once
         self._clients_run_jobs = clients_run_jobs
         self._since: dict[int, int] = {}
         self._gets: dict[int, tuple[Get, list[Event]]] = {}
-        # Only what is `OnThreads` is made a case of.
+        # Cases are made only of candidates that are `OnThreads`.
         cast("OnThreads", candidate).on_threads(self._start, self._tell)
 
     def ask(self, move: Move) -> None:
-        """Hand over the operation that a move is, in a thread or before they begin, and record it.
+        """Hand over the operation of a move, in a thread or before they begin, and record it.
 
-        A settlement is left out if its message was not held at the beginning, and no get of the
-        same thread was answered with it: the client could not ask for it.
+        A settlement is left out if the client has no delivery for it: its message was not held at
+        the beginning, and no get of the same thread returned it.
         """
         number = _number()
         operation = self._operation(move, number)
@@ -124,9 +124,9 @@ class Recorded:
         return None if delivery is None else settling(move, delivery)
 
     def take_what_is_left(self, moves: Sequence[Move], claims: Capabilities) -> None:
-        """Come to rest, and then take all that is available out of the queues of these moves.
+        """Come to rest, and then take all available messages of the queues of these moves.
 
-        What has got lost would not be missed else, as long as nobody has room for it. Raises
+        Otherwise a lost message would go unnoticed while no consumer has room for it. Raises
         `Misbehaved`.
         """
         self.run_jobs()
@@ -144,12 +144,12 @@ class Recorded:
                 self.ask(Consume(queue=queue, consumer=f"{AFTER_ALL}, {queue}", channel=AFTER_ALL))
 
     def come_to_rest(self) -> Answer | Misbehaviour:
-        """Run the jobs that are left; then ask whether that is all."""
+        """Run the jobs that are left; then ask the broker to drain."""
         self.run_jobs()
         return ask(self.candidate, Drain())
 
     def run_jobs(self) -> None:
-        """Run the jobs that are scheduled, and whatever they schedule."""
+        """Run the jobs that are scheduled, and all that these schedule."""
         while self._is_scheduled():
             _, job = self.jobs.popleft()
             self._since[_number()] = self._threads.steps
@@ -173,17 +173,17 @@ class Recorded:
             if answered is not None:
                 answered.append(event)
                 return
-        # Whoever tells has looked for it since it told the last one.
+        # The telling thread has looked for the message since its last event.
         self._step_without_threads()
         now = self._threads.steps
         self.history.happened.append(Happened(event, self._since.get(number, 0), now, _name()))
         self._since[number] = now
 
     def _get_of(self, event: Delivered, number: int) -> list[Event] | None:
-        """Return where the events of the get go that an event answers; None where there is none.
+        """Return the events of the get that an event answers; None if there is no such get.
 
-        Whoever publishes may give a message to a get that is under way; which one is not told, so
-        it is the first without an answer. One's own is always told by oneself.
+        A publisher's thread may give a message to a get under way. The event does not name that
+        get, so it is the first without an answer. A get's own thread tells its own event.
         """
         if number in self._gets:
             return self._gets[number][1]
@@ -218,7 +218,7 @@ class Misbehaved(Exception):
 
 
 def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Exchange, ...]:
-    """Do what is done first, bring the broker to rest, and return the steps of that.
+    """Perform the operations before the parallel ones, drain, and return the steps.
 
     Raises `CannotBegin`.
     """
@@ -247,7 +247,7 @@ def parallel_case(
 ) -> Case[Recorded]:
     """Return the case of operations at once on a candidate just reset.
 
-    Raises `CannotBegin`; the candidate and the oracle are used up.
+    Raises `CannotBegin`. The caller must not use the candidate and the oracle again.
     """
     begin(parallel, candidate, oracle)
     asked = (*parallel.before, *parallel.stirring, *chain.from_iterable(parallel.at_once))

@@ -1,15 +1,15 @@
-"""Attributes that are no cells: whether two threads touch one with nothing that orders them.
+"""Data races: two threads touch an attribute that is no cell, and nothing orders them.
 
-Owns the watching of classes, and what orders what: as in the Java memory model, who writes a cell
-is before all who read it later, and who gives a lock back before who takes it. Two touches of one
-attribute, one of them writing, of which neither is before the other are a data race: between two
-accesses a thread is not interrupted here, but elsewhere it would be.
+The file owns the watching of classes and the order, that of the Java memory model: a write of a
+cell precedes later reads of it, and a lock's release precedes its next taking. Two unordered
+touches of one attribute, one of them a write, are a data race. Here no thread is interrupted
+between two accesses, but elsewhere it would be.
 
-What is in a list, a dictionary or a set counts as the attribute's: each is compared with what it
-was whenever a thread has run.
+The content of a list, dictionary or set counts as part of the attribute: it is compared with its
+earlier content whenever a thread has run.
 
 Source: Flanagan, Freund, FastTrack: efficient and precise dynamic race detection (PLDI 2009),
-without what makes it fast.
+without the optimisations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONTAINERS: Final = (list, dict, set, deque)
 
 
 def attributes(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the names and values of an object's attributes; of a value of Python's own, nothing."""
+    """Yield an object's attributes with their values; none for a value of Python's own."""
     kind = type(value)
     if kind.__module__ == "builtins" or isinstance(value, type) or callable(value):
         return
@@ -55,8 +55,8 @@ def slots_of(kind: type) -> Iterator[str]:
 class Touch:
     """One touch of an attribute.
 
-    `within` is whether it was within an atomic step; `container` what it holds, if that is one,
-    with what was in it.
+    `within` says whether it was within an atomic step. `container` is the container that the
+    attribute holds, if any, with its content.
     """
 
     owner: object
@@ -68,7 +68,7 @@ class Touch:
 
 @dataclass
 class _Attribute:
-    """Who has touched an attribute: each thread's last reading and writing, by step."""
+    """The touches of an attribute: each thread's last read and write, by step."""
 
     owner: object
     name: str
@@ -93,7 +93,7 @@ class Touches:
     _containers: dict[tuple[int, str], tuple[Any, object]] = field(default_factory=dict)
 
     def stepped(self, thread: Thread, cell: Cell | None, begun: Sequence[Thread]) -> None:
-        """Add a thread's step: the access that it made, and what it touched up to its next.
+        """Add a thread's step: the access that it made, and its touches up to its next access.
 
         `begun` are the threads that it has started.
         """
@@ -125,7 +125,7 @@ class Touches:
 
     @property
     def races(self) -> list[str]:
-        """A line for each way in which two threads race, with all that they touch so."""
+        """A line for each kind of race between two threads, with all attributes it concerns."""
         return [
             f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
             for what, names in self._races.items()
@@ -147,10 +147,10 @@ class Touches:
             others.append(("read", attribute.read))
         for what, steps in others:
             for other, step in steps.items():
-                # Whoever knows of a later step of the other knows of all up to it.
+                # A thread that knows of a later step of the other knows of all steps up to it.
                 if other != number and not (self._known[number] & self._own[other]) >> step + 1:
                     self._tell(attribute, what, other, number, writes=writes)
-        # What was done within an atomic step is over when the step is.
+        # A touch within an atomic step is over when the step is.
         at = self._steps - touch.within
         (attribute.written if writes else attribute.read)[number] = at
         if touch.container is not None:
@@ -178,7 +178,7 @@ def _content(container: Any) -> object:
 
 
 _touched: Final[list[Touch]] = []
-"""What the thread whose turn it is has touched since its access."""
+"""The touches of the running thread since its last access."""
 
 
 def _take_touched() -> Sequence[Touch]:
@@ -189,7 +189,7 @@ def _take_touched() -> Sequence[Touch]:
 
 @contextmanager
 def watched(kinds: Sequence[type]) -> Iterator[None]:
-    """Note for this time what threads do to attributes of objects of these classes."""
+    """Note, while the body runs, all touches of attributes of objects of these classes."""
     before = {kind: (kind.__getattribute__, kind.__setattr__) for kind in kinds}
     own = {kind: {*vars(kind)} for kind in kinds}
     try:

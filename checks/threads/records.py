@@ -1,7 +1,7 @@
-"""A failure on threads as a counterexample: what is kept of it, and how it is run again.
+"""A failure on threads as a counterexample: how it is recorded, and how it is run again.
 
-Owns the way there and back: a parallel case and a list of choices become the content of a file, and
-a file becomes a case on whatever candidate it is to be tried on.
+A parallel case and a list of choices become the content of a file, and a file becomes a case on any
+candidate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXPECTED = {
 
 @dataclass(frozen=True)
 class Found:
-    """A failure, and the case in which it was seen; `name` is what reports call that."""
+    """A failure, and the case in which it was seen; `name` is the case's name in reports."""
 
     name: str
     parallel: Parallel
@@ -60,12 +60,12 @@ class Found:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How much there is to read: changes of the thread, then steps."""
+        """The length for a reader: changes of the thread, then steps."""
         return self.failed.switches, len(self.failed.choices)
 
 
 def recorded(threaded: Threaded, found: Found, certificate: Certificate) -> Counterexample:
-    """Return the counterexample that a failure on threads is; it is run again for that."""
+    """Return the counterexample for a failure on threads; runs it again to record its accesses."""
     accesses: tuple[Access, ...] = ()
     happened: list[Happened] = []
     also: tuple[str, ...] = ()
@@ -115,9 +115,9 @@ def _asked(operation: Operation) -> str:
 
 
 def run_recorded(threaded: Threaded, found: Counterexample) -> Found | None:
-    """Run a recorded schedule again on a candidate; return what failed, if anything did.
+    """Run a recorded schedule again on a candidate; return its failure, if any.
 
-    Raises `CannotBegin`, and what starting a candidate raises.
+    Raises `CannotBegin`, and the errors of starting a candidate.
     """
     run = found.interleaved
     assert run is not None, "it was found on threads"

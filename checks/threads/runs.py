@@ -1,7 +1,7 @@
-"""One run of a case: its threads, one access after another, and what is wrong at its end.
+"""One run of a case: its threads, one access after another, and its failure.
 
-Owns when a run has ended and what that means: all threads over, some waiting for ever, or one that
-does not end. Which thread comes next is for others to say.
+The file decides when a run has ended and how: all threads over, some waiting for ever, or one that
+does not end. The caller chooses the next thread.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from brokerproof.checks.threads.plain_attributes import Touches, attributes
 from brokerproof.checks.threads.threads import Cell, Thread, Threads
 
 STEPS_MAX: Final = 2_000
-"""After so many steps a run is looked at for whether it comes back to where it was."""
+"""After so many steps a run is checked for a return to an earlier state."""
 
 
 class Wrong(enum.Enum):
-    """What kind of thing is wrong with a run; of several, the first of these."""
+    """The kind of failure of a run; of several, the first of these."""
 
     RAISED = "a thread raised something"
     STUCK = "a thread does not come to its end"
@@ -32,7 +32,7 @@ class Wrong(enum.Enum):
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that went wrong: its choices, by which it can be run again, and what was wrong."""
+    """A run that failed: its choices, by which it can be run again, and its complaints."""
 
     choices: tuple[int, ...]
     complaints: tuple[str, ...]
@@ -45,7 +45,7 @@ class Failed:
 
 
 class Run:
-    """A case, begun; to be closed.
+    """A case that has begun; the caller must close it.
 
     Attributes:
         all: its threads.
@@ -81,10 +81,10 @@ class Run:
         return [each for each in self.all if not each.is_over and not each.is_blocked()]
 
     def failed(self, choices: Sequence[int]) -> Failed | None:
-        """Return what is wrong with a run that has come to its end, or that was led so far.
+        """Return the failure of a run that has ended, or has been led so far.
 
-        Where a thread still could go on, each gets its turns for so long again: a run that comes
-        back to where it was, with every thread having had a turn, may go round for ever.
+        If a thread could still go on, all ready threads take turns for `STEPS_MAX` rounds: a run
+        that returns to an earlier state may go round for ever.
         """
         found: dict[Wrong, list[str]] = {each: [] for each in Wrong}
         if self.ready() and _goes_round(self):
@@ -120,7 +120,7 @@ class Run:
 
 
 def _goes_round(run: Run) -> bool:
-    """Let each thread that can have its turn, again and again; return whether that is a circle."""
+    """Let all ready threads take turns; return whether the run comes back to an earlier state."""
     seen = set()
     cells: dict[int, Cell] = {}
     for _ in range(STEPS_MAX):
@@ -141,7 +141,7 @@ def _goes_round(run: Run) -> bool:
 
 
 def _where(thread: Thread) -> tuple[object, ...]:
-    """Return where a thread stands in its code, and what its variables are."""
+    """Return where a thread stands in its code, and the values of its variables."""
     frame: FrameType | None = thread.greenlet.gr_frame
     found = []
     while frame is not None:
@@ -152,7 +152,7 @@ def _where(thread: Thread) -> tuple[object, ...]:
 
 
 def _told(cell: Cell) -> object:
-    """Return what a cell holds; of what has atomic steps, all of it."""
+    """Return the content of a cell; of an object with atomic steps, all of it."""
     return tuple([(name, _known(value)) for name, value in attributes(cell)])
 
 

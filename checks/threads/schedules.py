@@ -1,10 +1,10 @@
-"""Schedules chosen otherwise than by search of all: given ones, at random, with few switches.
+"""Schedules without an exhaustive search: given ones, at random, with few switches.
 
-Owns three ways to lead a run. `led` follows choices that were kept. `at_random` draws priorities
-for the threads and changes a few of them along the way: where a mistake needs d orderings, n
-threads and k steps find it with a probability of at least 1 / (n * k ** (d - 1)) in each run.
-`with_few_switches` tries all schedules with no switch away from a thread that could go on, then all
-with one, and so on; nothing is reduced, so the first failure has as few switches as any.
+The file owns three ways to lead a run. `led` follows recorded choices. `at_random` draws priorities
+for the threads and changes a few of them along the way: if a mistake needs d orderings, n threads
+and k steps find it with a probability of at least 1 / (n * k ** (d - 1)) in each run.
+`with_few_switches` tries all schedules with no switch away from a ready thread, then all with one,
+and so on; nothing is reduced, so the first failure has as few switches as any.
 
 Sources: Burckhardt, Kothari, Musuvathi, Nagarakatte, A randomized scheduler with probabilistic
 guarantees of finding bugs (ASPLOS 2010); Musuvathi, Qadeer, Iterative context bounding for
@@ -23,17 +23,17 @@ from brokerproof.checks.threads.runs import STEPS_MAX, Failed, Run
 from brokerproof.checks.threads.threads import Thread, Watcher
 
 Chooser = Callable[[list[Thread], Thread | None], Thread]
-"""Chooses the next of the threads that are ready; gets also the one that made the last step."""
+"""Chooses the next of the ready threads, given also the one that made the last step."""
 
 
 @dataclass(frozen=True)
 class Tried:
     """What a search over schedules has found: how many were run, and the first that failed.
 
-    `switches` is how many were allowed at last; all schedules with fewer were run. `overlapping`
-    counts the runs in which a thread went on after another was let in, `meeting` those in which two
-    touched a watched attribute, one to change it. `complete` is whether there are no others within
-    what was asked for.
+    `switches` is the last number allowed; all schedules with fewer were run. `overlapping` counts
+    the runs in which a thread went on after another had run in between, `meeting` those in which
+    two touched a watched attribute, one to change it. `complete` says whether all schedules within
+    the bounds were run.
     """
 
     runs: int
@@ -48,7 +48,7 @@ class Tried:
 def led(
     case: Case[Shared], choices: Sequence[int], watcher: Watcher | None = None
 ) -> tuple[str, ...]:
-    """Run a case by choices that were kept, on to its end, and return what is wrong."""
+    """Run a case by recorded choices, on to its end, and return its complaints."""
     failed = run_again(case, choices, watcher)
     return () if failed is None else failed.complaints
 
@@ -56,10 +56,10 @@ def led(
 def run_again(
     case: Case[Shared], choices: Sequence[int], watcher: Watcher | None = None
 ) -> Failed | None:
-    """Run a case by choices that were kept, on to its end; return how it failed, if it did.
+    """Run a case by recorded choices, on to its end; return how it failed, if it did.
 
     Where the choices end or do not fit, the thread that made the last step goes on while it can.
-    `watcher` is told of each access.
+    `watcher` is called for each access.
     """
     left = iter(choices)
 
@@ -83,7 +83,7 @@ def at_random(
     """Run a case so many times by priorities drawn at random.
 
     `changes` is how often in a run the thread of the highest priority becomes the lowest. Ends with
-    the first failure that is `wanted`, or when it is asked and `stopped`.
+    the first failure that is `wanted`, or when `stopped` says so.
     """
     draw = random.Random(seed)  # noqa: S311 (no secret)
     longest, steps, overlapping, meeting = 1, 0, 0, 0
@@ -115,8 +115,8 @@ def with_few_switches(
 ) -> Tried:
     """Run a case by every schedule with at most so many switches away from a ready thread.
 
-    Ends with the first failure that is `wanted`, or when it is asked and `stopped`. Raises
-    `Differs` where the same choices do not make the same run.
+    Ends with the first failure that is `wanted`, or when `stopped` says so. Raises
+    `Differs` if the same choices do not make the same run.
     """
     runs = steps = overlapping = bound = 0
     with case.scheduled():
@@ -139,7 +139,7 @@ def with_few_switches(
 
 
 def _lead(run: Run, choose: Chooser) -> list[int]:
-    """Lead a run to its end, or so far; return the choices."""
+    """Lead a run to its end, or for `STEPS_MAX` steps; return the choices."""
     choices: list[int] = []
     last = None
     while len(choices) < STEPS_MAX and (ready := run.ready()):
@@ -174,7 +174,7 @@ def _branching(
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """Follow a prefix and go on without a switch; return the choices, and where else to go.
 
-    What branches off the prefix itself is not returned: it was when shorter ones were followed.
+    Branches off the prefix itself are not returned: shorter prefixes returned them.
     """
     others: list[tuple[int, ...]] = []
     choices: list[int] = []

@@ -1,12 +1,12 @@
-"""The concurrent stage: a broker on our atomics is handed a few operations by several threads.
+"""The concurrent stage: several threads hand a few operations to a broker on our atomics.
 
-Owns how much of each case is run, what counts as exercise, and what becomes of a failure. Each case
-is explored up to so many classes of interleavings. Where there are more, as many schedules with few
-switches are run too: what is explored first differs in its last steps only. Some runs at random are
-made with the broker's attributes watched, which takes longer.
+The file owns how much of each case is run, what counts as exercise, and what becomes of a failure.
+Each case is explored up to so many classes of interleavings. If there are more, as many schedules
+with few switches are run too, since the first classes explored differ only in their last steps.
+Some random runs watch the broker's attributes, which takes longer.
 
-A broker that broke promises before, and breaks this one when no thread gives way, needs no threads
-for its mistake: it is charged there and not here.
+If a broker broke requirements in earlier stages, a failure that also occurs without switches
+between threads is attributed to those, not reported here.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ from brokerproof.checks.threads.runs import Failed
 from brokerproof.checks.threads.schedules import Tried, at_random, with_few_switches
 
 Stopped: TypeAlias = Callable[[], str]
-"""Asked between two runs: why to stop, or nothing."""
+"""Called between two runs; returns a reason to stop, or an empty text."""
 
 REQUIREMENTS = frozenset((IN_SOME_ORDER, ENDS, NO_RACE))
 
 BESIDE_A_RACE = f"{NO_RACE} is broken: more can happen between two steps than was tried"
-"""Threads are let in at atomic steps and locks only, which is enough where nothing else is met."""
+"""Switches happen only at atomic steps and locks, which suffices only without data races."""
 
 WATCHED_PART = 10
 """Attributes are watched in so many times fewer runs: most races show in many runs of a case."""
 
 SWITCHES_MAX = 3
 ORDERS_MAX = 50
-"""So many schedules without a switch are tried for whether a mistake needs threads at all."""
+"""So many schedules without a switch are tried to see whether a mistake needs threads at all."""
 
 SHORTENING_RUNS_MAX = 3_000
 SHORTENED_MAX = 3
-"""In so many cases that break one requirement the fewest switches are looked for."""
+"""For each broken requirement, the fewest switches are searched in so many cases."""
 
 REPORTED_EVERY = 50
-"""So many runs there are between two reports of how far it is."""
+"""The number of runs between two reports of progress."""
 
 
 def run_concurrent(run: GateRun) -> None:
-    """Run the parallel cases of a candidate that can be used on threads, and charge what fails."""
+    """Run the parallel cases of a candidate that can be used on threads, and file the failures."""
     offered = "on_threads" in run.evidence.offered
     if run.clock.reason() or not run.budget.interleavings or not offered:
         return
@@ -84,10 +84,10 @@ def run_concurrent(run: GateRun) -> None:
 
 @dataclass
 class _Concurrent:
-    """What the stage has done and found so far.
+    """The state of the stage.
 
-    `broken_before` are the promises that other stages saw broken, `shortening` the runs that made
-    findings smaller.
+    `broken_before` are the requirements that other stages found broken, `shortening` the runs made
+    to shorten findings.
     """
 
     run: GateRun
@@ -109,7 +109,7 @@ class _Concurrent:
         self.broken_before = frozenset(self.run.evidence.broken)
 
     def run_cases(self) -> None:
-        """Run every case, and keep what fails as it was seen first."""
+        """Run every case, and keep its failures as first seen."""
         for order, parallel in cases_for(self.run.subject.hello.capabilities):
             if self._is_to_stop():
                 return
@@ -164,7 +164,7 @@ class _Concurrent:
         return tried.failed
 
     def _file(self, found: Found) -> None:
-        """Keep a failure, unless the broker needs no threads for it."""
+        """Keep a failure, unless the broker fails so without threads too."""
         requirement, broken = found.requirement, self.run.evidence.broken
         if requirement != NO_RACE and self.broken_before and self._needs_no_threads(found):
             self.run.evidence.masked.setdefault(requirement, min(self.broken_before))
@@ -177,7 +177,7 @@ class _Concurrent:
             broken[requirement] = recorded(self.threaded, found, certificate)
 
     def _needs_no_threads(self, found: Found) -> bool:
-        """Whether the case fails alike when no thread gives way that could go on."""
+        """Whether the case fails alike when no ready thread is interrupted."""
         tried = with_few_switches(
             found.case, switches_max=0, runs_max=ORDERS_MAX, wanted=_alike(found)
         )
@@ -185,7 +185,7 @@ class _Concurrent:
         return tried.failed is not None
 
     def shorten(self) -> None:
-        """Look for schedules with fewer switches that break the same."""
+        """Look for schedules with fewer switches that break the same requirement."""
         for requirement, found in self.found.items():
             best: tuple[int, Found] | None = None
             for each in sorted(found, key=lambda each: each.size)[:SHORTENED_MAX]:
@@ -220,7 +220,7 @@ class _Concurrent:
         return recorded(self.threaded, found, certificate)
 
     def _telling(self, what: str) -> Stopped:
-        """Return what is asked between two runs: whether to stop; it tells how far it is."""
+        """Return a function for calls between runs: it reports progress and returns why to stop."""
         runs = 0
 
         def stopped() -> str:
@@ -238,7 +238,7 @@ class _Concurrent:
         return bool(self.stopped_by)
 
     def as_told(self) -> Stage:
-        """Return what the stage did, in one line."""
+        """Return the stage with its summary in one line."""
         did = (
             f"{self.cases} cases, {self.ended} to their end; {self.classes:,} classes of "
             f"interleavings, {self.schedules:,} schedules with at most {SWITCHES_MAX} switches of "

@@ -1,11 +1,11 @@
-"""Whether all others come to their end when one thread stops for ever, wherever it stops.
+"""Whether all other threads end when one thread stops for ever, wherever it stops.
 
-That is what *lock-free* means for those others. Each thread is stopped before each of its accesses,
-after each number of accesses that the others have made by then; the others, which run one after the
-other, have to end by themselves.
+That makes the others *lock-free*. Each thread is stopped before each of its accesses, after each
+possible number of accesses by the others. The others, which run one after the other, must then end
+by themselves.
 
-Source: Herlihy, Wait-free synchronization (ACM TOPLAS 1991), section 2, for the condition; that the
-way there has at most one switch to the one that stops and one away from it is our restriction.
+Source: Herlihy, Wait-free synchronization (ACM TOPLAS 1991), section 2, for the condition. It is
+our restriction that a run has at most one switch to the stopping thread and one away from it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from brokerproof.checks.threads.runs import STEPS_MAX, Run
 from brokerproof.checks.threads.threads import Thread
 
 STOPS_MAX: Final = 200
-"""Of one thread while the others stand still: it may ask for ever for what only they can change."""
+"""The most stops of one thread: it may retry for ever a condition that only others can change."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a thread stopped, and who could not end without it.
+    """Where a thread stopped, and which threads could not end without it.
 
     Attributes:
         thread: its name.
@@ -70,7 +70,7 @@ def stop_everywhere(case: Case[Shared]) -> Stops:
 
 
 def _stop(case: Case[Shared], number: int, others_after: int, stops: Stops) -> bool:
-    """Stop a thread that begins when the others have made so many accesses; at each of its own.
+    """Stop a thread at each of its accesses, after the others have made `others_after` accesses.
 
     Returns whether the others make so many.
     """
@@ -82,7 +82,7 @@ def _stop(case: Case[Shared], number: int, others_after: int, stops: Stops) -> b
             for _ in range(after):
                 if not stopped.is_over and not stopped.is_blocked():
                     run.step(stopped)
-            # What waits for a lock has not stopped by itself: whoever holds it was made to wait.
+            # A thread that waits for a lock was not stopped here: the lock's holder was.
             if stopped.is_over or stopped.is_blocked():
                 return True
             stops.longest = max(stops.longest, _run_others(run, stopped, STEPS_MAX))

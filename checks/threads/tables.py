@@ -1,9 +1,9 @@
 """A schedule as a table: a column for each thread, a row for each access, with the values.
 
-Owns the names by which cells and what they refer to are told: of what carries a name, a consumer's
-or that of its message, that one; else the shortest way from what the threads share, at the time of
-the access (`head.next's` is what the cell `head.next` refers to). What is not reached from there is
-new, and told by its kind.
+The file owns the names of cells and values. An object with a name of its own, as a consumer or an
+entry with a message, has that one. Any other has the shortest path from the shared objects at the
+time of the access: `head.next's` is the object that the cell `head.next` refers to. An object
+without a path is new, and named by its kind.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _PLAIN = (str, bytes, int, float, bool, type(None), enum.Enum)
 
 
 def accesses(case: Case[Shared], failed: Failed) -> tuple[Access, ...]:
-    """Run a schedule again and return what each thread did to what they share.
+    """Run a schedule again and return the accesses of each thread to the shared objects.
 
-    Raises `Differs` where it does not come to the same.
+    Raises `Differs` if the run ends differently.
     """
     return seen_again(case, failed)[0]
 
 
 def seen_again(case: Case[Shared], failed: Failed) -> tuple[tuple[Access, ...], Shared]:
-    """Run a schedule again; return what each thread did, and what they shared at the end.
+    """Run a schedule again; return each thread's accesses, and the shared objects at the end.
 
-    Raises `Differs` where it does not come to the same.
+    Raises `Differs` if the run ends differently.
     """
     told: list[Access] = []
     shared: list[Shared] = []
@@ -60,7 +60,7 @@ def seen_again(case: Case[Shared], failed: Failed) -> tuple[tuple[Access, ...], 
 
 
 def table(case: Case[Shared], failed: Failed) -> Table:
-    """Return the table of a schedule; what was wrong stands below it."""
+    """Return the table of a schedule, with its complaints below it."""
     rows = accesses(case, failed)
     names = list(dict.fromkeys(each.thread for each in rows))
     shown = Table("", *names, title=case.name, caption="; ".join(failed.complaints))
@@ -86,7 +86,7 @@ def _what(method: str, arguments: Sequence[object], result: object, names: _Name
 
 
 class _Names:
-    """What everything is called that can be reached from one object, by the shortest way."""
+    """The names of all values reachable from one object, by the shortest path."""
 
     def __init__(self, root: object) -> None:
         self._known: dict[int, str] = {}
@@ -100,7 +100,7 @@ class _Names:
             left.extend(_parts(name, value))
 
     def of(self, value: object) -> str:
-        """Return the name of a value, or the value itself where it says enough."""
+        """Return the name of a value, or the value itself if it is plain."""
         if isinstance(value, enum.Enum):
             return value.name.lower()
         if isinstance(value, _PLAIN):
@@ -123,7 +123,7 @@ def _own_name(value: object) -> str:
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield what a value is made of, each with its name."""
+    """Yield the parts of a value, each with its name."""
     if isinstance(value, AtomicReference):
         yield f"{name}'s", value.value
     elif isinstance(value, Mapping):

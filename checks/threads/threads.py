@@ -1,11 +1,11 @@
 """Threads of control that stop before every access to a shared cell, so that others may go first.
 
-Owns the one place where `reference/shared/atomics.py` is put under a scheduler: while threads run
-here, each method of a cell first hands control back, and is carried out when its thread is chosen.
-The algorithm is the one and only; what lies between two accesses belongs to one thread alone (that
-it does is for `plain_attributes` to check) and runs in one go.
+Only here is `reference/shared/atomics.py` put under a scheduler: each method of a cell first hands
+control back, and is carried out when its thread is chosen. The algorithm itself is unchanged. The
+code between two accesses belongs to one thread alone, as `plain_attributes` checks, and runs in one
+go.
 
-Threads are greenlets: they switch where they stop and nowhere else, so a list of choices is a
+Threads are greenlets: they switch where they stop and nowhere else. So a list of choices is a
 schedule, and the same choices make the same run.
 """
 
@@ -30,16 +30,16 @@ Cell: TypeAlias = object
 """A cell or lock of `reference/shared/atomics.py`, or an object with atomic steps."""
 Body: TypeAlias = Callable[[], object]
 Watcher: TypeAlias = "Callable[[Thread, str, Cell, tuple[object, ...], object], None]"
-"""Told of an access after it was made: by whom, its name, its cell, its arguments, its result."""
+"""Called after an access: with its thread, name, cell, arguments and result."""
 
 
 class Effect(enum.Enum):
-    """What an access does to its cell; two to one cell can be exchanged only if both read."""
+    """The effect of an access on its cell; two to one cell can be exchanged only if both read."""
 
     READ = "reads"
     WRITE = "writes"
     TAKE = "takes"
-    """Takes a lock, and waits until nobody holds it."""
+    """Takes a lock, and waits until it is free."""
     GIVE_BACK = "gives back"
 
 
@@ -50,10 +50,10 @@ class Thread:
     """One thread of control, and the access before which it stands.
 
     Attributes:
-        cell: what it is about to access; None at its start and where it starts another thread.
-        effect: what that will be; of a comparison, which may fail, that it writes.
-        made: what its last access turned out to be: a comparison that failed has only read.
-        failure: what it raised; then it is over.
+        cell: the cell of its next access; None at its start and where it starts another thread.
+        effect: the effect of that access; a comparison, which may fail, counts as a write.
+        made: the actual effect of its last access: a comparison that failed has only read.
+        failure: the exception that ended it, if any.
 
     """
 
@@ -72,7 +72,7 @@ class Thread:
         return f"<thread {self.name}>"
 
     def is_blocked(self) -> bool:
-        """Whether it waits for a lock that somebody holds."""
+        """Whether it waits for a lock that a thread holds."""
         return self.effect is TAKE and isinstance(self.cell, Lock) and self.cell.held
 
     def _live(self, body: Body) -> None:
@@ -85,7 +85,7 @@ class Thread:
 
 
 class _Turn:
-    """Whose turn it is: of nobody, while no thread runs.
+    """The running thread; None while no thread runs.
 
     A thread inside an atomic step is `within` instead: nothing stops it there.
     """
@@ -106,20 +106,20 @@ _turn: Final = _Turn()
 
 
 def running() -> Thread | None:
-    """Return the thread whose turn it is."""
+    """Return the running thread."""
     return _turn.thread or _turn.within
 
 
 def is_within_a_step() -> bool:
-    """Whether the thread whose turn it is is within an atomic step."""
+    """Whether the running thread is within an atomic step."""
     return _turn.within is not None
 
 
 class Threads:
     """The threads of one run; lets one at a time make one access and run on to its next.
 
-    To be closed, since threads of a run that was given up stand in the middle of their work.
-    `steps` is how many accesses were made.
+    The caller must close it: threads of an abandoned run stand in the middle of their work. `steps`
+    is how many accesses were made.
     """
 
     __slots__ = ("_hub", "all", "steps")
@@ -133,7 +133,7 @@ class Threads:
     def start(self, name: str, body: Body) -> None:
         """Make a thread, which stands at its start.
 
-        For a thread that makes another one this is an access too, of no cell.
+        If a thread makes another one, this is an access too, of no cell.
         """
         current = _turn.thread
         if current is not None:
@@ -152,20 +152,20 @@ class Threads:
         _turn.thread = None
 
     def close(self) -> None:
-        """End the threads that are not over, and the turn of one that Ctrl-C has met."""
+        """End the threads that are not over, and the turn of one that Ctrl-C interrupted."""
         _turn.hand_back, _turn.thread, _turn.within = _nobody, None, None
         for thread in self.all:
             if not thread.greenlet.dead:
                 thread.greenlet.throw()
-        # What a thread was stopped in holds on to it: the frame of its body to the thread itself.
+        # The frame of a stopped thread's body refers to the thread, which would stay alive.
         self.all.clear()
 
 
 @contextmanager
 def scheduled(watcher: Watcher | None = None) -> Iterator[None]:
-    """Put the methods of all cells under the scheduler for this time.
+    """Put the methods of all cells under the scheduler while the body runs.
 
-    Telling a `watcher` of each access takes time; most runs do without.
+    Calling a `watcher` for each access takes time; most runs have none.
     """
     assert _turn.thread is None, "threads do not schedule threads"
     methods = _METHODS | {
@@ -203,7 +203,7 @@ _METHODS: Final[dict[type, dict[str, Effect]]] = {
     AtomicFlag: {"get": READ, "compare_and_set": WRITE},
     Lock: {"__enter__": TAKE, "__exit__": GIVE_BACK},
 }
-"""Every method of a cell; a test holds it complete."""
+"""Every method of a cell; a test checks that none is missing."""
 
 
 def _in_one_step(plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -228,7 +228,7 @@ def _stopping(
     effect: Effect,
     watcher: Watcher | None,
 ) -> Callable[..., Any]:
-    """Return a method that lets others go first where a thread calls it."""
+    """Return a method that lets other threads go first when a thread calls it."""
     turn, compares = _turn, name == "compare_and_set"
 
     def method(self: Cell, *arguments: object) -> Any:

@@ -1,8 +1,8 @@
 """The host: the process in which a candidate is opened and run, apart from the command itself.
 
-The command never runs a candidate's code, so it always has a report to write. It asks the host to
-open the candidate and then to run the gate on it, reads what it prints, and ends it where the cap
-in seconds is long past. Refuses to know how a candidate is judged.
+The command never runs a candidate's code, so it always has a report to write. It makes the host
+open the candidate and then run the gate on it, reads its output, and ends it long after the cap in
+seconds. The host does not know how a candidate is judged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.requirements import Requirement
 
 OPENING_S = 2.0
-"""So long a candidate may take to be opened, however small the cap in seconds is."""
+"""The time to open a candidate, however small the cap in seconds is."""
 
 BEYOND_S = 1.2
 """The host may end so much later than its workers."""
@@ -49,7 +49,7 @@ class Request:
 
 @dataclass
 class Host:
-    """The process of one candidate; as a context manager, which closes it and ends the process."""
+    """The process of one candidate; a context manager that closes it and ends the process."""
 
     asked: Request
     clock: Clock
@@ -91,7 +91,7 @@ class Host:
         self._progress(stage, operations)
 
     def open(self) -> None:
-        """Open the candidate, and hear its hello; raises `CannotRun`."""
+        """Open the candidate, and read its hello; raises `CannotRun`."""
         came = next(self._results)
         if isinstance(came, Lost):
             how = self.clock.reason() if came.late else f"its process {came.how}"
@@ -100,7 +100,7 @@ class Host:
         self.hello, self.warnings = came.hello, came.warnings
 
     def run(self, progress: Progress) -> Report:
-        """Hold the candidate against the requirements; Ctrl-C brings what was found so far."""
+        """Run the gate on the candidate; after Ctrl-C, return the findings so far."""
         self._progress = progress
         try:
             came = next(self._results)
@@ -122,7 +122,7 @@ class Host:
         return self._pool.results(lambda _stage, _operations: None, lambda: False)
 
     def _report_of_lost(self, lost: Lost) -> Report:
-        """Return a report that says of all requirements why nothing is known."""
+        """Return a report that gives the reason for no verdict on all requirements."""
         hello, asked = self.hello, self.asked
         how = self.clock.reason() if lost.late else f"the process of the gate {lost.how}"
         interrupted = self.clock.interrupted

@@ -1,13 +1,11 @@
-"""Ctrl-C, remembered: what swallows the exception does not swallow that it was pressed.
+"""Ctrl-C, remembered, so that code which swallows the exception does not lose it.
 
-Being asked to end (SIGTERM) is taken for the same: that is how a CI host cancels a job.
+A request to end (SIGTERM) counts as Ctrl-C: a CI host cancels a job by it. Python drops exceptions
+in a finalizer or in a callback of the garbage collector, and a candidate may catch anything. So the
+signal is noted as well as raised, and checked where a run can stop.
 
-Python drops what is raised in a finalizer or in a callback of the garbage collector, and a
-candidate may catch anything. So the signal is noted as well as raised, and asked for where a run
-can stop.
-
-While commands are loaded nothing has been begun that would have to be undone, and modules that are
-half loaded swallow what is raised in them or make another error of it. There the process ends.
+While commands load, Ctrl-C ends the process at once. Nothing has begun that would have to be
+undone, and half-loaded modules swallow an exception or turn it into another error.
 """
 
 from __future__ import annotations
@@ -20,15 +18,15 @@ from types import FrameType
 from brokerproof.candidates.signals import handled_by
 
 STATUS = 3
-"""What a command ends with that was interrupted: nothing can be said (`ExitStatus.INCONCLUSIVE`).
+"""The exit status of an interrupted command, equal to `ExitStatus.INCONCLUSIVE`.
 
-It stands here as a number, for the verdicts are among what is still to be loaded.
+It is a number here, since the verdicts are among the modules still to be loaded.
 """
 
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """End the process in one line when Ctrl-C comes while the body loads what is to be run."""
+    """End the process with one line when Ctrl-C comes while the body loads modules."""
     with handled_by(_end):
         yield
 
@@ -39,14 +37,14 @@ def _end(_signal: int, _frame: FrameType | None) -> None:
 
 
 class Interrupts:
-    """Whether Ctrl-C was pressed while it was listened for."""
+    """Whether Ctrl-C was pressed inside `listening`."""
 
     def __init__(self) -> None:
         self.pressed = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note Ctrl-C while the body runs, where signals can be had, and raise it as always."""
+        """Note Ctrl-C while the body runs, where signals can be handled, and raise it as always."""
         with handled_by(self._note):
             yield
 
@@ -55,6 +53,6 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def raise_if_pressed(self) -> None:
-        """Raise what may have been swallowed."""
+        """Raise an interrupt that may have been swallowed."""
         if self.pressed:
             raise KeyboardInterrupt

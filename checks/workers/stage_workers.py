@@ -1,9 +1,9 @@
 """Stages run in workers, and a lost worker turned into a finding.
 
-Owns what a worker brings back to the gate, and the trace of one that does not come back: it is run
-again in workers of its own until it is short, and its last operation is the finding. Refuses to
-know what the stages do. A candidate that is not in this process stays in the gate's own: its
-connection cannot be shared by copies of it.
+The file owns what a worker returns to the gate, and the trace of a lost one: it is run again in
+workers of its own until it is short, and its last operation is the finding. It does not know what
+the stages do. A candidate outside this process is run in the gate's own process, since copies of
+the process cannot share its connection.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from brokerproof.spec.protocol.operations import Drain, Operation, name_of
 Result = TypeVar("Result")
 
 TELL_S = 0.1
-"""How often a worker tells how far it is."""
+"""How often a worker reports progress."""
 
 SEARCH_BYTES_MAX = 1_200 * 2**20
-"""A search in a worker that holds more ends with what it has found."""
+"""A search in a worker that holds more memory ends with its findings so far."""
 
 MEMORY_BYTES_MAX = 1_600 * 2**20
 """A worker that holds more is ended."""
 
 LOST_TRIES = 3
 SHORTENING_S = 10.0
-"""So long a trace that costs a worker is shortened."""
+"""The time for shortening a trace that costs a worker."""
 
 
 def in_workers(
     run: GateRun, work: Callable[[GateRun, int], Result], tasks: int, jobs: int = 1
 ) -> Iterator[Result | Lost | None]:
-    """Yield what comes of tasks, in order, after the gate has taken over what each has seen.
+    """Yield the results of tasks, in order, after adding the evidence of each to the gate's.
 
-    Each works on a copy of the run. On Ctrl-C, and at the cap in seconds, those at work bring what
-    they have; it is None that comes of one that was left in the midst of it.
+    Each task works on a copy of the run. On Ctrl-C, and at the cap in seconds, running tasks return
+    their evidence; the result of one that was cut short is None.
     """
     if not run.uses_workers:
         for number in range(tasks):
@@ -115,8 +115,8 @@ def _seldom(tell: Tell) -> Tell:
 def keep_lost(run: GateRun, lost: Lost, where: str) -> None:
     """Report a worker that was lost: the trace that it was running is a finding.
 
-    It is none where the cap has ended the worker. Where the process was not seen to end by itself
-    within an operation, the trace has to end a worker again.
+    A worker ended by the cap is no finding. If the process was not seen to end by itself within an
+    operation, the trace must end a worker again.
     """
     run.clock.hangs += lost.hangs
     run.report.stages.append(Stage("lost", f"{where}its process {lost.how}", False, 0))
@@ -150,7 +150,7 @@ class _Tries:
         self._run, self._end = run, time.monotonic() + SHORTENING_S
 
     def fails(self, moves: Sequence[Move]) -> Lost | None:
-        """Return how a worker is lost that runs a trace, if it is."""
+        """Return how the worker is lost that runs a trace, if it is."""
 
         def task(_number: int, _tell: Tell, _is_interrupted: Callable[[], bool]) -> None:
             with watchdog.watching(self._run.clock.cap):
@@ -166,7 +166,7 @@ class _Tries:
         return came if isinstance(came, Lost) and not came.late else None
 
     def again(self, moves: Sequence[Move], _fresh: Fresh, _requirement: str) -> Run | None:
-        """Return a trace that loses a worker again, as a run; None where it does not."""
+        """Return a trace that loses a worker again, as a run; None if it does not."""
         if time.monotonic() > self._end or not moves or self._run.clock.reason():
             return None
         lost = self.fails(moves)

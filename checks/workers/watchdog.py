@@ -1,16 +1,16 @@
-"""The watchdog: a candidate that does not come back is a finding, and a cap in seconds is kept.
+"""The watchdog: an operation that hangs is a finding, and a cap in seconds is kept.
 
-A timer ticks while the gate runs. Where an operation has been under way for longer than its limit
-(driver protocol 1, rule 45) the tick raises `Hangs` in the midst of the candidate's own code. Each
-finding costs its limit, so a stage ends with the first and nothing shrinks it. Ticks are counted
-and no clock is read, since ticks come only while Python code runs: the time of a stopped process or
-of a long garbage collection is not the candidate's. Only the cap is read from the clock: a step
-that is still under way when it has passed is left by `CapReached`.
+A timer ticks while the gate runs. If an operation exceeds its limit (driver protocol 1, rule 45),
+the tick raises `Hangs` inside the candidate's own code. Each such finding costs its limit, so a
+stage ends with the first and does not shrink it. Ticks are counted instead of reading a clock:
+ticks come only while Python code runs, so the time of a stopped process or of a long garbage
+collection is not charged to the candidate. Only the cap is read from the clock: `CapReached` leaves
+a step that is still under way when it has passed.
 
-The timer belongs to the whole process: it works in the main thread of systems that have one, and
-elsewhere operations have no limit. A candidate that swallows every exception, or hangs outside of
-Python, is beyond it: then the worker pool ends the process, which reads from `Notes` what was under
-way. Drivers keep their own time limits (`candidates/driver/candidate.py`).
+The timer works in the main thread, on systems that have one; elsewhere operations have no limit. A
+candidate that swallows every exception, or hangs outside of Python, escapes it. Then the worker
+pool ends the process and reads the operation under way from `Notes`. Drivers keep their own time
+limits (`candidates/driver/candidate.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPERATION_S_MAX = 10.0
 DRAIN_S_MAX = 30.0
 TICK_S = 0.5
 CAP_S = 0.3
-"""A step that is under way at the cap is given so much longer."""
+"""The extra time for a step that is under way at the cap."""
 
 
 class Hangs(BaseException):
@@ -44,11 +44,11 @@ class Hangs(BaseException):
 
 
 class CapReached(BaseException):
-    """The cap in seconds has passed in the midst of a step; its texts say what was under way."""
+    """The cap in seconds has passed during a step; its texts say what was under way."""
 
     @property
     def under_way(self) -> str:
-        """What had not come back, if anything."""
+        """The operations that had not returned, if any."""
         return "; ".join(filter(None, [str(self), *getattr(self, "__notes__", ())]))
 
 
@@ -62,12 +62,12 @@ class Step(Protocol):
 
 
 _HEAD = struct.Struct("<QdI")
-"""How many operations were asked, the limit of the one under way or 0, the length of the notes."""
+"""The number of operations begun, the limit of the one under way or 0, the length of the notes."""
 
 
 @dataclass(frozen=True)
 class Noted:
-    """What a process was at: the number of its operation, that one's limit, and its trace."""
+    """A process's last note: the number of its operation, the operation's limit, and its trace."""
 
     asked: int
     limit_s: float
@@ -102,7 +102,7 @@ class Notes:
             self._page[16 : _HEAD.size + len(text)] = _LENGTH(len(text)) + text
 
     def read(self) -> Noted:
-        """Return what was noted last."""
+        """Return the last note."""
         asked, limit_s, length = _HEAD.unpack_from(self._page)
         text = self._page[_HEAD.size : _HEAD.size + length]
         try:
@@ -129,12 +129,12 @@ class _State:
 
 
 def take_notes(notes: Notes) -> None:
-    """Let this process note from now on what it is at; it is a worker."""
+    """Let this process, a worker, note its operations from now on."""
     _State.notes, _State.process = notes, os.getpid()
 
 
 def note_trace(before: Callable[[], Sequence[Step]], move: Move) -> None:
-    """Note which trace is being run, where this process is a worker."""
+    """Note which trace is being run, if this process is a worker."""
     if _State.notes is not None:
         _State.notes.trace(before(), move)
 

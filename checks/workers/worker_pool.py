@@ -1,12 +1,11 @@
 """A pool of worker processes: tasks run in copies of this process, results come in task order.
 
-Owns the processes: how they begin, that Ctrl-C reaches them as a question and never as an
-exception, and that none is left behind. It survives what runs in them: a worker that ends by
-itself, grows beyond its memory, does not come back from an operation, or outlives the cap in
-seconds is ended, and its task has the result `Lost`. What a worker prints is read here, so that it
-neither floods the screen nor blocks; its end is kept.
+The pool owns the processes: their begin and end, and Ctrl-C, which a worker polls and never gets as
+an exception. A worker that ends by itself, exceeds its memory, hangs in an operation, or outlives
+the cap in seconds is ended, and the result of its task is `Lost`. The pool reads the workers'
+output, so that it neither floods the screen nor blocks, and keeps its end.
 
-Each process is a copy of this one (`fork`), so it has whatever was loaded, from wherever it came; a
+Each process is a copy of this one (`fork`), so it has every loaded module, from whatever place; a
 new interpreter (`spawn`) would have to find a candidate's module again. Results come back pickled.
 """
 
@@ -37,10 +36,10 @@ from brokerproof.checks.workers.watchdog import Notes, take_notes
 Result = TypeVar("Result")
 
 Tell: TypeAlias = Callable[[str, int], None]
-"""Told what a task has got to, and the operations so far."""
+"""Called with the progress of a task and its operations so far."""
 
 Work: TypeAlias = Callable[[int, Tell, Callable[[], bool]], Result]
-"""Does the task of a number; told of progress, and asking whether it is to stop."""
+"""Does the task of a number, given functions that report progress and say whether to stop."""
 
 POSSIBLE = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 """Whether processes can be copied: on macOS the system's own libraries may fail in a copy."""
@@ -49,13 +48,13 @@ LOOK_S = 0.05
 """How often the pool looks at its workers' memory, time and output."""
 
 OVER_S = 3.0
-"""What is this much later than its limit does not come back by itself."""
+"""An operation this much beyond its limit is taken to hang."""
 
 LATE_S = 1.5
 """A worker that is still there so long after the cap is ended."""
 
 END_S = 15.0
-"""So long a worker may clean up when there is nothing more to do."""
+"""The time for a worker to clean up when no tasks are left."""
 
 PRINTED_BYTES_MAX = 1 << 13
 READS_MAX = 64
@@ -70,11 +69,11 @@ def cores() -> int:
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker ended in the midst of the task of this number; `how` is one line.
+    """A worker ended during the task of this number; `how` is one line.
 
-    `moves` is the trace that it was running, if it noted one. `by_itself` where it ended within an
-    operation, and no signal to kill it may have come from outside; `hangs` where an operation did
-    not come back; `late` where the cap in seconds had passed.
+    `moves` is the trace that it was running, if it noted one. `by_itself`: it ended within an
+    operation, and not by a kill that may have come from outside. `hangs`: an operation did not come
+    back. `late`: the cap in seconds had passed.
     """
 
     task: int
@@ -91,7 +90,7 @@ _OUR_ENDS: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
 
 @dataclass
 class _Worker:
-    """A process, the pipes to it, its notes, and the number of the task that it is at."""
+    """A process, the pipes to it, its notes, and the number of its task."""
 
     process: ForkProcess
     pipe: Connection
@@ -115,7 +114,7 @@ class _Worker:
         return memory_of(self.number) - self.copied
 
     def over_its_time(self) -> str:
-        """Return which limit an operation has passed that does not come back, or nothing."""
+        """Return the limit passed by an operation that does not come back, or an empty text."""
         noted, now = self.notes.read(), time.monotonic()
         if not noted.limit_s or noted.asked != self.asked[0]:
             self.asked = noted.asked, now
@@ -124,7 +123,7 @@ class _Worker:
         return ""
 
     def hear(self) -> None:
-        """Take what the process has printed, and keep the end of it."""
+        """Read what the process has printed, and keep the end of it."""
         with suppress(BlockingIOError):
             for _ in range(READS_MAX):
                 said = os.read(self.output, 1 << 16)
@@ -136,12 +135,12 @@ class _Worker:
 
 @dataclass
 class WorkerPool(Generic[Result]):
-    """Tasks, numbered from 0, done by workers; as a context manager, which ends them all.
+    """Tasks, numbered from 0, done by workers; a context manager that ends them all.
 
-    `cap` is the time by `time.monotonic` at which workers stop by themselves; one that is still
-    there `LATE_S` later is ended, as is one that holds more than `memory_max` bytes. `printed` is
-    the end of what those printed that have ended. `at_end` is called in each worker when the pool
-    ends; one that is at a task hears of Ctrl-C before.
+    `cap` is the time by `time.monotonic` at which workers stop by themselves. The pool ends a
+    worker that is still there `LATE_S` later, or that holds more than `memory_max` bytes. `printed`
+    is the end of the output of ended workers. `at_end` is called in each worker when the pool ends;
+    a busy worker is interrupted before.
     """
 
     work: Work[Result]
@@ -166,7 +165,7 @@ class WorkerPool(Generic[Result]):
         raised: BaseException | None,
         _where: TracebackType | None,
     ) -> None:
-        """End the processes, whatever they are at; with `at_end` they may clean up before."""
+        """End all processes, busy or not; with `at_end` they may clean up before."""
         if self.at_end is not None:
             self.interrupt()
             for worker in self._workers:
@@ -180,7 +179,7 @@ class WorkerPool(Generic[Result]):
         return max(0.0, min(END_S, left))
 
     def interrupt(self) -> None:
-        """Let those at work stop with what they have, and begin nothing more."""
+        """Let busy workers stop with their results so far, and begin no more tasks."""
         self._interrupted = True
         for worker in self._workers:
             if worker.task is not None:
@@ -190,7 +189,7 @@ class WorkerPool(Generic[Result]):
     def results(self, tell: Tell, may_begin: Callable[[], bool]) -> Iterator[Result | Lost]:
         """Yield the results of the tasks that are begun, in order, from the first not yet taken.
 
-        After `interrupt` this yields what those at work had.
+        After `interrupt` this yields the results so far of busy workers.
         """
         while True:
             while self._taken in self._done:
@@ -212,12 +211,12 @@ class WorkerPool(Generic[Result]):
                     self._look(worker)
 
     def said(self) -> str:
-        """Return the end of what the workers printed, those at work included."""
+        """Return the end of what the workers printed, busy ones included."""
         last = b"".join([worker.printed for worker in self._workers])
         return (self.printed + last.decode("utf-8", "replace"))[-PRINTED_BYTES_MAX:]
 
     def _begin(self, may_begin: Callable[[], bool]) -> None:
-        """Give tasks to workers that have none, and start as many as there may be."""
+        """Give tasks to idle workers, and start as many workers as allowed."""
         while self._begun < self.tasks and not self._interrupted:
             free = next((each for each in self._workers if each.task is None), None)
             if (free is None and len(self._workers) >= self.jobs) or not may_begin():
@@ -249,7 +248,7 @@ class WorkerPool(Generic[Result]):
         return worker
 
     def _hear(self, worker: _Worker, tell: Tell) -> None:
-        """Take what a process says: how far it is, its result, or what was raised there."""
+        """Receive a message of a process: its progress, its result, or its exception."""
         told: tuple[str, int] | None = None
         raised: Exception | None = None
         try:
@@ -295,7 +294,7 @@ class WorkerPool(Generic[Result]):
         self._end(worker)
 
     def _end(self, worker: _Worker) -> None:
-        """End a process and what it has started, and keep what it printed last."""
+        """End a process and its children, and keep the end of its output."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.number, signal.SIGKILL)
         worker.process.kill()
@@ -317,7 +316,7 @@ def _ending(status: int | None) -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let no signal cut a message in two: it is raised when the body has ended."""
+    """Block signals, so that none cuts a message in two; they take effect after the body."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -374,7 +373,7 @@ def _serve(
 
 
 def _print_to(output: int) -> None:
-    """Let whatever this process prints go to the pool, and let it read nothing."""
+    """Send all output of this process to the pool, and close its input."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     for place in (1, 2):

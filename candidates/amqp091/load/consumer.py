@@ -1,7 +1,7 @@
-"""A consumer of a load: takes within its window, settles each delivery, and notes all of it.
+"""A consumer of a load: it takes within its window, settles each delivery, and records both.
 
-A delivery ends when it was read from the socket. It starts at the earliest moment at which it can
-have been made: the consumer had subscribed, and its window had room (`spec/earliest.py`).
+The interval of a delivery ends when it was read from the socket. It starts at the earliest possible
+moment: the consumer had subscribed, and its window had room (`spec/earliest.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from brokerproof.spec.histories import Kind, Record
 
 
 class _Taken(NamedTuple):
-    """A delivery that was noted, and whether it is to be returned."""
+    """A delivery that was recorded, and whether it is to be returned."""
 
     tag: int
     message: str
@@ -63,7 +63,7 @@ class Consumer:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing more to take."""
+        """Whether the consumer is to stop."""
         return bool(self._shared[STOP_CONSUMING])
 
     def _begin(self, life: int) -> None:
@@ -80,7 +80,7 @@ class Consumer:
     def run(self, life: int) -> None:
         """Take until told to stop; raises `LinkLost`, and is called again once the broker is back.
 
-        In the end nothing is held, each settlement has taken effect, and the channel is closed.
+        At the end nothing is held, each settlement has taken effect, and the channel is closed.
         """
         self._begin(life)
         self._link = link = Link(self._task.address, self._task.clock, self._take)
@@ -127,7 +127,7 @@ class Consumer:
             )
 
     def note_loss(self) -> None:
-        """Note that the connection was lost though nobody killed the broker: all held returned."""
+        """Record that the connection was lost without a kill: all held messages returned."""
         self._notes.events.write_lost(self._channel, self._since)
 
     def _note(self, op: Kind, asked: Request) -> None:
@@ -144,9 +144,9 @@ class Consumer:
         )
 
     def _await_all(self) -> None:
-        """Wait until all that was settled so far took effect.
+        """Wait until all settlements so far have taken effect.
 
-        The last get may bring a message; what becomes of its settlement stays unknown.
+        The last get may bring a message; the outcome of its settlement stays unknown.
         """
         self._await_round()
         self._ask_what_took_effect()
@@ -176,7 +176,7 @@ class Consumer:
 
     @property
     def _get(self) -> str:
-        """The name of the present get, which is a taker of its own."""
+        """The name of the present get, which counts as a consumer of its own."""
         return f"{self._name}.get{self._gets}"
 
     def _found_nothing(self, asked: int, at: int) -> None:
@@ -192,7 +192,7 @@ class Consumer:
         )
 
     def _found_unknown(self, asked: int) -> None:
-        """Note the get whose answer will not come any more."""
+        """Record a get whose answer will not come any more."""
         self._notes.gets.write(
             Record(
                 op="get",
@@ -205,7 +205,7 @@ class Consumer:
         )
 
     def _taken(self, came: Delivery, asked: int, at: int) -> _Taken:
-        """Note one delivery."""
+        """Record one delivery."""
         consumer = self._get if came.by_get else self._name
         position = 0 if came.by_get else self._position
         message = came.identity or f"unnamed {consumer} {position}"
@@ -252,7 +252,7 @@ class Consumer:
             self._link.send(self._begin_round(self._task.clock.now()))
 
     def _begin_round(self, asked: int) -> bytes:
-        """Return the question whose answer covers all settlements begun so far."""
+        """Return the get whose answer covers all settlements begun so far."""
         self._round = self._settlements.open, asked
         self._begun_since = 0
         self._gets += 1

@@ -1,10 +1,10 @@
 """Frames of AMQP 0-9-1, made and read by hand: the few that load needs, a thousand at a time.
 
-Owns the bytes. Refuses to know sockets, clocks and what the frames are for. py-amqp costs some
-0.1 ms a message in objects and callbacks, which would measure the client and not the broker; here a
-publish is three constants and an id, and a delivery three unpackings. Everything is on channel 1 of
-its connection. Source: the AMQP 0-9-1 specification (2.3.5 frame details, 4.2 framing) and
-RabbitMQ's extensions `confirm.select` and `basic.nack`.
+The file owns the bytes. It does not know sockets, clocks and what the frames are for. py-amqp costs
+some 0.1 ms a message in objects and callbacks, which would measure the client and not the broker.
+Here a publish is three constants and an id, and a delivery three unpackings. Everything is on
+channel 1 of its connection. Source: the AMQP 0-9-1 specification (2.3.5 frame details, 4.2 framing)
+and RabbitMQ's extensions `confirm.select` and `basic.nack`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _BEFORE_MESSAGE_ID = (0, 0, -1, 1, 1, 0, 0, 0)
 
 
 class GarbledFrame(ValueError):
-    """What arrived is no frame that can be meant for us."""
+    """The received bytes are no valid frame for this client."""
 
 
 class Delivery(NamedTuple):
-    """A message as it came; `identity` is its message id, None where it had none.
+    """A message as received; `identity` is its message id, None if it had none.
 
-    `by_get` is whether it is the answer to a get.
+    `by_get` says that it answers a get.
     """
 
     tag: int
@@ -71,7 +71,7 @@ class Delivery(NamedTuple):
 
 
 class Confirm(NamedTuple):
-    """The broker's word on what was published up to `tag`, or on that alone."""
+    """The broker's confirm of all publishes up to `tag`, or of that one alone."""
 
     tag: int
     multiple: bool
@@ -87,7 +87,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Arrivals:
-    """What one read brought, each kind in the order of the wire."""
+    """The frames of one read, each kind in the order of the wire."""
 
     deliveries: list[Delivery] = field(default_factory=list)
     confirms: list[Confirm] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Arrivals:
 
 
 def short(text: str) -> bytes:
-    """Return a short string; raises `ValueError` where it is too long for one."""
+    """Return a short string; raises `ValueError` if it is too long for one."""
     encoded = text.encode()
     return bytes([len(encoded)]) + encoded
 
@@ -108,22 +108,22 @@ def frame(kind: int, payload: bytes) -> bytes:
 
 
 def method_frame(method: Method, arguments: bytes) -> bytes:
-    """Return the frame of a method with its arguments as they go over the wire."""
+    """Return the frame of a method with its encoded arguments."""
     return frame(METHOD, _METHOD.pack(*method) + arguments)
 
 
 def passive_declare(queue: str) -> bytes:
-    """Return the frame that asks how many messages and consumers a queue has."""
+    """Return the frame that asks for a queue's numbers of messages and consumers."""
     return method_frame(QUEUE_DECLARE, b"\0\0" + short(queue) + b"\1" + b"\0\0\0\0")
 
 
 def get(queue: str) -> bytes:
-    """Return the frame that asks for one message, to be settled."""
+    """Return the frame that requests one message, to be settled."""
     return method_frame(GET, b"\0\0" + short(queue) + b"\0")
 
 
 def qos(window: int) -> bytes:
-    """Return the frame that limits consumers to come; 0 is no limit."""
+    """Return the frame that limits later consumers; 0 is no limit."""
     return method_frame(QOS, struct.pack(">IHB", 0, window, 0))
 
 
@@ -156,7 +156,7 @@ def release(tag: int) -> bytes:
 
 
 class PublishForm:
-    """What publishes to one queue have in common; ids are `id_bytes` long, bodies `body`."""
+    """The common part of publishes to one queue; ids are `id_bytes` long, bodies `body`."""
 
     def __init__(
         self, queue: str, id_bytes: int, body: bytes, *, persistent: bool, priority: int | None
@@ -176,7 +176,7 @@ class PublishForm:
 
 
 class Reader:
-    """Turns the bytes of a connection into arrivals, whatever the pieces in which they come."""
+    """Turns the bytes of a connection into arrivals, however they are cut into pieces."""
 
     def __init__(self, already_read: bytes = b"") -> None:
         self._rest = already_read
@@ -185,7 +185,7 @@ class Reader:
         self._body_left = 0
 
     def read(self, received: bytes) -> Arrivals:
-        """Return what is complete now; raises `GarbledFrame`."""
+        """Return the frames that are complete now; raises `GarbledFrame`."""
         arrivals = Arrivals()
         data = self._rest + received if self._rest else received
         at, length = 0, len(data)
@@ -233,7 +233,7 @@ class Reader:
             arrivals.answers.append(Answer(method, payload[4:]))
 
     def _complete(self, arrivals: Arrivals) -> None:
-        """All of a message is there: its method, its header, its body."""
+        """Add a message that is complete: its method, its header, its body."""
         if self._content is None or self._header is None:
             raise GarbledFrame("a message comes without its method")
         (method, payload), (identity, size) = self._content, self._header
@@ -273,6 +273,6 @@ def text_of_close(arguments: bytes) -> str:
 
 
 def ready_messages(arguments: bytes) -> tuple[int, int]:
-    """Return the messages that are ready, and the consumers, of the answer to a declare."""
+    """Return the numbers of ready messages and of consumers in the answer to a declare."""
     ready, consumers = struct.unpack_from(">II", arguments, 1 + arguments[0])
     return ready, consumers

@@ -1,8 +1,8 @@
-"""Gets: single messages that are asked for, beside the consumers and after them.
+"""Gets: requests for single messages, beside the consumers and after them.
 
-Each get is a taker with a name of its own, for one delivery or none. It starts before it was asked
-for and ends when its answer was read; that its settlement took effect is known by the next get from
-the same queue.
+Each get counts as a consumer of its own name, for one delivery or none. Its interval starts before
+the request and ends when its answer was read. The next get from the same queue shows that its
+settlement took effect.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from brokerproof.spec.histories import Record
 
 @dataclass
 class _Unanswered:
-    """A settlement of a queue, and by when it took effect, as far as that is known."""
+    """A settlement on a queue, and when it took effect at the latest, if known."""
 
     queue: str
     end: int | None = None
@@ -77,9 +77,9 @@ class OneByOne:
         self._got += arrivals.deliveries
 
     def get(self, queue: str, at_broker: str) -> Request | None:
-        """Take a message and acknowledge it; return when the queue was seen empty instead.
+        """Take a message and acknowledge it; return the get's times if the queue was empty instead.
 
-        Raises `LinkLost` where no answer came, and notes that it may have taken one.
+        Raises `LinkLost` if no answer came, and records that the get may have taken a message.
         """
         consumer = f"{self._name}.{self._made}"
         self._made += 1
@@ -135,7 +135,7 @@ class OneByOne:
         return None
 
     def _took_effect(self, queue: str, asked: Request) -> None:
-        """What was settled of a queue before this get took effect; told in the order of starts."""
+        """Note that earlier settlements on a queue took effect, and report them in start order."""
         for each in self._unanswered:
             if each.queue == queue and each.end is None:
                 each.end = asked.end
@@ -156,12 +156,12 @@ class OneByOne:
         )
 
     def note_loss(self) -> None:
-        """Note that the connection was lost though nobody killed the broker: all held returned."""
+        """Record that the connection was lost without a kill: all held messages returned."""
         self._notes.events.write_lost(self._channel, self._since)
 
 
 class Getter:
-    """Makes the gets of a load, spread over the messages that are confirmed."""
+    """Makes the gets of a load, spread over the confirmed messages."""
 
     def __init__(self, task: Task, shared: Shared, notes: TakerNotes) -> None:
         self._task, self._shared, self._notes = task, shared, notes
@@ -171,17 +171,17 @@ class Getter:
         self._gets: OneByOne | None = None
 
     def _confirmed(self) -> int:
-        """How many messages are confirmed to the producers, who are the first of the workers."""
+        """Return the number of messages confirmed to the producers, which are the first workers."""
         producers = range(self._task.load.producers)
         return sum(self._shared.counter(n, CONFIRMED).value for n in producers)
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing more to ask for."""
+        """Whether no more gets are to be made."""
         return self._made.value >= self._task.load.gets or bool(self._shared[STOP_PRODUCING])
 
     def run(self, life: int) -> None:
-        """Ask until done; raises `LinkLost`, and is called again once the broker is back."""
+        """Make gets until done; raises `LinkLost`, and is called again once the broker is back."""
         load = self._task.load
         self._gets = OneByOne(self._task, life, self._notes)
         with self._gets as gets:
@@ -198,6 +198,6 @@ class Getter:
             gets.close()
 
     def note_loss(self) -> None:
-        """Note that the connection was lost though nobody killed the broker."""
+        """Record that the connection was lost without a kill."""
         if self._gets is not None:
             self._gets.note_loss()

@@ -1,8 +1,8 @@
 """One connection of a load: opened by py-amqp, then spoken in frames made by hand.
 
-Owns the socket and its limits, and the two times of everything that is asked: before it was sent,
-and after its answer was read. Whoever has a link is handed all that arrives, in the order of the
-wire, whatever the link waits for. Refuses to know what arrives.
+The file owns the socket and its limits, and the two times of every request: before it was sent, and
+after its answer was read. The owner of a link gets all frames that arrive, in the order of the
+wire, whatever the link waits for. The link does not interpret them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from brokerproof.candidates.unavailable import CandidateUnavailable, described
 
 READ_BYTES = 262_144
 ANSWER_S_MAX = 60.0
-"""What is not answered or not taken by then will not be."""
+"""The longest wait for an answer, or for the socket to take a frame."""
 
 POLL_S = 0.05
 
@@ -47,7 +47,7 @@ class LinkLost(Exception):
 
 
 class Request(NamedTuple):
-    """What was asked and answered: the moment before it was sent, and that after it was read."""
+    """A request with its answer: the moment before it was sent, and that after it was read."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
 
 Take = Callable[[Arrivals, int], None]
-"""Takes what arrived, and the moment right after it was read."""
+"""Takes the arrivals, and the moment right after they were read."""
 
 
 class Clock:
@@ -65,7 +65,7 @@ class Clock:
         self._zero = zero
 
     def now(self) -> int:
-        """Return the time; later calls, in whatever process, never return less."""
+        """Return the time; later calls, in any process, never return less."""
         return time.monotonic_ns() - self._zero
 
 
@@ -78,7 +78,7 @@ class Link:
         self._connection = _open(address)
         transport = self._connection.transport
         self._socket = transport.sock
-        # From here on nobody reads but us.
+        # From here on only this link reads.
         self._reader = Reader(transport._read_buffer)  # noqa: SLF001
         self._answers: dict[Method, tuple[int, bytes]] = {}
 
@@ -91,9 +91,9 @@ class Link:
             raise LinkLost(f"sending failed with {described(error)}") from error
 
     def pump(self, seconds: float) -> bool:
-        """Read once, waiting up to `seconds`, and hand over what arrived; False where nothing did.
+        """Read once, waiting up to `seconds`, and hand over the arrivals; False without any.
 
-        Raises `LinkLost` where the broker has gone, or closes the channel or the connection.
+        Raises `LinkLost` if the broker has gone, or closes the channel or the connection.
         """
         self._socket.settimeout(seconds)
         try:
@@ -141,7 +141,7 @@ class Link:
             self.pump(POLL_S)
 
     def close_channel(self) -> Request:
-        """Close the channel, and return when that was; nothing can be asked afterwards."""
+        """Close the channel, and return the times of that; no request is possible afterwards."""
         _, asked = self.ask(CHANNEL_CLOSE_FRAME, CHANNEL_CLOSED)
         return asked
 

@@ -1,12 +1,12 @@
-"""A load on a broker behind AMQP 0-9-1: parallel producers and consumers, each of which notes all.
+"""A load on a broker behind AMQP 0-9-1: parallel producers and consumers, all recorded.
 
-Owns the processes of a load and its course: queues are declared, everybody works, the broker is
-killed where that is asked for, producers end, consumers take what is left and end, and a last taker
-sees each queue empty. Refuses to know what becomes of the notes. Invariant: a note says no more
-than is known, whatever broke (`docs/guide/recording.md`).
+The file owns the processes of a load and its course. Queues are declared, the workers run, the
+broker is killed if the plan says so, producers end, consumers empty the queues and end, and last
+gets see each queue empty. The file does not judge the records. Invariant: a record says no more
+than is known, whatever failed (`docs/guide/recording.md`).
 
-Workers are processes, since threads would share one core; they have one clock. They end when they
-are told to, and when we are gone; Ctrl-C is ours to hear.
+Workers are processes, since threads would share one core; they share one clock. They end on command
+and when this process is gone; only this process handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -68,20 +68,20 @@ from brokerproof.spec.protocol.messages import Fifo, Priority
 
 POLL_S = 0.02
 STALLED_S = 10.0
-"""Consumers that were given nothing for so long will be given nothing more."""
+"""Consumers without a delivery for so long will get no more."""
 
 END_S_MAX = 90.0
 KILLS_BETWEEN = (0.1, 0.9)
 """Kills happen when shares of the messages between these two are published."""
 
 AHEAD_OF_KILL = 50
-"""Producers get this part of the messages ahead of the next kill, so that it comes under load."""
+"""The lead of producers before a kill, 1 in so many messages, so that it comes under load."""
 
 _WorkerKind = Literal["producer", "consumer", "getter"]
 
 
 class Progress(NamedTuple):
-    """How far a load is."""
+    """The progress of a load."""
 
     doing: str
     confirmed: int
@@ -91,7 +91,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a load; its records are in `files`, each in the order of starts.
+    """The result of a load; its records are in `files`, each in the order of starts.
 
     `fault` says in one line what ended it early. A queue that is not in `drained` may still hold
     messages.
@@ -115,9 +115,9 @@ def run_load(
 ) -> Outcome:
     """Put a load on the broker at `url` and return when it is over; records are left in `folder`.
 
-    `stop_asked` is asked all the time, and `told` is told how far it is. Raises
-    `CandidateUnavailable` where it cannot begin, and `PowerFailed` where a kill or restart fails
-    for reasons of ours; a broker that does not come back is a fault in the outcome.
+    `stop_asked` is polled all the time, and `told` is called with the progress. Raises
+    `CandidateUnavailable` if the load cannot begin, and `PowerFailed` if a kill or restart fails
+    for reasons of ours. A broker that does not come back is a fault in the outcome.
     """
     assert power is not None or not load.kills, "nobody has power over this broker"
     assert load.persistent or not load.kills, "a kill would take the queues"
@@ -174,7 +174,7 @@ class _Course:
         self.tasks.append((kind, task))
 
     def task(self, name: str) -> Task:
-        """Return what somebody has to know who is no worker."""
+        """Return a task for this process, which is no worker."""
         return Task(self.load, self.address, self.folder, self.zero, 0, 0, name, self.queues)
 
     def declare(self, notes: Notes) -> None:
@@ -212,9 +212,9 @@ class _Course:
                 )
 
     def delete(self) -> None:
-        """Delete the queues; that is no part of the history, and a broker that has gone no error.
+        """Delete the queues, outside the history; a broker that has gone is no error.
 
-        A queue that goes would take with it what the history says is missing.
+        A recorded deletion would excuse the messages that are missing.
         """
         with (
             contextlib.suppress(CandidateUnavailable, amqp.AMQPError, *LOST),
@@ -235,7 +235,7 @@ class _Course:
             connection.collect()
 
     def run(self, notes: Notes) -> None:
-        """Let everybody work, and end in order whatever happens."""
+        """Let all workers run, and end them in order whatever happens."""
         try:
             self._start()
             self._produce(notes)
@@ -251,14 +251,14 @@ class _Course:
             self._drain(notes)
 
     def outcome(self) -> Outcome:
-        """Return what became of it."""
+        """Return the result of the load."""
         files = tuple(sorted(self.folder.glob(f"*{SUFFIX}")))
         progress = self._progress("over")
         return Outcome(files, progress, self.fault, self.interrupted, tuple(self.drained))
 
     def _start(self) -> None:
-        # Workers inherit what is blocked, from their first instruction on: Ctrl-C is for us alone.
-        # The tracker, which the first of them needs, would take back what is blocked.
+        # Workers inherit blocked signals from their first instruction on: only we handle Ctrl-C.
+        # The tracker, which the first worker needs, would unblock them.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
@@ -301,7 +301,7 @@ class _Course:
         return sorted(int(self.load.messages * share) for share in shares)
 
     def _allow(self, kills: list[int]) -> None:
-        """Let producers go on, but not so far that the next kill finds them done."""
+        """Let producers go on, but leave messages for the time of the next kill."""
         load = self.load
         ahead = max(2 * load.window, load.messages // AHEAD_OF_KILL)
         allowed = kills[0] + ahead if kills else load.messages
@@ -309,7 +309,7 @@ class _Course:
         self.shared[ALLOWED] = allowed // load.producers + 1
 
     def _kill(self, notes: Notes) -> None:
-        """Kill the broker and start it again; workers connect anew when it is there."""
+        """Kill the broker and start it again; workers connect anew when it is up."""
         assert self.power is not None
         self.shared[KILLS] += 1
         self._tell("killing the broker")
@@ -327,7 +327,7 @@ class _Course:
         notes.write(Record(op=op, start=start, end=self._now()))
 
     def _consume_the_rest(self) -> None:
-        """Wait until consumers hold nothing and queues are empty, or nothing moves any more."""
+        """Wait until consumers hold nothing and queues are empty, or no delivery comes any more."""
         task = self.task("watch")
         with self._taker_notes(task) as notes, OneByOne(task, 0, notes) as watch:
             seen, moved = -1, time.monotonic()
@@ -345,7 +345,7 @@ class _Course:
                 time.sleep(POLL_S)
 
     def _drain(self, notes: Notes) -> None:
-        """See each queue empty when nobody else holds anything, and take what is still there."""
+        """Take the messages left when no worker holds any, until each queue is seen empty."""
         task = self.task("drain")
         try:
             with self._taker_notes(task) as taken, OneByOne(task, 0, taken) as gets:
@@ -370,7 +370,7 @@ class _Course:
             )
 
     def _goes_on(self) -> bool:
-        """Whether nobody wants an end, and no worker has failed."""
+        """Whether no stop was requested, and no worker has failed."""
         self.interrupted = self.interrupted or self.stop_asked()
         self.fault = self.fault or self._fault_of_workers()
         return not self.interrupted and self.fault is None
@@ -407,7 +407,7 @@ class _Course:
 
 
 def _work(kind: _WorkerKind, task: Task, cells: Cells, owner: int) -> None:
-    """Be a worker; what ends it early is left in a file, and in its status."""
+    """Run a worker; a failure is left in a file, and in the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     shared = Shared(cells, owner)

@@ -1,7 +1,7 @@
-"""What the workers of a load share and leave behind: the plan, counters, and files of records.
+"""The data that the workers of a load share and leave: the plan, counters, files of records.
 
-Owns the form of both. Invariant: the records of one file are in the order of their starts, so that
-files can be merged without holding them.
+The file owns their form. Invariant: the records of one file are in the order of their starts, so
+that files can be merged without holding them in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Load:
-    """What is done to a broker.
+    """The plan of a load.
 
     Attributes:
         messages: how many are published in all, unless `seconds` end before.
@@ -38,7 +38,7 @@ class Load:
         levels: levels of priority of each queue, None for first in first out.
         persistent: whether messages are persistent, and queues durable.
         release_share: the share of first deliveries that is returned to the queue.
-        gets: how many single messages are asked for besides.
+        gets: how many single messages are requested besides.
         kills: how often the broker is killed and started again.
         body_bytes: the size of each message.
 
@@ -60,29 +60,29 @@ class Load:
 
 
 STOP_PRODUCING, STOP_CONSUMING, KILLS, RESTARTS, ALLOWED, FIRST_FREE = range(6)
-"""The cells that the process writes which started the workers; theirs follow.
+"""The cells that the parent process writes; the workers' cells follow.
 
 `ALLOWED` is how many messages each producer may have published by now.
 """
 
 READY, CONFIRMED, ENDED, DELIVERED, UNSETTLED, GETS_MADE = range(6)
-"""What a worker counts.
+"""The counters of a worker.
 
-Whether it was ever ready to begin, messages that were confirmed to it, those of which that is
-settled either way, deliveries that it saw, those whose settlement is not known to have taken
-effect, and gets that it has made.
+`READY`: whether it was ever ready to begin. `CONFIRMED`: messages confirmed to it. `ENDED`:
+publishes with a known or given-up outcome. `DELIVERED`: deliveries to it. `UNSETTLED`: deliveries
+whose settlement may not have taken effect. `GETS_MADE`: gets that it has made.
 """
 
 
 class Cells(Protocol):
-    """Numbers in memory that several processes have."""
+    """Numbers in memory that several processes share."""
 
     def __getitem__(self, cell: int, /) -> int: ...
     def __setitem__(self, cell: int, value: int, /) -> None: ...
 
 
 class Shared:
-    """Numbers that the processes of a load see: each has one writer, so no lock is needed."""
+    """Numbers that the processes of a load share: each has one writer, so no lock is needed."""
 
     COUNTERS = 6
 
@@ -102,7 +102,7 @@ class Shared:
         self._cells[cell] = value
 
     def is_orphan(self) -> bool:
-        """Whether the process that started the workers is gone, so that nobody stops them."""
+        """Whether the process that started the workers is gone, so that none can stop them."""
         return os.getpid() != self._owner and os.getppid() != self._owner
 
     def counter(self, worker: int, which: int) -> Counter:
@@ -110,7 +110,7 @@ class Shared:
         return Counter(self._cells, FIRST_FREE + self.COUNTERS * worker + which)
 
     def await_broker(self) -> int:
-        """Return when no kill is under way, with how many there have been; raises `LinkLost`."""
+        """Wait until no kill is under way; return the number of restarts; raises `LinkLost`."""
         until = time.monotonic() + RESTART_S_MAX
         while True:
             restarts = self[RESTARTS]
@@ -130,7 +130,7 @@ class Counter:
 
     @property
     def value(self) -> int:
-        """What it is now."""
+        """The present value."""
         return self.cells[self.cell]
 
     @value.setter
@@ -162,9 +162,9 @@ class Notes:
         self._file.close()
 
     def write_lost(self, channel: str, since: int) -> None:
-        """Write that a channel was lost which was opened after `since`; all here are its answers.
+        """Record the loss of a channel opened after `since`; all records here are its answers.
 
-        It closed at some moment after the last of them was asked for.
+        It closed at some moment after the request of the last of them.
         """
         start = max(since, self._latest)
         self.write(Record(op="close", channel=channel, start=start, outcome="unknown"))
@@ -183,7 +183,7 @@ class Notes:
 
 
 class TakerNotes(NamedTuple):
-    """The files of a taker: events, deliveries to consumers, what gets found, settlements."""
+    """The files of a consumer: events, deliveries to consumers, results of gets, settlements."""
 
     events: Notes
     deliveries: Notes
@@ -193,9 +193,9 @@ class TakerNotes(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What one worker has to do; `number` counts the workers, `index` those of its kind.
+    """The task of one worker; `number` counts the workers, `index` those of its kind.
 
-    `queues` are the queues that concern it, as named in the history and at the broker.
+    `queues` are its queues, as named in the history and at the broker.
     """
 
     load: Load
@@ -214,7 +214,7 @@ class Task:
 
     @property
     def seed(self) -> str:
-        """What this worker draws by."""
+        """The seed of this worker's random numbers."""
         return f"{self.load.seed} {self.name}"
 
     def notes(self, kind: str) -> Notes:

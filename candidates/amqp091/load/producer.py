@@ -1,9 +1,9 @@
-"""A producer of a load: publishes in windows, and notes when each message was confirmed.
+"""A producer of a load: publishes in windows, and records when each message was confirmed.
 
-A publish starts before its batch is handed to the socket, and ends when the broker's confirm has
-been read. What was not confirmed when the connection was lost may have happened, and so may what
-the broker refused with `basic.nack`: it only says that it takes no responsibility. What came back
-as unroutable was taken by no queue.
+The interval of a publish starts before its batch is handed to the socket, and ends when the
+broker's confirm has been read. A publish without a confirm when the connection was lost may have
+happened. So may one that the broker refused with `basic.nack`, which only says that it takes no
+responsibility. A message returned as unroutable is in no queue.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from brokerproof.spec.histories import Record, Result
 
 BATCHES_A_WINDOW = 4
 UNSAID = Record(op="drained", start=0).priority
-"""What a record says of the priority of a message that was sent without one."""
+"""The priority in the record of a message that was sent without one."""
 
 
 class _Sent(NamedTuple):
@@ -69,7 +69,7 @@ class Producer:
         return not self._left or bool(self._shared[STOP_PRODUCING])
 
     def _publish_forms(self) -> list[list[PublishForm]]:
-        """Return for each queue and each priority what its publishes have in common."""
+        """Return, for each queue and each priority, the common part of its publishes."""
         load = self._task.load
         priorities = [None] if load.levels is None else list(range(load.levels))
         return [
@@ -128,7 +128,7 @@ class Producer:
         start = self._task.clock.now()
         for _ in range(count):
             name = self._name_of(self._made)
-            # Each producer begins with another queue, and all queues get their share of each.
+            # Each producer begins with another queue, and every queue gets a share of each.
             which = (self._task.index + self._made) % len(queues)
             priority = self._random.randrange(len(forms[which]))
             form = forms[which][priority]
@@ -143,7 +143,7 @@ class Producer:
         for tag, multiple, positive in arrivals.confirms:
             end: tuple[int | None, Result] = (at, "ok") if positive else (None, "unknown")
             earliest = self._first if multiple else max(tag, self._first)
-            # A broker that confirms what was never sent is not believed.
+            # A confirm of a message that was never sent is ignored.
             latest = min(tag, self._first + len(self._unwritten) - 1)
             for confirmed in range(earliest, latest + 1):
                 self._ended.setdefault(confirmed, end)
@@ -152,7 +152,7 @@ class Producer:
             self._first += 1
 
     def _give_up_unconfirmed(self) -> None:
-        """The connection has gone: what was not confirmed on it never will be."""
+        """Record unconfirmed publishes as unknown: no confirms come after a lost connection."""
         while self._unwritten:
             ended = self._ended.pop(self._first, (None, "unknown"))
             self._write(self._unwritten.popleft(), *ended)

@@ -1,15 +1,15 @@
-"""Settlements of a load, and what is known of them.
+"""Settlements of a load, and their known outcomes.
 
-They have no answer in AMQP. Now and then a get from the same queue follows on the same channel. A
-queue of RabbitMQ handles gets after what the channel sent before, so its answer, a message or none,
-means that all settlements sent before took effect, at the latest when it was read. (A passive
-declare would not do: a queue that has much to do answers that first.) What no such answer covers is
+AMQP does not answer settlements. So a get from the same queue follows on the same channel from time
+to time. A queue of RabbitMQ handles gets after the channel's earlier requests, so the answer to the
+get, a message or none, shows that all earlier settlements took effect by the time it was read. (A
+passive declare would not do: a busy queue answers it first.) A settlement without such an answer is
 unknown, and has no end.
 
-A broker that is killed may have forgotten settlements that had taken effect: it writes them later
-than it carries them out (`crashes.py`). So where kills are planned, a settlement is said to
-be `ok` only once the broker was seen to live `WRITTEN_S` after it took effect: another declare,
-sent that much later, was answered. Otherwise it is unknown, which is true of it.
+A killed broker may have forgotten settlements that had taken effect, since it writes them later
+than it carries them out (`crashes.py`). So if kills are planned, a settlement is `ok` only once the
+broker was seen alive `WRITTEN_S` after it took effect: a request sent that much later was answered.
+Otherwise it is recorded as unknown, which is true.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from brokerproof.candidates.amqp091.load.notes import Notes, Task
 from brokerproof.spec.histories import Kind, Record
 
 WRITTEN_S = 2.0
-"""So long after it took effect a settlement is on disk, in a queue that is published to as well.
+"""So long after it took effect a settlement is on disk, even in a queue with publishes.
 
 While a queue of RabbitMQ 3 owes confirms of persistent messages, its timer makes it write every
-0.2 s; what an idle one needs, and how it was measured, is in `claims.py`.
+0.2 s. `claims.py` has the time for an idle queue, and how it was measured.
 """
 
 
 class Settled(NamedTuple):
-    """A settlement that was sent: of which delivery to whom, and when it began."""
+    """A settlement that was sent: its kind, its delivery and consumer, and when it began."""
 
     op: Kind
     queue: str
@@ -40,7 +40,7 @@ class Settled(NamedTuple):
 
 
 class Settlements:
-    """The settlements of one channel, until it is known what has become of them."""
+    """The settlements of one channel, until their outcome is known."""
 
     def __init__(self, task: Task, channel: str, notes: Notes) -> None:
         self._channel = channel
@@ -51,17 +51,17 @@ class Settlements:
 
     @property
     def open(self) -> int:
-        """How many are not known to have taken effect."""
+        """The number of those not known to have taken effect."""
         return len(self._open)
 
     def began(self, settled: Settled) -> None:
-        """One is about to be sent."""
+        """Add a settlement that is about to be sent."""
         self._open.append(settled)
 
     def took_effect(self, count: int, asked: int, end: int) -> None:
-        """The first `count` open ones took effect by `end`, as an answer says, asked at `asked`.
+        """Note that the first `count` open ones took effect by `end`; the request was at `asked`.
 
-        The broker lived when it was asked; what had taken effect long enough before is on disk.
+        The broker was alive at `asked`; settlements with an effect long enough before are on disk.
         """
         while self._effective and self._effective[0][1] + self._survives_ns <= asked:
             self._write(*self._effective.popleft())
@@ -73,7 +73,7 @@ class Settlements:
                 self._write(settled, end)
 
     def close(self, *, may_be_forgotten: bool) -> None:
-        """Nothing more will be learnt: write the rest."""
+        """Write the rest: no more outcomes will become known."""
         while self._effective:
             settled, end = self._effective.popleft()
             self._write(settled, None if may_be_forgotten else end)

@@ -1,7 +1,7 @@
 """The options that give power over a broker on the wire: one command kills it, another starts it.
 
-Owns how the two are spelled and what is wrong with one alone, or for another candidate. Whoever
-runs a command with these options has to expect `PowerFailed`: those commands are the user's own.
+The file owns their spelling, and the errors if one is alone or the candidate is of another kind. A
+caller must expect `PowerFailed` while the commands run, since they are the user's own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The options by which a command chooses requirements, and says which failures are accepted.
+"""The options by which a command chooses requirements and accepts failures.
 
-Owns how they are spelled, the same for whatever is judged: a candidate, or recorded traffic.
+They are spelled the same for candidates and for recorded traffic.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def judging_options(command: Command) -> Command:
             help="Let recommendations (SHOULD) decide the exit status too.",
         ),
     )
-    # As decorators do, the last is given first.
+    # Decorators apply from last to first.
     for option in reversed(options):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""The argument that names models on the command line: one of ours or in a file, or a system's."""
+"""The argument that names models on the command line: one of ours, one in a file, or a system's."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from brokerproof.models.language.core.systems import System
 from brokerproof.spec.nearest import meant
 
 FILE_SCOPE_SIZE = 2
-"""So many elements has each family of a model in a file, unless another size is asked for."""
+"""The size of each family of a model in a file, unless the command line sets another."""
 
 
 class ModelNames(click.ParamType[tuple[str, ...]]):
     """A name in the catalogue of models, a documented system's, or `FILE.py:CLASS`.
 
-    A system's name stands for its models; what is loaded from a file joins the catalogue. Anything
-    else is an error of usage that lists the names, and says which of them may have been meant.
+    A system's name stands for its models; a model from a file joins the catalogue. Any other text
+    is an error of usage that lists the names, and suggests similar ones.
     """
 
     name = "model"
@@ -34,7 +34,7 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> tuple[str, ...]:
-        """Return the names of the models that are meant."""
+        """Return the names of the models."""
         if isinstance(value, tuple):
             return value
         if value in CATALOGUE:
@@ -63,7 +63,7 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
 
 
 def _traced(model: type[Model], path: Path) -> System:
-    """Run a model's text; whatever it raises is a `ModelError` with the line in the user's file."""
+    """Trace a model; any exception becomes a `ModelError` with the line in the user's file."""
     try:
         return trace(model)
     except Exception as error:  # a user's text can raise anything
@@ -82,7 +82,7 @@ def _loaded(path: Path, name: str) -> type[Model]:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    # Annotations are looked up in the module of a class, so that has to be found.
+    # Annotations are looked up in the module of a class, which must therefore be registered.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""The options that say in which scope a model is explored: sizes of families, and integers."""
+"""The options for the scope in which a model is explored: sizes of families, and integers."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def scope_asked_for(
 ) -> Scope:
     """Return the model's own scope, changed as the options say; raises `ModelError`.
 
-    Another size of all families gives other integers too, 0 to that size. What is fixed to one
-    value for all indices stays fixed.
+    Another size of all families also changes the integers, to 0 up to that size. Symbols fixed to
+    one value for all indices stay fixed.
     """
     for_all = [size for family, size in sizes if not family]
     plain = default_scope(system, for_all[-1]) if for_all else listed.scope

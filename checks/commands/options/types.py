@@ -1,4 +1,4 @@
-"""Kinds of numbers that options take, beyond those that click has."""
+"""Number types for options, beyond those of click."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds, where `nan` and `inf` are none."""
+    """A number within bounds, and neither `nan` nor `inf`."""
 
     name = "finite number"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; fails as click's own kinds do."""
+        """Return the number; fails as click's own types do."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)

@@ -46,7 +46,7 @@ class Queue:
 
 
 class Driver:
-    """Queues by name, and what is held, by delivery: its channel, its queue, the entry."""
+    """Queues by name; held entries by delivery, with channel and queue."""
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}

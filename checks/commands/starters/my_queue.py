@@ -41,7 +41,7 @@ class Queue:
 
 
 class Adapter:
-    """Answers the gate: queues by name, and what is held, by delivery."""
+    """Answers the gate; knows queues by name, and held entries by delivery."""
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}

@@ -1,4 +1,4 @@
-"""The small worlds that the exhaustive stage searches.
+"""The scopes that the exhaustive stage searches.
 
-Which moves each has, and for which claims.
+They say which moves each scope has, and for which claims.
 """

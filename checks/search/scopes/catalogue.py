@@ -1,8 +1,8 @@
 """The scopes of the exhaustive stage: which small worlds are searched for which claims.
 
-Owns the choice; what can happen in a scope is in `scopes`. Each scope is about one thing, since
-what is possible grows with everything that may happen beside it. Those about consumers and their
-windows are in `consumer_scopes`.
+This file owns the choice; `scope.py` owns the moves of a scope. Each scope tests one feature, since
+the number of states grows with every other. Scopes about consumers and their windows are in
+`consumer_scopes.py`, those about crashes in `crash_scopes.py`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def kinds_for(claims: Capabilities) -> tuple[Kind, ...]:
 def scopes_for(
     claims: Capabilities, *, in_process: bool = False, on_disk: bool = False
 ) -> tuple[Scope, ...]:
-    """Return the scopes in which what a candidate claims is searched whole, smallest first.
+    """Return the scopes for a candidate's claims, smallest first.
 
-    Who is not `in_process` is not asked what the form of a driver's requests leaves out. The power
-    goes only where somebody is `on_disk`.
+    Only a candidate `in_process` gets requests that the driver protocol cannot express. Only a
+    candidate `on_disk` loses power during an operation.
     """
     kinds = kinds_for(claims)
     acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
@@ -121,7 +121,7 @@ def _consumer_scopes(
 
 
 def _scope_of_a_long_queue(claims: Capabilities, orders: tuple[Order, ...]) -> Scope:
-    """Return the scope in which more is given at once than the documents' slice of deliveries."""
+    """Return the scope with more messages at once than the documents' slice of deliveries."""
     changes = {"messages", "change"} <= {*claims.credit}
     return Scope(
         "a long queue",
@@ -138,10 +138,10 @@ def _scope_of_a_long_queue(claims: Capabilities, orders: tuple[Order, ...]) -> S
 
 
 def _scope_of_returns(orders: tuple[Order, ...], gets: tuple[GetMode, ...]) -> Scope:
-    """Return the scope in which some of what was taken returns, in any order.
+    """Return the scope in which some acquired messages return, in any order.
 
-    Who has a disk keeps a queue in several places (RabbitMQ: five). With four messages one can
-    return between two that have gone on to another place, and one that somebody holds be there too.
+    A broker with a disk keeps a queue in several places (RabbitMQ: five). With four messages, one
+    can return between two that have moved to another place while a consumer holds a third there.
     """
     return Scope(
         "gets that return in any order",
@@ -334,7 +334,7 @@ def _scopes_of_messages(
 ) -> Iterator[Scope]:
     browsers = (Kind("browse"),) if claims.browse else ()
     takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
-    # As text the second would be the first.
+    # As text, the second key would sort first.
     keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
     if claims.clock:
         yield from _scopes_of_the_clock(claims, orders, gets)

@@ -1,6 +1,6 @@
-"""The scopes about consumers and their windows: what few brokers claim of them.
+"""The scopes about consumers and their windows, for claims that few brokers make.
 
-A part of the catalogue of scopes (`scope_catalogue`), which says when they are searched.
+`catalogue.py` says when they are searched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from brokerproof.spec.protocol.operations import GetMode
 def scopes_of_windows(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    """Yield the scopes about windows: of messages and bytes, that change, that channels share."""
+    """Yield the scopes about windows: of messages and bytes, changing, and shared by channels."""
     takes = "acknowledge" in claims.modes
     if {"messages", "change"} <= {*claims.credit} and takes:
         yield Scope(
@@ -165,7 +165,7 @@ def _scopes_of_special_consumers(
 
 
 def _scope_of_values(orders: tuple[Order, ...], kinds: tuple[Kind, ...]) -> Scope:
-    """Return the scope of values that are nearly equal, and of selectors that ask for two."""
+    """Return the scope of values that are nearly equal, and of selectors with two properties."""
     one = (("n", 1),)
     both = (("m", 1), ("n", 1))
     values: tuple[PropertyValue, ...] = (1, True, "1")

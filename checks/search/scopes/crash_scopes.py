@@ -1,8 +1,7 @@
-"""The scopes about what persists, crashes and resets: between operations, and at every change.
+"""The scopes about persistence, crashes and resets: between operations, and at every change.
 
-A crash between two operations is a move like any other. Where a candidate has a disk of its own,
-its power is lost in the midst of operations too, at each change that they make to it, those of a
-restart included.
+A crash between two operations is a move like any other. A candidate with a disk of its own also
+loses power during operations, at each change that they make to the disk, even during a restart.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ PERSISTENT = Payload(persistent=True)
 def scopes_of_what_persists(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    """Yield the scopes in which messages have a place on disk, and nothing stops.
+    """Yield the scopes in which messages have a place on disk and the broker does not stop.
 
-    Who has a disk keeps what is to outlive a crash elsewhere than the rest, so that all that is
-    promised of messages is asked of these too. With four of them one can have left memory while
-    another is in it, and a third is with a consumer that goes.
+    A broker with a disk stores durable messages apart from others, so every requirement of messages
+    is tested on them too. With four messages, one can have left memory while another is in it and a
+    third is with a consumer that leaves.
     """
     if not claims.durable:
         return
@@ -73,7 +72,7 @@ def scopes_of_what_persists(
 def scopes_of_crashes(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...], *, on_disk: bool
 ) -> Iterator[Scope]:
-    """Yield the scopes in which the broker stops, between operations and in their midst."""
+    """Yield the scopes in which the broker stops, between operations and during them."""
     takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     browsers = (Kind("browse"),) if claims.browse else ()
     if claims.durable:
@@ -120,7 +119,7 @@ def scopes_of_crashes(
 def _scopes_of_ends(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    """Yield the scopes in which what persists is dropped, and must not come back."""
+    """Yield the scopes in which durable messages are dropped and must not come back."""
     takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     for name, purges, deletes in (
         ("a purge and a crash", True, False),

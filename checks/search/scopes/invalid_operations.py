@@ -1,10 +1,9 @@
-"""What must be refused, and what must be taken although it changes nothing.
+"""Invalid operations, and valid ones that must change nothing.
 
-Owns the choice of such moves: each is either refused by the protocol (driver protocol 1, rules 15,
-22, 26, 28, 32, 35) or without effect whatever is answered (rules 13, 25, 26). What the form of a
-request leaves out is not asked, since the gate keeps to the form itself (rule 54, and
-`spec/protocol/driver.py`): sizes below 0, windows of bytes below 0, and all numbers above the
-largest.
+Each such move is either refused by the protocol (driver protocol 1, rules 15, 22, 26, 28, 32, 35)
+or has no effect whatever its answer (rules 13, 25, 26). Requests that the form excludes are never
+sent, since the gate keeps to the form (rule 54, and `spec/protocol/driver.py`): sizes below 0,
+windows of bytes below 0, and all numbers above the largest.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from brokerproof.spec.protocol.operations import (
 NOWHERE = "nowhere"
 """A queue that is never declared."""
 NOBODY = "nobody"
-"""A consumer that never subscribes."""
+"""The name of a consumer that never subscribes."""
 
 
 def nonsense(book: Bindings, absent: str = NOWHERE) -> Iterator[Move]:
-    """Yield them, of what a candidate with these claims knows; the queue `absent` is not there."""
+    """Yield the invalid operations for a candidate's claims; the queue `absent` does not exist."""
     if book.down:
         yield from _while_down(book)
         return
@@ -71,8 +70,8 @@ def _of_a_queue_that_is_not_there(book: Bindings, absent: str) -> Iterator[Move]
 
 
 def _of_consumers(book: Bindings) -> Iterator[Move]:
-    """Yield what is asked of a consumer that never was, or has left, and wrong windows."""
-    # That a name in use is refused cannot be asked: none is used twice (rule 25).
+    """Yield operations on unknown consumers and on consumers that have left, and wrong windows."""
+    # A name in use cannot be tried again: names are used once (rule 25).
     claims = book.claims
     yield Cancel(consumer=NOBODY)
     if claims.flush:

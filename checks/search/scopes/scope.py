@@ -1,8 +1,8 @@
 """Scopes: the small worlds that the exhaustive stage searches whole.
 
-A scope says how many messages, channels and consumers there are and of which kinds; `moves` lists
-every move that is possible now, in canonical names (the next message is the next number, a new
-channel is the next), so that runs which differ only in names are one run.
+A scope says how many messages, channels and consumers there are, and of which kinds. `moves` lists
+every move that is possible now, in canonical names: the next message has the next number, and so
+has a new channel. So runs that differ only in names are one run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Properties = tuple[tuple[str, PropertyValue], ...]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of consumer that may subscribe: its mode, its windows, and what else it asks for."""
+    """A kind of consumer that may subscribe: its mode, its windows and its options."""
 
     mode: ConsumeMode
     credit: int | None = None
@@ -101,12 +101,11 @@ class Payload:
 class Scope:
     """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
 
-    `windows` and `pools` are those that a consumer's or channel's is replaced by, `seconds` how far
-    the clock may be moved. With `nonsense` there are operations that must be refused, and some that
-    change nothing (`checks/search/scopes/invalid_operations.py`); with `filled` all messages are
-    there before anything else happens, as many as there are, and with `resets` the broker may be
-    reset. With `cuts` each move is also made with the power lost at each of its changes to the
-    disk.
+    `windows` and `pools` replace the window of a consumer or a channel; `seconds` is how far the
+    clock may move. `nonsense` adds invalid operations, and some without effect
+    (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
+    move, `resets` adds resets of the broker. `cuts` makes each move also with the power lost at
+    each of its changes to the disk.
     """
 
     name: str
@@ -169,7 +168,7 @@ class Scope:
             yield from nonsense(book, next(gone, NOWHERE))
 
     def _may_declare(self, book: Bindings) -> bool:
-        """A queue that has gone may be declared again, once: there are so many and no more."""
+        """A queue that has gone may be declared once more; the number of queues is bounded."""
         ever = book.frame.sizes[book.contract.families.index(Queue)]
         return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
 
@@ -218,7 +217,7 @@ class Scope:
                 yield Delete(queue=queue)
 
     def _of_few(self, book: Bindings) -> Iterator[Move]:
-        """Yield what only few brokers claim."""
+        """Yield the moves that only few brokers claim."""
         for consumer in sorted(book.active):
             for window in self.windows:
                 yield SetCredit(consumer=consumer, messages=window.messages, bytes=window.bytes)
