@@ -296,7 +296,7 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             if holding.phase is not Phase.ACQUIRED:
                 self.take_off(entry)
             elif holder is None:
-                return  # whoever purges takes it off
+                return  # the purge that acquired it takes it off
             elif holder.is_closed():
                 entry.delete(holding)
             else:

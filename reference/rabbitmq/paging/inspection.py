@@ -1,7 +1,7 @@
-"""A queue as it stands, laid out for whoever judges it.
+"""The state of a paging queue, laid out for checks.
 
-Owns the reading of a queue's state into a `View`. Refuses to judge, and changes nothing: reading
-the index looks at the disk, which counts it.
+Owns the reading of a queue's state into a `View`. It judges and changes nothing; the disk counts
+its reads of the index.
 """
 
 from __future__ import annotations

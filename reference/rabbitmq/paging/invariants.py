@@ -1,12 +1,11 @@
-"""What holds of a queue between operations: the release's own assertions, and what follows.
+"""The invariants of a paging queue between operations: the release's own assertions, and more.
 
-Owns each rule once, by its id, with its sentence. Refuses to know how a queue does anything: rules
-read a `View`, which whoever inspects a queue fills in (`inspection`); the few that the queue itself
-asserts after each operation read the same fields of the queue.
+Owns each rule once, by its id, with its sentence. Rules read a `View`, which `inspection` fills in;
+the few that the queue itself asserts after each operation read the same fields of the queue.
 
-A1 to A5 are asserted by the release after each operation (A6 since 3.0.1), M1 to M3 of each
-message, D1 of delta, F1, F2, R1, W1 and PD within an operation. The others are stated in its
-comments, or follow from them and were checked on long random runs.
+The release asserts A1 to A5 after each operation (A6 since 3.0.1), M1 to M3 of each message, D1 of
+delta, and F1, F2, R1, W1 and PD within an operation. The others are stated in its comments, or
+follow from them and were checked on long random runs.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Broken(NamedTuple):
 
 
 class Counted(Protocol):
-    """What the assertions after each operation read, of a queue or of its view."""
+    """The fields that the assertions after each operation read, of a queue or of its view."""
 
     @property
     def q1(self) -> Collection[MessageStatus]: ...  # noqa: D102 - as in `View`
@@ -91,11 +90,11 @@ class Counted(Protocol):
 
 @dataclass(frozen=True)
 class View:
-    """A queue as it stands, first to last in each place.
+    """The state of a queue, first to last in each place.
 
     `entries` are the live entries of its index, in order, without those of transient messages from
-    before a restart (`seq < transient_threshold`). `references` is how often each store refers to
-    an id for this queue and all others, persistent first; None if other queues share the stores.
+    before a restart (`seq < transient_threshold`). `references` is each store's reference count by
+    id, persistent first, over all queues; None if other queues share the stores.
     """
 
     q1: Sequence[MessageStatus]
@@ -120,7 +119,7 @@ class View:
 
 
 def broken(rule: str) -> InvariantBroken:
-    """Return the exception that says that a rule does not hold."""
+    """Return the exception for a rule that does not hold."""
     return InvariantBroken(rule, SENTENCES[rule])
 
 

@@ -1,7 +1,7 @@
-"""What a queue process looks like inside: the grey-box view of its line and its backing queues.
+"""The grey-box view of a queue process: its line and its backing queues.
 
-Owns that reading, and nothing of what should be. Nothing moves by it: what it reads of the disk is
-counted there (`SimulatedDisk.counts`), which is no part of any state.
+Owns the reading of the view; it judges nothing and changes nothing. Its disk reads are counted in
+`SimulatedDisk.counts`, which is no part of any state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def view_of_process(queue: QueueProcess) -> PagingQueueView:
-    """Return the view of a queue process, from which its backing queues are asked in turn."""
+    """Return the view of a queue process, with the view of each backing queue."""
     alone = len(queue.storage.node.queues) == 1
     return PagingQueueView(
         order=queue.order,
@@ -105,7 +105,7 @@ def _name_in(body: bytes) -> str:
 
 
 class _Names:
-    """The names of a queue's messages, which only their contents have."""
+    """The names of a queue's messages, which are stored only in their bodies."""
 
     __slots__ = ("persistent_store", "transient_store")
 
@@ -114,14 +114,14 @@ class _Names:
         self.transient_store: MessageStore = queue.holdings.transient_store
 
     def on_disk(self, msg_id: bytes, *, persistent: bool) -> str:
-        """Return the name of a message by the store's id for it."""
+        """Return the name of a message by its id in the store."""
         store = self.persistent_store if persistent else self.transient_store
         return _name_in(store.read(msg_id)) if store.contains(msg_id) else msg_id.hex()
 
     def of_store(
         self, references: Mapping[bytes, int], *, persistent: bool
     ) -> tuple[tuple[str, int], ...]:
-        """Return how often a store refers to each message, by name."""
+        """Return a store's reference count of each message, by name."""
         return tuple(
             sorted(
                 [
