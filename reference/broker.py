@@ -339,7 +339,7 @@ class Broker:
             auto_close=operation.auto_close,
             exclusive=operation.exclusive,
             priority=operation.priority,
-            # # An empty selector matches every message.
+            # An empty selector matches every message.
             selector=operation.selector or None,
         )
         window = self.channels.get(operation.channel)

@@ -29,7 +29,8 @@ def split_id(text: str) -> tuple[str, int]:
 
     The producer is everything up to and including the last colon.
 
-    >>> split_id("ID:host-1-2:1:7") ('ID:host-1-2:1:', 7)
+    >>> split_id("ID:host-1-2:1:7")
+    ('ID:host-1-2:1:', 7)
     """
     producer, colon, number = text.rpartition(":")
     if not colon or not (number.isascii() and number.isdigit()):
@@ -56,7 +57,7 @@ class MessageAudit:
         self.rules = rules
         self.word_bits = word_bits
         self._producers = 0
-        # # Ordered by use: the producer asked for least recently is the first.
+        # Ordered by use: the producer asked for least recently is the first.
         self._bins: dict[str, BitArrayBin] = {}
         self.set_producers(producers)
 

@@ -186,7 +186,8 @@ class BitArrayBin:
 def truncated(number: int, by: int) -> int:
     """Divide as Java does, towards zero; Python's `//` rounds down.
 
-    >>> truncated(-63, 64), -63 // 64 (0, -1)
+    >>> truncated(-63, 64), -63 // 64
+    (0, -1)
     """
     return number // by if number >= 0 else -(-number // by)
 
@@ -194,6 +195,7 @@ def truncated(number: int, by: int) -> int:
 def int32(number: int) -> int:
     """Cast a number to 32 bits as Java does.
 
-    >>> int32(2**31) -2147483648
+    >>> int32(2**31)
+    -2147483648
     """
     return (number + 2**31) % 2**32 - 2**31

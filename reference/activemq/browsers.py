@@ -90,7 +90,7 @@ class Browsers:
         in_order: Callable[[], Iterable[Reference]],
         send: Callable[[RankedConsumer, Reference], None],
     ) -> bool:
-        """Show each browser its unseen messages, in the queue's order; return whether any were."""
+        """Show each browser its unseen messages, in the queue's order; return whether any was."""
         shown = False
         for browser in self.there:
             if not browser.unseen or browser.consumer.is_suspended():

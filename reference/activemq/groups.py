@@ -296,7 +296,8 @@ class GroupRule:
 def java_hash(text: str) -> int:
     """Return Java's hash of a text: over 16-bit units, in 32 bits.
 
-    >>> java_hash("group") 98629247
+    >>> java_hash("group")
+    98629247
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -247,7 +247,7 @@ class _LookAgain:
         self.callback.space_available()
 
 
-# # Steps under the lock.
+# Steps under the lock.
 
 
 def _follow_limit(node: MemoryUsage) -> None:

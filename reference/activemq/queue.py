@@ -152,7 +152,7 @@ class CursorQueue(RankedQueue[Reference]):
     # Waking up.
 
     def wake_up(self) -> None:
-        """Do what there is to do; the release does one pass for each event, and no more."""
+        """Run passes until nothing moves; 5.1 runs one pass for each event."""
         while self._pass() and self.parameters.passes == "again":
             pass
 

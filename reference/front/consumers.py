@@ -171,7 +171,7 @@ class Consumer:
             return False
         if shared is None or shared.use(self._name(), size):
             return True
-        # # The room is not missed meanwhile: only its own deliveries take it, one at a time.
+        # The room is not missed meanwhile: only its own deliveries take it, one at a time.
         self.credit.restore(size)
         return False
 

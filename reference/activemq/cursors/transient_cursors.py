@@ -113,7 +113,7 @@ class FileCursor(MemoryCursor):
 
     @property
     def size(self) -> int:
-        """How many messages are pending, in memory or on disk."""
+        """The number of pending messages, in memory or on disk."""
         return len(self.pending) + len(self.disk)
 
     def add_last(self, stored: Stored) -> None:
