@@ -48,7 +48,7 @@ class DurableBroker(Broker):
     storage: Storage
 
     def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
-        """Admit threads one at a time: an Erlang process reads its mailbox in order."""
+        """Admit threads one at a time: a process reads its mailbox in order."""
 
         def start_in_turn(name: str, run: Callable[[], None]) -> None:
             def run_in_turn() -> None:

@@ -1,7 +1,8 @@
 """The consumers that may still join a queue: how many it has, and whether one is exclusive.
 
-Owns the count behind three rules: an exclusive consumer joins only an empty queue, no consumer
-joins it, and an auto-delete queue ends with its last consumer. Gets are not counted; browsers are.
+Owns the count behind three rules: an exclusive consumer joins only a queue without consumers, no
+consumer joins it, and an auto-delete queue ends with its last consumer. Gets are not counted;
+browsers are.
 
 Each method is one atomic step. With a check and a separate action, two exclusive consumers could
 enter at once, or one could enter a queue that is being deleted.
