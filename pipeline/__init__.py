@@ -1,7 +1,7 @@
 """Recorded histories in, violations and coverage out.
 
-Here are the readers of what others record, the recorder of a real broker's traffic, the rules of
-`models/contract/history.py` as kernels over columns, and the two ways of running them: alone on
-what fits in memory, and by Spark on everything. The rules themselves do not belong here, nor the
-form of a history, which is in `spec/histories.py`; nor does anything that only one broker needs.
+Here: the readers of recordings, the recorder of a real broker's traffic, the rules of
+`models/contract/history.py` as kernels over columns, and two engines: in memory, and on Spark.
+Elsewhere: the rules themselves, the form of a history (`spec/histories.py`), and everything that
+only one broker needs.
 """

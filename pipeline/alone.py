@@ -1,4 +1,4 @@
-"""A history that fits in memory, judged in this process."""
+"""The engine for a history that fits in memory, in this process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def judged_alone(
     known: KnownQueues = NOTHING_SAID,
     stalled_after: int | None = None,
 ) -> Judgement:
-    """Return what is said of a whole history, whose rows may be in any order.
+    """Return the judgement of a whole history, whose rows may be in any order.
 
-    `stalled_after` is how long a message may wait for a consumer that is free, in the unit of the
-    history's times; None where that is not asked.
+    `stalled_after` is how long a message may wait for a free consumer, in the unit of the history's
+    times; None leaves that unchecked.
     """
     control = control_of(history, begins_late=begins_late, known=known)
     history = with_numbered_names(history)

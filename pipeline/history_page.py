@@ -1,7 +1,7 @@
-"""The tables of the published page about histories, and the schema, made from `spec/histories.py`.
+"""The tables of the published page about histories, and the schema, from `spec/histories.py`.
 
-Page and types cannot part: what is made here stands in docs/reference/histories.md between two
-marks each, a test compares it, and with the page as argument page and schema are written anew:
+Page and types cannot diverge: each generated table stands in docs/reference/histories.md between
+two marks, and a test compares it. With the page as argument, page and schema are written anew:
 
     python -m brokerproof.pipeline.history_page docs/reference/histories.md
 """
@@ -64,7 +64,7 @@ def tables() -> dict[str, list[str]]:
 
 
 def page_made_anew(page: str) -> str:
-    """Return a page with its tables made anew; raises `KeyError` for one that is not known."""
+    """Return a page with its tables generated anew; raises `KeyError` for an unknown one."""
     known = tables()
 
     def made(mark: re.Match[str]) -> str:
@@ -75,7 +75,7 @@ def page_made_anew(page: str) -> str:
 
 
 def schema() -> bytes:
-    """Return the JSON schema of a line of a history, with what each kind must have."""
+    """Return the JSON schema of a line of a history, with the required fields of each kind."""
     made = msgspec.json.schema(Record)
     record = made["$defs"]["Record"]
     record["allOf"] = [
@@ -106,7 +106,7 @@ def _fields() -> Iterator[tuple[str, ...]]:
 
 
 def _value(column: Column) -> str:
-    """Return in a few words what a value may be."""
+    """Return the allowed values of a column in a few words."""
     words = {
         "text": f"{column.least} to {column.most} characters",
         "time": f"nanoseconds or steps, {column.least} to 2^62-1",
@@ -140,7 +140,7 @@ def _forms() -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Print the tables, or write them into the page that is named, and the schema beside it."""
+    """Print the tables, or write them into the given page, with the schema beside it."""
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
         page.write_text(page_made_anew(page.read_text("utf-8")), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Names as numbers: what tells things of a table apart, without looking at a name for each row.
+"""Names as numbers: they distinguish rows without a look at a name for each row.
 
-The numbers of names follow the order of the names, so what is settled by number is settled by name,
-whatever else is in the table.
+The numbers follow the order of the names, so sorting by number is sorting by name, whatever else is
+in the table.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from brokerproof.pipeline.rules.dominance import Ints, dense
 
 NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
-"""The columns in which the same few names stand again and again."""
+"""The columns with few distinct names."""
 
 
 def with_numbered_names(table: pa.Table) -> pa.Table:
-    """Return the same table, with each name of these columns once and a number in each row."""
+    """Return the table with these columns encoded as dictionaries."""
     for name in NAMES:
         at = table.schema.get_field_index(name)
         table = table.set_column(at, name, _numbered(table.column(name)))
@@ -29,9 +29,9 @@ def with_numbered_names(table: pa.Table) -> pa.Table:
 
 def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(column.type):
-        # As one piece, so that there is one dictionary: to make one of several takes longer.
+        # As one piece, so that there is one dictionary: merging several takes longer.
         whole = column.combine_chunks()
-        # More than fits into one piece stays in several.
+        # Content too large for one piece stays in several.
         pieces = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
         column = pa.chunked_array(pieces, column.type).dictionary_encode()
     whole = column.unify_dictionaries().combine_chunks()
@@ -40,13 +40,13 @@ def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def texts(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    """Return the names of some rows as texts."""
+    """Return the names of some rows as strings."""
     taken = column.take(rows)
     return taken.cast(pa.string()) if pa.types.is_dictionary(taken.type) else taken
 
 
 def message_numbers(table: pa.Table, queue: Ints) -> Ints:
-    """Return numbers of messages, without large gaps; equal names in two queues are two messages.
+    """Return dense numbers of messages; equal names in two queues are two messages.
 
     Rows without a message have -1.
     """
@@ -86,7 +86,7 @@ def joint(*columns: Ints) -> Ints:
 
 
 def places_in(sorted_keys: Ints, keys: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return where each key stands among sorted ones, and whether it is there at all."""
+    """Return the place of each key among sorted ones, and whether it is present."""
     at = np.searchsorted(sorted_keys, keys)
     at = np.minimum(at, max(sorted_keys.size - 1, 0))
     there = sorted_keys[at] == keys if sorted_keys.size else np.zeros(keys.size, dtype=np.bool_)
@@ -94,7 +94,7 @@ def places_in(sorted_keys: Ints, keys: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def numbers(table: pa.Table, name: str, missing: int = -1) -> Ints:
-    """Return a column of numbers; what has none is `missing`."""
+    """Return a column of numbers; nulls become `missing`."""
     column = table.column(name)
     if column.null_count:
         column = pc.fill_null(column, missing)
@@ -103,7 +103,7 @@ def numbers(table: pa.Table, name: str, missing: int = -1) -> Ints:
 
 
 def marks(table: pa.Table, name: str) -> NDArray[np.bool_]:
-    """Return a column of truths; what is not known is not so."""
+    """Return a column of booleans; nulls are False."""
     column = table.column(name)
     if column.null_count:
         column = pc.fill_null(column, False)

@@ -1,9 +1,8 @@
-"""Recordings: a load is put on a broker, and what its workers noted becomes one history.
+"""Recordings: a load is put on a broker, and the notes of its workers become one history.
 
-Owns the order and the files of the history: JSON Lines with a line that says the version, or a
-folder of Parquet. Refuses to know the broker's wire, and to judge. Invariants: records come in the
-order of their starts, each fit by itself; memory is bounded, however long the recording; a history
-is there whole or not at all.
+Owns the order and the files of the history: JSON Lines with a version line, or a folder of Parquet.
+The broker's wire and the judgement are elsewhere. Invariants: records come in the order of their
+starts, each valid; memory is bounded for any length; a history exists whole or not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from brokerproof.candidates.crash_commands import Power
 from brokerproof.spec.histories import VERSION, Record, what_is_wrong
 
 JSON_LINES: Final = ".jsonl"
-"""A history whose name ends so is a file of JSON Lines; others are folders of Parquet."""
+"""A history with this suffix is a file of JSON Lines; any other is a folder of Parquet."""
 
 PART_ROWS: Final = 1_000_000
 LINES_HELD: Final = 10_000
@@ -38,7 +37,7 @@ HEADER: Final = {"brokerproof_history": VERSION}
 
 @dataclass
 class Written:
-    """What a history came to: how many records of each kind and outcome, over which time."""
+    """The size of a history: its records by kind and outcome, and its duration."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     first: int = 0
@@ -46,11 +45,11 @@ class Written:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return self.counts.total()
 
     def of(self, op: str, outcome: str | None = None) -> int:
-        """Return how many there are of a kind, of any outcome or of one."""
+        """Return the number of records of a kind, of any outcome or of one."""
         return sum(n for (o, r), n in self.counts.items() if o == op and outcome in (None, r))
 
     @property
@@ -61,7 +60,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Recording:
-    """A history that was written, and what became of the load."""
+    """A written history, and the outcome of the load."""
 
     written: Written
     outcome: Outcome
@@ -77,13 +76,13 @@ def record_load(
     stop_asked: Callable[[], bool] = lambda: False,
     told: Callable[[Progress], None] = lambda _: None,
 ) -> Recording:
-    """Put a load on the broker at `url` and write its history to `out`, which is not there yet.
+    """Put a load on the broker at `url` and write its history to `out`, which must not exist.
 
-    Raises what `run_load` raises, and `OSError`. A load that ended early leaves the history of what
-    happened until then.
+    Raises the errors of `run_load`, and `OSError`. A load that ended early leaves the history up to
+    then.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the history, since it is as large and not everything fits into memory.
+    # Beside the history: it is as large, and may not fit into memory.
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
         outcome = run_load(load, url, Path(folder), power=power, stop_asked=stop_asked, told=told)
         begun = time.monotonic()
@@ -94,7 +93,7 @@ def record_load(
 
 
 def merged(files: tuple[Path, ...]) -> Iterator[Record]:
-    """Yield the records of files that are each in the order of starts, in that order."""
+    """Yield the records of files, each sorted by start, in the order of starts."""
     return heapq.merge(*map(_records_of, files), key=attrgetter("start"))
 
 
@@ -118,7 +117,7 @@ def _counted(records: Iterator[Record], written: Written) -> Iterator[Record]:
 
 
 def write_history(out: Path, records: Iterator[Record]) -> None:
-    """Write a history to `out`, whole or not at all; its form is told by its name."""
+    """Write a history to `out`, whole or not at all; the name decides the form."""
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.unfinished")
     try:
         if out.suffix == JSON_LINES:
@@ -151,5 +150,5 @@ def _write_parts(folder: Path, records: Iterator[Record]) -> None:
         some = itertools.islice(records, PART_ROWS)
         if (first := next(some, None)) is None:
             return
-        # Each names those before it, so that a place is of one record in all of them.
+        # Each names those before it, so that a place is unique across all of them.
         tables.write(folder / names[-1], itertools.chain([first], some), names)

@@ -1,4 +1,4 @@
-"""What a judgement says: violations, rows set aside, and how much each promise was asked of."""
+"""A judgement: violations, rejected rows, and how often each requirement was exercised."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from brokerproof.pipeline.intervals.subscriptions import Key
 ASIDE: Final = pa.schema(
     [("place", pa.int64()), ("category", pa.string()), ("reason", pa.string())]
 )
-"""Rows of a history that could not be used."""
+"""The rejected rows of a history."""
 
 COVERAGE: Final = pa.schema([("requirement", pa.string()), ("asked", pa.int64())])
-"""How often something was there of which a requirement could be asked."""
+"""How often the history had a case to which a requirement applies."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of a history; `undeclared` are those queues of which no order was known.
+    """The judgement of a history; `undeclared` are the queues of unknown order.
 
-    `stalled_after` and `begins_late` are how it was judged: what shows the same is judged so too.
+    `stalled_after` and `begins_late` are its options; witnesses are judged with the same.
     """
 
     violations: pa.Table
@@ -36,7 +36,7 @@ class Judgement:
 
 
 def added(tables: Iterable[pa.Table]) -> dict[str, int]:
-    """Return coverage of parts as that of the whole, by requirement in the order of the names."""
+    """Return the sum of the parts' coverage, by requirement in the order of the names."""
     total: dict[str, int] = {}
     for table in tables:
         for row in table.to_pylist():

@@ -1,8 +1,7 @@
 """The two stages of judging a history: message by message, then queue by queue.
 
-Both engines run these and nothing else: alone on a whole history, or on Spark, part by part. The
-first stage must have all records of each message that it has any of, the second all rows of each
-slice.
+Both engines run exactly these: in memory on a whole history, or on Spark, part by part. The first
+stage needs all records of each of its messages, the second all rows of each slice.
 """
 
 from __future__ import annotations
@@ -47,17 +46,18 @@ from brokerproof.pipeline.tables import records_of
 from brokerproof.spec.histories import CONTROL
 
 KINDS_OF_CONTROL = (*sorted(CONTROL), "empty")
-"""The kinds that every worker must know of; of the gets that found nothing, one for each queue."""
+"""The kinds that every worker needs; of gets that found nothing, one for each queue."""
 
 
 SETTLES_NOTHING = "it settles a delivery that is not in the history"
 SETTLES_ANOTHERS = "it settles a delivery that its taker was not given, which has no effect"
-"""What is settled by another than its holder stays as it is, whatever was answered (rule 13)."""
+"""A settlement by another subscriber than the holder has no effect, whatever the answer (rule 13).
+"""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """What the records of some messages say by themselves, and what goes to the second stage."""
+    """The results of the records of single messages, and the input of the second stage."""
 
     passages: pa.Table
     violations: pa.Table
@@ -68,10 +68,10 @@ class Messages:
 def control_of(
     history: pa.Table, *, begins_late: bool = False, known: KnownQueues = NOTHING_SAID
 ) -> Control:
-    """Return what a history says about no single message.
+    """Return the control records of a history.
 
-    `begins_late` is whether messages may have been published before the recording began, `known`
-    what is known of queues that it does not declare.
+    `begins_late` is whether messages may have been published before the recording began. `known`
+    has facts about queues that it does not declare.
     """
     chosen = history.filter(pc.is_in(history.column("op"), value_set=pa.array(KINDS_OF_CONTROL)))
     records = (record for batch in chosen.to_batches() for record in records_of(batch))
@@ -79,7 +79,7 @@ def control_of(
 
 
 def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DOUBTFUL) -> Messages:
-    """Judge messages by themselves, those that are doubtful set aside."""
+    """Judge messages alone; the records of ambiguous ones are rejected."""
     history = with_numbered_names(history)
     found, doubts = gathered(history, control), ASIDE.empty_table()
     if found.published_again or control.reused or doubtful:
@@ -88,7 +88,7 @@ def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DO
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
-    # What is lost is said to be that, and not also to be overtaken by all that came after.
+    # A lost message is reported as lost only, not also as overtaken by all later ones.
     lost = found_drained(found, interrupted(waits, history, found, control), control) != NOBODY
     certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
     wrong = strongest(
@@ -106,7 +106,7 @@ def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DO
 
 
 def by_queue(passages: pa.Table, control: Control) -> Iterator[pa.Table]:
-    """Yield what is wrong between messages."""
+    """Yield the violations between messages."""
     columns = Columns.of(passages)
     yield from judged_by(arrivals, columns)
     yield from judged_by(waiting, columns)

@@ -1,11 +1,11 @@
 """Histories as tables: a column for each field of `Record`, in Arrow's memory and Parquet's files.
 
-Owns the columns and what may stand in them, read off the type of a record, and the place of a row.
-Refuses to judge rows, which `row_checks` does. A file is there whole or not at all; the same rows
-make the same bytes. The `end` of what had none is null, as are all fields that are not given.
+Owns the columns and their allowed values, from the type of a record, and the place of a row.
+`row_checks` checks rows. A file exists whole or not at all; equal rows make equal bytes. Missing
+values, such as the `end` of an unanswered operation, are null.
 
-A place is one number: that of the file in a list, shifted left by `LINE_BITS`, plus that of the
-line or row in it, which counts from 1. The list stands in the metadata of the table.
+A place is one number: the index of the file in a list, shifted left by `LINE_BITS`, plus the number
+of the line or row in it, from 1. The list is in the metadata of the table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from brokerproof.spec.histories import VERSION, Record
 PLACE: Final = "place"
 LINE_BITS: Final = 40
 BATCH_ROWS: Final = 1 << 16
-"""How many rows are in memory at once, as far as the reader of a table can choose."""
+"""The number of rows in memory at once, as far as the reader of a table can choose."""
 
 VERSION_KEY: Final = b"brokerproof_history"
 FILES_KEY: Final = b"brokerproof_files"
@@ -46,12 +46,12 @@ _ARROW: Final[dict[Content, pa.DataType]] = {
 
 
 class UnreadableHistory(Exception):
-    """A file is no history that can be read; the message is one line that names file and field."""
+    """A file is no readable history; the message is one line that names file and field."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a record: what it holds, and between which limits.
+    """A field of a record: its content and its limits.
 
     `least` and `most` are the limits of a number, or of the length of a text in characters.
     """
@@ -103,7 +103,7 @@ def _limits(
 
 
 COLUMNS: Final[dict[str, Column]] = {each.name: each for each in _columns()}
-"""The columns by their names, in the order of the fields."""
+"""The columns by name, in the order of the fields."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -111,12 +111,12 @@ SCHEMA: Final = pa.schema(
         pa.field(PLACE, pa.int64(), nullable=False),
     ]
 )
-"""The table of a history that was checked."""
+"""The table of a checked history."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a recording: how many, what was made of them, and what was set aside.
+    """Some rows of a recording: their number, their records, and the rejected ones.
 
     A row of a recording can make several records or none, so `batch` may be longer or shorter.
     """
@@ -155,20 +155,20 @@ def batch_of(records: Sequence[Record], places: Sequence[int]) -> pa.RecordBatch
 
 
 def _array(values: Sequence[object], arrow: pa.DataType) -> pa.Array:
-    """Return values as a column; most columns hold one value only, which is much faster so."""
+    """Return values as a column, with a fast path for one value in all rows."""
     if values and values.count(values[0]) == len(values):
         return pa.repeat(pa.scalar(values[0], arrow), len(values))
     return pa.array(values, arrow)
 
 
 def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
-    """Yield the records of a table whose rows are right."""
+    """Yield the records of a table of valid rows."""
     for row in batch.drop_columns([PLACE]).to_pylist():
         yield Record(**row)
 
 
 def said(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a record without those that hold what is meant if they are missing."""
+    """Return the fields of a record without those that have their default."""
     return {
         name: values[name]
         for name, column in COLUMNS.items()
@@ -177,10 +177,10 @@ def said(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class Part:
-    """A file of a table while it is written, whole rows at a time.
+    """A file of a table during writing, whole rows at a time.
 
-    It gets its name when it is finished, as a ``with`` block does that ends well; before, and where
-    it is discarded, there is nothing of that name.
+    It gets its name when it is finished, as a regular exit of a ``with`` block does. Before that,
+    and after a discard, no file of that name exists.
     """
 
     def __init__(self, path: Path, files: Sequence[str]) -> None:
@@ -201,12 +201,12 @@ class Part:
         self.rows += batch.num_rows
 
     def finish(self) -> None:
-        """Give it its name."""
+        """Close the file and give it its name."""
         self._writer.close()
         self._unfinished.replace(self._path)
 
     def discard(self) -> None:
-        """Leave nothing of it."""
+        """Remove the unfinished file."""
         try:
             self._writer.close()
         finally:
@@ -225,7 +225,7 @@ class Part:
 
 
 def write(path: Path, records: Iterable[Record], files: Sequence[str] = ()) -> int:
-    """Write records, the places of which are rows of the last file, and return how many."""
+    """Write records, whose places are rows of the last file, and return their number."""
     remaining = iter(records)
     base = place_of(max(len(files) - 1, 0), 0)
     with Part(path, files) as part:
@@ -236,12 +236,11 @@ def write(path: Path, records: Iterable[Record], files: Sequence[str] = ()) -> i
 
 
 def read(path: Path, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Yield a file's rows, all columns there, as they were written: no row has been checked.
+    """Yield a file's rows with all columns, as they were written: no row has been checked.
 
-    Numbers are as wide as the file has them. A column that is not there, and a null in one that
-    cannot be null, is filled with the default; in a required column nulls stay. Places that the
-    file does not have are its rows, as places of the file with number 0. Raises
-    `UnreadableHistory`.
+    Numbers are as wide as in the file. A missing column, and a null in a column that cannot be
+    null, is filled with the default; in a required column nulls stay. Missing places are the rows
+    of the file, as places of file 0. Raises `UnreadableHistory`.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -257,7 +256,7 @@ def read(path: Path, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
 
 
 def files_of(path: Path) -> list[str]:
-    """Return the files that a table's places count, an empty list where it does not say."""
+    """Return the names of the files in a table's places, empty if it has none."""
     metadata = pq.read_schema(path).metadata or {}
     return msgspec.json.decode(metadata.get(FILES_KEY, b"[]"), type=list[str])
 
@@ -278,7 +277,7 @@ def _require_version(path: Path, schema: pa.Schema) -> None:
 
 
 def _require_columns(path: Path, schema: pa.Schema) -> None:
-    """Raise `UnreadableHistory` for a column too much, too few, twice, or of a wrong type."""
+    """Raise `UnreadableHistory` for an extra, missing, double or wrongly typed column."""
     names = schema.names
     for name in names:
         if names.count(name) > 1:
@@ -327,7 +326,7 @@ def _filled(column: Column, batch: pa.RecordBatch) -> pa.Array:
         default = pa.scalar(column.default, column.arrow)
         return pa.repeat(default, batch.num_rows)
     found = batch.column(column.name)
-    # Wider than they may be: whether a number fits is asked of each row.
+    # Wider than allowed: `row_checks` tests each number.
     wide = pa.int64() if column.content in {"time", "count"} else column.arrow
     found = found.cast(wide)
     if found.null_count and column.default is not None:

@@ -1,7 +1,7 @@
 """The broker's front: the candidate interface over the queues of the documented systems.
 
-Owns what clients know by name (queues, consumers, channels, deliveries), the refusing of what is
-not there or not claimed, and when scheduled jobs run. Refuses to know how a queue delivers.
+Owns the names that clients use (queues, consumers, channels, deliveries), the refusal of unknown
+names and unclaimed operations, and when scheduled jobs run. Does not know how a queue delivers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.queue import AnyQueue
 
 JOBS_UNWATCHED = 100
-"""So many jobs may run in a row before each is looked at for whether it has all been before."""
+"""After this many jobs in a row, each further state is compared with the earlier ones."""
 
 
 class Broker:
@@ -104,7 +104,7 @@ class Broker:
         return Hello(name=name, version="1", capabilities=self.claimed)
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation, let the jobs run that may, and tell what has happened."""
+        """Carry out one operation, run the jobs that are due, and return the events."""
         if isinstance(operation, Inspect):
             return self._inspect(operation)
         error = self._carry_out(operation)
@@ -115,7 +115,7 @@ class Broker:
         return Answer(self.outbox.take_events(), error)
 
     def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
-        """Start jobs as threads from now on, and tell events as they happen, not in answers."""
+        """Start jobs as threads from now on, and report events as they happen, not in answers."""
         assert not self.executor.jobs, "first what was scheduled is run"
         self.executor.start = start
         self.outbox.tell = tell
@@ -129,9 +129,9 @@ class Broker:
         auto_delete: bool = False,
         durable: bool = False,
     ) -> AnyQueue:
-        """Make a queue of a documented system: the broker's own unless another is named.
+        """Create a queue of a documented system: the broker's own unless `system` names another.
 
-        Returns the queue of that name that there is then; somebody else may just have made one.
+        Returns the queue registered under that name, which another thread may just have created.
         """
         definition = Definition(name, order, durable, auto_delete)
         queue = SYSTEMS[system or self.settings.system].make_queue(self._premises(), definition)
@@ -170,13 +170,14 @@ class Broker:
         return copy
 
     def __deepcopy__(self, _: dict[int, object]) -> Self:
-        """Copy it as a search does: some of its states are told apart by identity."""
+        """Copy it as a search does: some of its states are compared by identity."""
         return self.fork()
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike; `snapshots` says why.
 
-        Queues are named in the order of their declaration, in which a closing channel visits them.
+        Queues are listed in the order of their declaration: a closing channel visits them in that
+        order.
         """
         queues = tuple([fingerprint_queue(queue) for queue in self.queues.values()])
         waiting = name_clients(self.clients, self.queues.values())
@@ -228,7 +229,7 @@ class Broker:
                 assert_never(operation)
 
     def _inspect(self, operation: Inspect) -> Answer:
-        """Show a queue; nothing moves, not even the jobs."""
+        """Return the view of a queue; nothing changes, and no job runs."""
         queue = self.queues.get(operation.queue)
         if not self.claimed.inspect:
             return Answer(error=unsupported("a view of inclusive pointers"))
@@ -237,12 +238,12 @@ class Broker:
         return Answer(inspection=shown(queue))
 
     def _run_jobs(self) -> bool:
-        """Run jobs until none is left, and say whether that came about.
+        """Run jobs until none is left; return whether that state was reached.
 
-        A job that used up its slice schedules itself again. If the broker then is in a state in
-        which that has happened before, it will go on so for ever: the inclusive pointer does, with
-        a browser at the tail. The jobs are left scheduled. Jobs that schedule each other are looked
-        at too, once there were many.
+        A job that used up its slice schedules itself again. If the broker's state then equals an
+        earlier one, the jobs never end, and they are left scheduled. The inclusive pointer loops
+        like this with a browser at the tail. After `JOBS_UNWATCHED` runs every state is compared,
+        to find jobs that schedule each other.
         """
         seen: set[Hashable] = set()
         runs = 0
@@ -264,10 +265,11 @@ class Broker:
         self.clients = Clients(self.settings.connections, self.executor)
 
     def _forget(self, gone: AnyQueue | Consumer) -> bool:
-        """Let the name go of a consumer or a queue that has ended, and say whether it was known.
+        """Remove the name of a consumer or queue that has ended; return whether it was registered.
 
-        Of several who end a consumer, as its client and a deletion may at once, one is told that it
-        was: that one answers, or tells, its end. For queues those who let nobody in say who it is.
+        A client and a deletion may end one consumer at the same time. Exactly one of them gets
+        True, and that one answers or reports the end. For queues, `Registrations` decides which
+        caller ends them.
         """
         if isinstance(gone, Consumer):
             assert gone.consumer is not None, "a get has no name"
@@ -307,10 +309,10 @@ class Broker:
         return None
 
     def _advance(self, operation: Advance) -> Error | None:
-        """Let time go by, and go round the queues as housekeeping does.
+        """Advance the time, then run the housekeeping of every queue.
 
-        In Qpid that is a thread of its own, every so often. Here nobody else makes time pass, and
-        whoever does is told that it has passed when all that had to wait for it is let go.
+        In Qpid housekeeping is a periodic thread of its own. Here only a client advances the time,
+        and the answer comes when everything that is due has been delivered.
         """
         if operation.seconds < 0:
             return refused("time does not go back")
@@ -337,19 +339,19 @@ class Broker:
             auto_close=operation.auto_close,
             exclusive=operation.exclusive,
             priority=operation.priority,
-            # One that asks for nothing wants everything.
+            # An empty selector matches every message.
             selector=operation.selector or None,
         )
         window = self.channels.get(operation.channel)
         if window is not None:
             subscription.share(window, queue)
-        # The name first: as soon as it is registered it may close by itself.
+        # Register the name first: the consumer may close by itself as soon as it is registered.
         if self.consumers.setdefault(operation.consumer, subscription) is not subscription:
             return refused(f"consumer {operation.consumer!r} is in use")
         if queue.subscribe(subscription, others):
             return None
         subscription.leave_channel()
-        # If a deletion was faster, it has let it in and tells that it is closed.
+        # A concurrent deletion may have closed it already, and then reports the end itself.
         if not self._forget(subscription):
             return None
         gone = next((each for each in there if each.goes()), None)
@@ -375,7 +377,7 @@ class Broker:
         return None
 
     def _window_of(self, channel: str) -> ChannelWindow:
-        """Return the window that a channel's consumers share, made when it is first set."""
+        """Return the window that a channel's consumers share; create it on first use."""
         window = self.channels.get(channel)
         if window is None:
             window = self.channels[channel] = ChannelWindow()
@@ -394,7 +396,7 @@ class Broker:
         return None
 
     def _leave(self, subscription: Consumer) -> None:
-        """Let a consumer leave its queue, whose name was let go."""
+        """Unregister a consumer from its queue; its name is already removed."""
         queue = self.queues.get(subscription.queue)
         # Where it has gone its consumers left first.
         if queue is not None:
@@ -414,7 +416,7 @@ class Broker:
             return refused(f"no queue {operation.queue!r}")
         if queue.get(operation.channel, GET_MODES[operation.mode]) or not queue.goes():
             return None
-        # There may have been something, and a deletion took it.
+        # There may have been a message that a deletion took.
         return self._no_more(queue)
 
     def _settle(self, operation: Settlement) -> Error | None:
@@ -432,10 +434,11 @@ class Broker:
         return None
 
     def _close_channel(self, operation: CloseChannel) -> None:
-        """First all consumers of the channel leave, then all that it holds is released.
+        """Close a channel: its consumers leave first, then its unsettled deliveries are released.
 
-        Then queues go that nobody uses any more. No job runs between. Queue by queue, so that which
-        queue's runner is scheduled first does not hang on which was delivered from first.
+        After that, unused auto-delete queues are deleted. No job runs in between. Deliveries are
+        released queue by queue, so that the order in which runners are scheduled does not depend on
+        which queue delivered first.
         """
         left: list[str] = []
         for name, subscription in list(self.consumers.items()):
@@ -465,9 +468,10 @@ class Broker:
         return None
 
     def _delete(self, operation: Delete) -> Error | None:
-        """Delete a queue: first what it has, then its name, and then clients are told.
+        """Delete a queue: first its content, then its name; then clients are told.
 
-        Who finds no queue finds no consumers of it, and who is told of the end finds no queue.
+        A caller that finds no queue finds no consumers of it, and a client that is told of the end
+        finds no queue.
         """
         with self.configuration:
             queue = self.queues.get(operation.queue)
@@ -483,9 +487,10 @@ class Broker:
         return refused(f"no queue {operation.queue!r}") if leaving is None else None
 
     def _no_more(self, going: AnyQueue | None) -> Error:
-        """Refuse what met a deletion, when that has ended: nobody finds again what he was refused.
+        """Refuse an operation that met a deletion, after the deletion has ended.
 
-        A queue that deletes itself is not waited for: `going` loses its name here if not before.
+        A later operation therefore does not find the queue. An auto-delete queue does not wait for
+        the lock, so `going` loses its name here if it still has it.
         """
         with self.configuration:
             if going is not None:
@@ -493,7 +498,7 @@ class Broker:
         return refused("the queue has just been deleted")
 
     def _delete_if_unused(self, names: Iterable[str]) -> None:
-        """Let those of the queues go that delete themselves and have no consumer any more."""
+        """Delete those of the auto-delete queues that have no consumer left."""
         for name in dict.fromkeys(names):
             queue = self.queues.get(name)
             if queue is not None:

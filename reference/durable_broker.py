@@ -1,7 +1,7 @@
-"""A broker with a disk: its durable queues outlive a crash, and what was promised of them.
+"""A broker with a disk: its durable queues and confirmed messages outlive a crash.
 
-Owns crash and restart, and when the work is done that waits until nothing else happens. Refuses to
-know what is on the disk (`storage`).
+Owns crash and restart, and the work that is done when nothing else happens. The content of the disk
+belongs to `storage`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DOWN = refused("the broker is down")
 
 
 class DurableBroker(Broker):
-    """A broker on a disk; without power, or after a crash, it is down."""
+    """A broker on a disk. Without power, or after a crash, it is down."""
 
     __slots__ = ("is_down", "mailbox", "storage")
 
@@ -48,7 +48,7 @@ class DurableBroker(Broker):
     storage: Storage
 
     def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
-        """Let threads in, one at a time: a process reads its mail in the order in which it came."""
+        """Admit threads one at a time: a process reads its mailbox in order."""
 
         def start_in_turn(name: str, run: Callable[[], None]) -> None:
             def run_in_turn() -> None:
@@ -60,9 +60,10 @@ class DurableBroker(Broker):
         super().on_threads(start_in_turn, tell)
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation, and then what is due when nothing else happens.
+        """Carry out one operation, then the work that is due at rest.
 
-        Where the power goes meanwhile, the operation has happened or not, and the broker is down.
+        If the power goes during this, the operation may or may not have happened, and the broker is
+        down.
         """
         with self.mailbox:
             return self._handle(operation)
@@ -78,7 +79,7 @@ class DurableBroker(Broker):
             answer = super().handle(operation)
             if self.settings.runner == "eager" or isinstance(operation, Drain):
                 self._come_to_rest(operation)
-            # What is done then is told with the answer, too.
+            # Events of the work at rest belong to the same answer.
             events = (*answer.events, *self.outbox.take_events())
             parked = self._is_parked(operation, answer.error)
             return Answer(events, answer.error, answer.inspection, parked)
@@ -113,16 +114,16 @@ class DurableBroker(Broker):
         return None
 
     def _go_down(self) -> None:
-        """Lose all that is in memory, and of the disk what was not synced."""
+        """Lose all memory, and the unsynced part of the disk."""
         self.storage.crash()
         deliveries = self.outbox.deliveries
         super()._reset()
-        # No delivery is ever named like another, be it before a crash.
+        # Delivery names are unique, across crashes too.
         self.outbox.deliveries = deliveries
         self.is_down = True
 
     def _come_back(self) -> None:
-        """Start again with what is on the disk; what is down has nothing else."""
+        """Start again from the disk alone."""
         self.storage.start()
         for definition in list(self.storage.definitions.values()):
             self.declare(
@@ -160,7 +161,7 @@ class DurableBroker(Broker):
 
 
 def _unwritable(operation: Declare | Publish) -> str:
-    """Return why a name or a property cannot be written, as half a character or 2**64."""
+    """Return why a name or property (a lone surrogate, 2**64) cannot be encoded; empty if not."""
     try:
         msgspec.msgpack.encode(operation)
     except (OverflowError, UnicodeEncodeError) as error:
@@ -174,11 +175,11 @@ class PoweredBroker(DurableBroker):
     __slots__ = ()
 
     def changes(self) -> int:
-        """Return how many changes the disk has been asked for; see `OnDisk`."""
+        """Return the number of changes made to the disk; see `OnDisk`."""
         return self._disk().changes
 
     def power_lasts(self, changes: int | None, unsynced: Unsynced | None = None) -> None:
-        """Let the power go, if ever, after so many more changes; see `OnDisk`."""
+        """Set after how many more changes the power goes, None for never; see `OnDisk`."""
         disk = self._disk()
         disk.power_lost_at = None if changes is None else disk.changes + changes
         self.storage.unsynced = unsynced or self.settings.unsynced
@@ -190,16 +191,16 @@ class PoweredBroker(DurableBroker):
 
 
 class BrokerOnFiles(DurableBroker):
-    """A broker on files of a temporary folder, which goes with it; it cannot be copied.
+    """A broker on files in a temporary folder that is removed with it; it cannot be copied.
 
-    A crash is the end of its process: what it had not handed to the operating system is lost.
+    A crash is the end of its process: bytes not passed to the operating system are lost.
     """
 
     __slots__ = ()
 
-    # Threads are let in by those who run many copies of one start, and this has one only.
+    # Exploring threads needs many copies of one start, and this broker cannot be copied.
     on_threads = None  # type: ignore[assignment]
 
     def close(self) -> None:
-        """Let go of the folder; nothing is asked of the broker afterwards."""
+        """Remove the folder; the broker is not used afterwards."""
         self.storage.close()

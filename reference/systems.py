@@ -1,7 +1,7 @@
 """How a queue of each documented system is made, and what such a broker claims.
 
-Owns the making of queues from settings, and in what the claims of a system differ from those of the
-front. A further system is a further row of `SYSTEMS`.
+Owns the construction of queues from settings, and each system's differences from the front's
+claims. A further system is a further row of `SYSTEMS`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Premises:
-    """What the queues of one broker share; `storage` is None where it has no disk."""
+    """The parts that the queues of one broker share; `storage` is None without a disk."""
 
     settings: Settings
     outbox: Outbox
@@ -94,7 +94,7 @@ def _cursor_queue(premises: Premises, definition: Definition) -> CursorQueue:
 
 
 def storage_of(settings: Settings) -> Storage:
-    """Return an empty disk of a durable system: a simulated one, or a folder of its own."""
+    """Return an empty disk for a durable system: a simulated one, or a temporary folder."""
     disk = TemporaryFiles() if settings.disk == "files" else SimulatedDisk()
     if settings.system in CURSORS:
         return CursorStorage(disk, settings.cursor_parameters(), settings.unsynced)
@@ -110,7 +110,7 @@ def storage_of(settings: Settings) -> Storage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class System:
-    """How a system makes a queue, and which claims of the front it changes, each to what."""
+    """How a system makes a queue, and its differences from the front's claims."""
 
     make_queue: MakeQueue
     differs: Mapping[str, object]
@@ -163,7 +163,7 @@ SYSTEMS: Mapping[SystemName, System] = {
 def claims_of(settings: Settings, front: Capabilities) -> Capabilities:
     """Return what a broker claims.
 
-    Only the released form of pointers can be shown, and only who may run out of memory parks.
+    Only the released form of pointers can be shown. Only a system whose memory can run out parks.
     """
     system = SYSTEMS[settings.system]
     differs = dict(system.differs)

@@ -1,10 +1,9 @@
-"""A campaign: many seeds of the gate's stateful stage, spread over Spark's workers and gathered.
+"""A campaign: many seeds of the gate's stateful stage, spread over Spark's workers.
 
-What no seed decides, the search of the scopes, is done once. It is done before the seeds, since it
-tells whether the candidate answers the same to the same. Each part is a job of Spark's with a
-single task, so that a worker that dies takes one part with it, and each result is there as soon as
-it is known. Results are put in the order of their seeds before anything is said of them: the same
-seeds give the same verdicts, however many work on them.
+The search of the scopes does not depend on a seed and is done once. It comes first, since it shows
+whether the candidate is deterministic. Each part is a Spark job with a single task: a worker that
+dies loses one part only, and each result is available at once. Results are put in the order of
+their seeds before they are combined, so the verdicts do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 POLL_S: Final = 0.2
-"""So often it is looked whether Ctrl-C was pressed."""
+"""The interval in seconds at which Ctrl-C is checked."""
 
 NAMED_MAX: Final = 10
-"""So many seeds are named where many could be."""
+"""The largest number of seeds that a message names."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign is to do with a candidate."""
+    """The work of a campaign on a candidate."""
 
     candidate: str
     first: int
@@ -59,7 +58,7 @@ class Plan:
         return range(self.first, self.first + self.seeds)
 
     def part(self, seed: int | None, grade: Grade = "sequences") -> Part:
-        """Return what is to be done for one seed, or, for none, once."""
+        """Return the part of one seed, or, for None, the part that depends on no seed."""
         return Part(
             candidate=self.candidate,
             seed=seed,
@@ -73,7 +72,7 @@ class Plan:
 
 @dataclass
 class Gathered:
-    """What is known of a campaign so far; histories go to a folder at once."""
+    """The results of a campaign so far; histories are written to a folder at once."""
 
     plan: Plan
     histories: Path
@@ -82,7 +81,7 @@ class Gathered:
     interrupted: bool = False
 
     def take(self, found: Found, history: bytes) -> None:
-        """Take over what came of a part."""
+        """Record the result of a part."""
         if found.seed is None:
             self.scopes = found
             return
@@ -96,7 +95,7 @@ class Gathered:
 
     @property
     def parts(self) -> list[Found]:
-        """All that was found, what no seed decides first, then by seeds."""
+        """All results: first the one that depends on no seed, then by seed."""
         of_scopes = [] if self.scopes is None else [self.scopes]
         return of_scopes + [self.seeds[seed] for seed in sorted(self.seeds)]
 
@@ -107,7 +106,7 @@ class Gathered:
         return sorted(seed for seed, found in self.seeds.items() if musts & found.broken.keys())
 
     def evidence(self) -> Evidence:
-        """Return what all parts have seen together, as if one run of the gate had."""
+        """Return the evidence of all parts together, as of one run of the gate."""
         evidence = Evidence(cut_short=self._cut_short())
         for found in self.parts:
             evidence.exercised.update(found.exercised)
@@ -117,7 +116,7 @@ class Gathered:
             evidence.given_up += found.given_up
             for requirement, reason in found.masked.items():
                 evidence.masked.setdefault(requirement, reason)
-            # Of two that are equally short the first stays: they come in the order of their seeds.
+            # Of two equally short ones the first stays: they come in the order of their seeds.
             for requirement, each in found.broken.items():
                 evidence.broken[requirement] = _shorter(evidence.broken.get(requirement), each)
         return evidence
@@ -151,10 +150,10 @@ Take = Callable[[Found, bytes], None]
 def run(
     spark: SparkSession, gathered: Gathered, progress: Callable[[], None], workers: int
 ) -> None:
-    """Do all parts of a campaign and gather what comes of them; `progress` is called meanwhile.
+    """Run all parts of a campaign and gather their results; `progress` is called meanwhile.
 
-    It may raise `KeyboardInterrupt`, as Ctrl-C does: then nothing new begins and what is under way
-    is given up.
+    It may raise `KeyboardInterrupt`, as Ctrl-C does: then no part begins, and running parts are
+    cancelled.
     """
     plan = gathered.plan
 
@@ -169,7 +168,7 @@ def run(
 
 
 def workers_of(spark: SparkSession) -> int:
-    """Return how many parts Spark can do at a time."""
+    """Return the number of parts that Spark can run at a time."""
     return max(1, spark.sparkContext.defaultParallelism)
 
 
@@ -180,7 +179,7 @@ def spread(
     poll: Callable[[], None],
     workers: int,
 ) -> None:
-    """Let Spark do parts, so many at a time, and hand over each result when it is there."""
+    """Let Spark run parts, `workers` at a time, and pass on each result as it comes."""
     context, stopped = spark.sparkContext, threading.Event()
 
     def do(part: Part) -> tuple[bytes, bytes] | None:
@@ -194,7 +193,7 @@ def spread(
     with ThreadPoolExecutor(workers) as threads:
         try:
             while True:
-                # A few more than are done at a time, and not all at once: there may be many.
+                # A few more than run at a time, and not all at once: there may be many.
                 for part in islice(waiting, 2 * workers - len(under_way)):
                     under_way[threads.submit(do, part)] = part
                 if not under_way:
@@ -205,13 +204,13 @@ def spread(
                 poll()
         finally:
             stopped.set()
-            # One may have begun its job since.
+            # Another thread may have begun its job since.
             while wait(under_way, POLL_S).not_done:
                 context.cancelAllJobs()
 
 
 def _told(done: Future[tuple[bytes, bytes] | None], part: Part) -> tuple[Found, bytes]:
-    """Return what came of a part, also where a worker was lost with it."""
+    """Return the result of a part, even if its worker was lost."""
     error = done.exception()
     if error is None:
         told = done.result()
@@ -224,13 +223,13 @@ def _told(done: Future[tuple[bytes, bytes] | None], part: Part) -> tuple[Found, 
     return Found(seed=part.seed, cut_short=f"its worker was lost: {why[:200]}"), b""
 
 
-# What is said.
+# The report.
 
 
 def report_on(
     gathered: Gathered, hello: Hello, chosen: Mapping[str, Requirement]
 ) -> tuple[Report, tuple[Coverage, ...]]:
-    """Return what is said of a candidate, as the gate says it, and what of the contract was met."""
+    """Return the gate's report on a candidate, and the coverage of the contract."""
     plan, evidence = gathered.plan, gathered.evidence()
     claims = hello.capabilities
     covered = coverage(claims, evidence.actions)
@@ -248,7 +247,7 @@ def report_on(
 
 
 def _with_seeds(verdict: Verdict, gathered: Gathered) -> Verdict:
-    """Say of a broken requirement how many seeds broke it."""
+    """Add to a broken requirement how many seeds broke it."""
     if verdict.outcome is not Outcome.BROKEN:
         return verdict
     seeds = gathered.breaking(verdict.requirement.id)

@@ -1,6 +1,6 @@
 """Coverage of the contract: which of its transitions a candidate's claims make possible.
 
-Owns what each action needs of the claims. How often each was taken is counted by the oracle.
+Owns the claims that each action needs. The oracle counts how often each was taken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OF_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
     "browse": ("browse",),
     "quiesce": (),
 }
-"""The actions of the core of the contract that an observer can see, and the claims they need."""
+"""The actions of the contract's core that an observer can see, and the claims they need."""
 
 BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
     "set_credit": ("modes",),
@@ -57,7 +57,7 @@ BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
     "parked_is_taken": ("parks",),
     "publish_still_waits": ("parks",),
 }
-"""Those that only the whole contract has; it is followed where the claims go beyond the core."""
+"""The actions of the whole contract only, which applies if the claims exceed the core."""
 
 NOT_SEEN: Final[Mapping[str, str]] = {
     "rest": "only proofs speak of it: it is what a broker could do, not what one does",
@@ -65,12 +65,12 @@ NOT_SEEN: Final[Mapping[str, str]] = {
     "crash_at_work": "nobody goes down in the midst of an operation here",
     "drop_in_a_crash": "nobody goes down in the midst of an operation here",
 }
-"""Actions that no run is followed by, each with why not."""
+"""Actions that no run takes, each with the reason."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often an action was taken, may have been, and was seen where nothing allowed it."""
+    """How often an action was certainly taken, possibly taken, and seen although not allowed."""
 
     action: str
     taken: int

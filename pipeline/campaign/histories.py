@@ -1,8 +1,8 @@
-"""What a seed's examples were, as a history: each example a run, in the order in which they went.
+"""The history of a seed's examples: each example is a run, in the order of execution.
 
-Owns the names of the runs and the file. What a step says as records is the business of the reader
-of the gate's runs. An example that no history can hold, since the candidate gave names that no
-record may have, is left out whole: half of it could look like a fault. It is counted.
+Owns the names of the runs and the file. The reader of the gate's runs turns steps into records. An
+example whose names no record may have is left out whole, and counted: half of it could look like a
+violation.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from brokerproof.spec.histories import Record
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 FOLDER: Final = "histories"
-"""The folder of a report in which there is a file for each seed."""
+"""The folder of a report with one file for each seed."""
 
 
 def file_of(seed: int) -> str:
-    """Return the name of a seed's file; in the order of their names they are in that of the seeds.
+    """Return the name of a seed's file; the names sort in the order of the seeds.
 
     >>> file_of(7)
     'seed-0000000007.parquet'
@@ -35,10 +35,10 @@ def file_of(seed: int) -> str:
 
 
 class Examples:
-    """The history of a seed's examples while it is written.
+    """The history of a seed's examples during writing.
 
-    The file is there when it was left in order, and not before; the same examples make the same
-    bytes. `count` is how many there were, `left_out` how many of them are not in it.
+    The file appears at a regular exit of the context, not before. Equal examples give equal bytes.
+    `count` is the number of examples, `left_out` the number of those that are not in the file.
     """
 
     def __init__(self, path: Path, seed: int, claims: Capabilities) -> None:

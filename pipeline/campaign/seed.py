@@ -1,8 +1,8 @@
-"""One part of a campaign, in a process of its own: a candidate can ruin that, and nothing else.
+"""One part of a campaign in its own process, so that a failing candidate harms no other part.
 
-Owns how such a process is started, told what to do, and ended. It is told by one line on its
-standard input, and whoever has started it is there as long as that input is open. It leaves files
-in a folder: what was found, and the history of a seed's examples.
+Owns how such a process is started, instructed and ended. It gets one line on its standard input,
+and ends when that input closes. It leaves files in a folder: the result, and the history of a
+seed's examples.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.pipeline.campaign.histories import Examples
 
 GRACE_S: Final = 45.0
-"""How much longer than its limit a part is waited for: an operation may be under way."""
+"""The wait beyond a part's limit: an operation may be under way."""
 
 LEAVING_S: Final = 10.0
-"""How long a process that was asked to end may take to put away what it has started."""
+"""How long a process may take to clean up after its input was closed."""
 
 _FOUND, _HISTORY, _COMPLAINT = "found.json", "history.parquet", "complaint.txt"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process does: the examples of a seed, or, without one, all that no seed decides."""
+    """The work of one process: the examples of a seed, or, for None, all that needs no seed."""
 
     candidate: str
     seed: int | None
@@ -54,13 +54,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float
     grade: Grade
     folder: str
-    """Where paths of candidates begin, if it is there."""
+    """The start of relative paths of candidates, if it exists."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a part; all but `seconds` is the same whenever it is done again.
+    """The result of a part; all but `seconds` is deterministic.
 
-    `cut_short` says why it has not done all, and is empty where it has.
+    `cut_short` says why the part is incomplete; it is empty if it is complete.
     """
 
     seed: int | None
@@ -80,7 +80,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_a_process(part: Part) -> tuple[bytes, bytes]:
-    """Do a part in a process of its own; return what was found, and a history, if there is one."""
+    """Run a part in its own process; return the result, and a history if there is one."""
     with TemporaryDirectory(prefix="brokerproof-seed-") as name:
         folder = Path(name)
         ended = _ended(part, folder)
@@ -93,7 +93,7 @@ def in_a_process(part: Part) -> tuple[bytes, bytes]:
 
 
 def _ended(part: Part, folder: Path) -> str:
-    """Run the process to its end, and return in one line how it ended."""
+    """Run the process to its end; return in one line how it ended."""
     beginning = Path(part.folder)
     with (folder / _COMPLAINT).open("wb") as complaint:
         process = subprocess.Popen(  # noqa: S603 (our own module)
@@ -107,7 +107,7 @@ def _ended(part: Part, folder: Path) -> str:
     assert process.stdin is not None
     late = ""
     try:
-        with suppress(BrokenPipeError):  # it ended before it listened, which its status tells
+        with suppress(BrokenPipeError):  # it ended before it read its input, as its status shows
             process.stdin.write(msgspec.json.encode(part) + b"\n")
             process.stdin.flush()
         try:
@@ -120,7 +120,7 @@ def _ended(part: Part, folder: Path) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process if it has not ended: its input first, and then by force, with its group."""
+    """End a process that still runs: close its input first, then kill its group."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.close()
@@ -139,7 +139,7 @@ def _how(status: int, complaint: Path) -> str:
 
 
 def main(folder: Path) -> None:
-    """Do the part that standard input tells, and leave what was found in a folder."""
+    """Run the part that standard input names, and write its result to a folder."""
     part = msgspec.json.decode(sys.stdin.buffer.readline(), type=Part)
     threading.Thread(target=_end_with_the_input, daemon=True).start()
     interrupts = Interrupts()
@@ -148,7 +148,7 @@ def main(folder: Path) -> None:
     unfinished = folder / f".{_FOUND}"
     unfinished.write_bytes(encoded(found))
     unfinished.replace(folder / _FOUND)
-    # A thread that a candidate has left behind would keep the process.
+    # A thread left behind by a candidate would keep the process.
     os._exit(0)
 
 
@@ -158,7 +158,7 @@ def _end_with_the_input() -> None:
 
 
 def found_by(part: Part, folder: Path, interrupts: Interrupts) -> Found:
-    """Do a part in this process."""
+    """Run a part in this process."""
     begun = time.monotonic()
     try:
         subject = open_subject(part.candidate)
@@ -208,7 +208,7 @@ def _run(part: Part, subject: Subject, interrupts: Interrupts) -> GateRun:
 
 
 def _do(run: GateRun, heard: Heard | None) -> None:
-    """Do what a seed decides, where there is somebody to hear its examples; else all the rest."""
+    """Run the seed's stages if `heard` takes its examples; otherwise the search of the scopes."""
     if heard is None:
         run_exhaustive(run)
         return

@@ -1,8 +1,7 @@
 """`brokerproof campaign`: many seeds on a candidate, spread over Spark's workers.
 
-Owns the options, and what is written: the report of `check`, the histories of the seeds, and the
-coverage of the contract. What is said of each requirement, and the exit status, are those of
-`check`; so are its options, as far as a campaign has them.
+Owns the options, and the files: the report of `check`, the histories of the seeds, and the coverage
+of the contract. Verdicts and exit status are those of `check`; so are the shared options.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ AS_IN_CHECK: Final = (
     "accept_inconclusive",
     "progress",
 )
-"""The options that are those of `check`."""
+"""The options shared with `check`."""
 
 
 @click.command(params=[each for each in check.params if each.name in AS_IN_CHECK])
@@ -137,7 +136,7 @@ def campaign(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was asked for."""
+    """The options of this run."""
 
     plan: Plan
     chosen: dict[str, Requirement]
@@ -149,7 +148,7 @@ class _Asked:
     begun: float = field(default_factory=time.monotonic)
 
     def gather(self, gathered: Gathered, master: str) -> None:
-        """Run the campaign; Ctrl-C ends it with what was found so far."""
+        """Run the campaign; Ctrl-C ends it and keeps the results so far."""
         interrupts = Interrupts()
         status = Console(stderr=True, quiet=not self.progress).status("starting Spark")
         try:
@@ -178,7 +177,7 @@ class _Asked:
         status.update(f"{shown}: {what}{failing} (Ctrl-C shows what was found)")
 
     def told(self, gathered: Gathered, hello: Hello, folder: Path) -> ExitStatus:
-        """Write what was found, show it, and return the exit status."""
+        """Write and show the results; return the exit status."""
         found, covered = report_on(gathered, hello, self.chosen)
         judgements = tuple(
             self.known.judge(
@@ -213,7 +212,7 @@ class _Asked:
 
 @contextmanager
 def _handlers_of_before() -> Iterator[None]:
-    """Put back what Ctrl-C does: Spark leaves a way of its own behind, which asks it to stop."""
+    """Restore the handler of Ctrl-C: Spark leaves its own behind."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -223,7 +222,7 @@ def _handlers_of_before() -> Iterator[None]:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Raise `CannotRun` where the report cannot be written."""
+    """Raise `CannotRun` if the report cannot be written."""
     try:
         yield
     except OSError as error:
@@ -233,6 +232,6 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove the histories of a campaign before: they are not of this one's seeds."""
+    """Remove the histories of an earlier campaign, which had other seeds."""
     for old in (folder / campaign_histories.FOLDER).glob("*seed-*.parquet*"):
         old.unlink()

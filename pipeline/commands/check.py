@@ -1,7 +1,7 @@
-"""`brokerproof trace check`: a recorded history, held against the promises.
+"""`brokerproof trace check`: a recorded history, checked against the requirements.
 
-Owns the options, and which engine judges: what fits in memory is judged alone, which is faster; the
-rest by Spark. Both say the same.
+Owns the options and the choice of the engine: a history that fits in memory is judged in this
+process, which is faster, any other by Spark. Both engines give the same result.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 Engine: TypeAlias = Literal["auto", "alone", "spark"]
 
 BYTES_OF_A_RECORD: Final = 1024
-"""What judging a record alone takes of memory, about."""
+"""The memory for judging one record in this process, approximately."""
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -167,7 +167,7 @@ def check(
 
 
 def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
-    """Raise `CannotRun` where a requirement is asked for that no rule is about."""
+    """Raise `CannotRun` for a requirement that no rule checks."""
     judged = judged_requirements(by_time=by_time)
     for name in only:
         if name == BY_TIME and not by_time:
@@ -182,7 +182,7 @@ def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
 
 
 def _refuse_contradictions(read: Converted, known: KnownQueues) -> None:
-    """Raise `CannotRun` where something else is said of a queue than the history declares."""
+    """Raise `CannotRun` if an option contradicts the history's declaration of a queue."""
     if not known.by_name:
         return
     field = ds.field
@@ -196,7 +196,7 @@ def _refuse_contradictions(read: Converted, known: KnownQueues) -> None:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was asked of a history."""
+    """The options of this run."""
 
     source: str
     only: tuple[str, ...]
@@ -208,7 +208,7 @@ class _Asked:
 
 @dataclass
 class _RowsRead:
-    """How far the reading of recordings is."""
+    """The progress of reading recordings."""
 
     rows: int = 0
     done: bool = False
@@ -220,7 +220,7 @@ class _RowsRead:
 def _reported(
     read: Converted, judgement: Judgement, how: str, asked: _Asked, report: Path
 ) -> ExitStatus:
-    """Tell what is said of a history, and write it down."""
+    """Show and write the verdicts on a history."""
     account = with_rows_aside(read.account, judgement)
     witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only)
     found = report_on(asked.source, judgement, account, how, asked.only, witnesses, read.files)
@@ -235,7 +235,7 @@ def _reported(
     )
     record = candidate_record(found, CLAIMS, judgements)
     is_tested = any(each.exercised for each in found.verdicts)
-    # What a recording names may look like a command to the host.
+    # Names in a recording may look like commands to the CI host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
         console = Console() if sys.stdout.isatty() else Console(width=120)
         show(record, console, verbose=True)
@@ -262,7 +262,7 @@ def _reported(
 def _left_open(
     read: Converted, judgement: Judgement, account: Account, asked: _Asked, is_tested: bool
 ) -> Iterator[str]:
-    """Yield lines about what was not checked, and what to do about it."""
+    """Yield lines about what was not checked, and how to check it."""
     if judgement.undeclared:
         yield (
             f"{order_not_checked(judgement)}; say what they are with --queue NAME=WORDS, "
@@ -283,7 +283,7 @@ def _left_open(
 
 @dataclass(frozen=True)
 class _Task:
-    """A history as a table, and how it is to be judged."""
+    """A history as a table, and the options of its judgement."""
 
     read: Converted
     scratch: Path
@@ -294,7 +294,7 @@ class _Task:
     say: Say
 
     def judged(self, engine: Engine) -> tuple[Judgement, str]:
-        """Return what is said of the history, and who said it."""
+        """Return the judgement of the history, and the name of the engine."""
         fits = self.read.records * BYTES_OF_A_RECORD < memory_mb() * (1 << 20) // 2
         if engine == "alone" or (engine == "auto" and fits):
             self.say(f"judging {self.read.records:,} records")
@@ -340,14 +340,14 @@ def _converted(
 
 @contextmanager
 def _told(shown: bool) -> Iterator[Say]:
-    """Yield what shows a line of progress, on a terminal only."""
+    """Yield a function that shows a line of progress, on a terminal only."""
     status = Console(stderr=True, quiet=not shown).status("starting")
     with status if shown else nullcontext():
         yield status.update
 
 
 def _set_aside(read: Converted, judgement: Judgement, account: Account) -> Iterator[str]:
-    """Yield lines about rows that were set aside, and why that matters."""
+    """Yield lines about rejected rows, and why they matter."""
     rows = [str(row) for row in read.shown]
     table = rows_aside(judgement, read.files)
     rows += [

@@ -1,6 +1,6 @@
 """`brokerproof trace record`: a real broker under parallel load, and the history of that.
 
-Owns the options and how a recording that ends early is told. Ctrl-C ends the load in order and
+Owns the options and the report of a recording that ends early. Ctrl-C ends the load in order and
 keeps what was recorded; pressed again, it ends everything at once and keeps nothing.
 """
 
@@ -198,7 +198,7 @@ def _recorded(load: Load, address: str, out: Path, *, progress: bool) -> Recordi
 
 @contextlib.contextmanager
 def _broker(address: str) -> Iterator[tuple[str, Power | None]]:
-    """Yield the URL of the broker, and the power over it where it is ours."""
+    """Yield the URL of the broker, and the power over it if it is a private one."""
     if address.startswith(WIRE):
         yield address, None
         return
@@ -215,14 +215,14 @@ def _broker(address: str) -> Iterator[tuple[str, Power | None]]:
 
 
 class _Stop:
-    """Whether an end was asked for; unlike an exception it does not come in the midst of a step."""
+    """A requested end; unlike an exception it does not interrupt a step."""
 
     def __init__(self) -> None:
         self.asked = False
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[_Stop]:
-        """Note Ctrl-C and SIGTERM while the body runs; the second one is raised."""
+        """Record Ctrl-C and SIGTERM while the body runs; the second one raises."""
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
@@ -240,7 +240,7 @@ class _Stop:
 
 
 def lines_of(recording: Recording, load: Load, out: Path) -> Iterator[str]:
-    """Yield what was recorded, in words."""
+    """Yield a summary of the recording in words."""
     written, outcome = recording.written, recording.outcome
     confirmed, published = written.of("publish", "ok"), written.of("publish")
     yield f"{out}: {written.records:,} records, written in {recording.writing_s:.1f} s"

@@ -1,4 +1,4 @@
-"""`brokerproof trace`: recorded traffic, and what is done with it."""
+"""`brokerproof trace`: recorded traffic, and the commands on it."""
 
 from __future__ import annotations
 

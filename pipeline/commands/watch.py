@@ -1,7 +1,7 @@
 """`brokerproof trace watch`: recorded traffic, judged while it is recorded.
 
-Owns the options, what is shown on the terminal, and how a watch ends. What is written in the folder
-is said once whatever happens; a line on the terminal is lost with the process that was to show it.
+Owns the options, the terminal output, and how a watch ends. Each result appears exactly once in the
+folder, even after a crash; a line on the terminal is lost with its process.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LINES_OF_A_BATCH: Final = 50
-"""So many lines are shown of one batch at most; all are in the folder."""
+"""The largest number of lines shown of one batch; all are in the folder."""
 LITTLE_BYTES: Final = 64 << 20
-"""With files of fewer bytes the start of Spark, and what it compiles, takes longer than judging."""
+"""For fewer bytes, starting Spark and compiling takes longer than judging."""
 NS_OF_A_SECOND: Final = 1_000_000_000
 WAIT_S: Final = 0.2
-"""How often it is asked whether to stop."""
+"""The interval in seconds at which a stop is checked."""
 
 
 @click.command("watch")
@@ -126,9 +126,9 @@ def watch(
 
 
 def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
-    """Return the status that a watch ends with, and lines about what it does not say.
+    """Return the exit status of a watch, and lines about what stays open.
 
-    `to_finish` is the command that says what is still open.
+    `to_finish` is the command that decides what is still open.
     """
     why = []
     if carried.undecided:
@@ -152,14 +152,14 @@ def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
 
 
 def _is_little(directory: Path) -> bool:
-    """Whether the files that a watch reads in a directory are read in no time."""
-    # Those that somebody is still writing have other names, and may be gone in a moment.
+    """Return whether the files in a directory are read in no time."""
+    # Files that are still being written have other names, and may be gone in a moment.
     files = [each for suffix in SUFFIXES for each in directory.glob(f"[!._]*.{suffix}")]
     return sum(each.stat().st_size for each in files) < LITTLE_BYTES
 
 
 def _watch(task: Watch, directory: Path, *, once: bool, interval_s: float) -> None:
-    """Watch until nothing is left, or until it is to stop."""
+    """Watch until nothing is left, or until a stop is requested."""
     with _stopped() as stop:
         if (before := task.folder.latest()) is not None:
             click.echo(f"going on after {_counts(before.carried)}")
@@ -171,7 +171,7 @@ def _watch(task: Watch, directory: Path, *, once: bool, interval_s: float) -> No
 
 
 def _wait(task: Watch, query: StreamingQuery, stop: _Stop) -> None:
-    """Return when the stream has ended, or is to stop and its batch is done or left undone."""
+    """Return when the stream has ended, or after a stop when its batch is done or abandoned."""
     from pyspark.errors import StreamingQueryException  # noqa: PLC0415 (an extra)
 
     try:
@@ -213,7 +213,7 @@ def _words(row: dict[str, Any]) -> str:
 
 
 def subject(row: Mapping[str, Any]) -> str:
-    """Return what a violation is about: a message, a get that found nothing, or a drained queue.
+    """Return the subject of a violation: a message, a get that found nothing, or a drained queue.
 
     >>> subject({"rule": "found-nothing", "message": "c at 5", "queue": "q"})
     'get by c at 5 of queue q'
@@ -238,7 +238,7 @@ def _counts(carried: Carried) -> str:
 
 @dataclass
 class _Stop:
-    """Whether Ctrl-C or its like came, and whether it came again."""
+    """Whether Ctrl-C or SIGTERM came, and whether it came again."""
 
     once: threading.Event = field(default_factory=threading.Event)
     twice: threading.Event = field(default_factory=threading.Event)
@@ -246,7 +246,7 @@ class _Stop:
 
 @contextmanager
 def _stopped() -> Iterator[_Stop]:
-    """Yield what is set by Ctrl-C and its like."""
+    """Yield the flags that Ctrl-C and SIGTERM set."""
     asked = _Stop()
 
     def ask(_number: int, _frame: FrameType | None) -> None:
@@ -258,7 +258,7 @@ def _stopped() -> Iterator[_Stop]:
 
 @contextmanager
 def _prepared(folder: Folder) -> Iterator[None]:
-    """Make a folder ready, and keep others from watching into it; raises `CannotRun`."""
+    """Prepare a folder and lock it against other watches; raises `CannotRun`."""
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         with (folder.path / ".lock").open("w") as lock:

@@ -1,1 +1,1 @@
-"""Violations for a reader: witnesses, least runs, and the report."""
+"""Violations for a reader: witnesses, minimal runs, and the report."""

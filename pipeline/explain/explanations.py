@@ -1,9 +1,8 @@
-"""A violation explained: who did what when, and the least run of a queue that shows the same.
+"""The explanation of a violation: its recorded events, and a minimal run that shows the same.
 
-The run is in the gate's own words (`least_runs.py`). It is no piece of the recording, so it says
-so: it has the names, priorities, windows and levels of the recording as far as it shows the same
-with them, and tells what is its own. From it a user goes to his recording by the events that are
-told beside it, each with its file and line.
+The run is in the gate's own operations (`least_runs.py`). It is not a part of the recording, and
+says so: it uses the recording's names, priorities, windows and levels as far as it still shows the
+violation, and lists the values of its own. The recorded events beside it name file and line.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ CLAIMS: Final = Capabilities(
     purge=True,
     delete=True,
 )
-"""What a run of these steps is judged by."""
+"""The claims by which such a run is judged."""
 
 HELD_MAX: Final = 5
-"""A window of more messages is not filled in a run that is to be read."""
+"""A larger window is not filled in a run that is meant to be read."""
 
 
 def counterexample_of(
@@ -51,8 +50,8 @@ def counterexample_of(
 ) -> Counterexample:
     """Return a violation as the counterexample that reports and `replay` show.
 
-    `facts` are what is recorded about it, where that is known, `records` the file that has it, and
-    `remark` is what has to be known of that.
+    `facts` are the recorded facts about it, if known. `records` is the file of its records, and
+    `remark` a note on that file.
     """
     facts = RecordedFacts(found) if facts is None else facts
     expected, seen = (words.format(**_names(facts)) for words in _WORDS[found.rule])
@@ -73,8 +72,8 @@ def counterexample_of(
             witnesses=witnesses,
             steps=steps,
             certificate=Certificate(grade="not certified", reason=reason),
-            # At its last step such a run shows that somebody waits; that the message is gone, and
-            # not late, is what the drained queue of the recording says.
+            # At its last step such a run shows only a waiting message. The drained queue of the
+            # recording shows that the message is lost, and not late.
             also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
             claims=CLAIMS,
             recorded=facts.events(),
@@ -88,7 +87,7 @@ def counterexample_of(
 
 
 def _shows(found: Counterexample) -> bool:
-    """Whether a run shows what it is to show, and does not without its last step."""
+    """Return whether a run shows the violation, and does not without its last step."""
     asked = frozenset((found.requirement,))
     sound = structs.replace(found, steps=found.steps[:-1])
     is_shown = rejudge(found, asked).outcome is Replay.SAME
@@ -124,7 +123,7 @@ def _values(facts: RecordedFacts) -> Iterator[Values]:
 
 
 def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
-    """Yield what a run has of its own, and what the recording has in its stead."""
+    """Yield the values of a run's own, and the recorded ones that they replace."""
     if not facts.records:
         yield "its names and numbers are its own, but for those of messages and queue"
         return
@@ -179,7 +178,7 @@ def _limit(window: int | None) -> str:
 
 
 def _names(facts: RecordedFacts) -> dict[str, object]:
-    """Return what stands in the words of a rule."""
+    """Return the values for the words of a rule."""
     found = facts.found
     window = facts.window(found.witness)
     is_of_taker = found.rule in {"more-than-the-window", "stalled"}
@@ -213,7 +212,7 @@ _UNKNOWN: Final = defaultdict(
         "found-nothing-of-several": "the get",
     },
 )
-"""Who took, where only the row of a violation is known."""
+"""The subscriber, if only the row of a violation is known."""
 
 
 def _span(times: tuple[int, int]) -> str:

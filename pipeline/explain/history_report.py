@@ -1,7 +1,7 @@
-"""The report on a history: verdicts as the gate's own, counterexamples, and tables of all found.
+"""The report on a history: the gate's verdicts, counterexamples, and tables of all findings.
 
-A requirement is judged where a rule is about it and the history put it to the test; where nothing
-in it did, that is said, and not that it was kept.
+A requirement is judged if a rule checks it and the history exercises it. A requirement that the
+history does not exercise is reported as such, not as kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VIOLATIONS_FILE: Final = "violations.parquet"
 COVERAGE_FILE: Final = "coverage.parquet"
 ASIDE_FILE: Final = "set_aside.parquet"
 WITNESS_FILE: Final = "witness_file"
-"""The column that says where the records of a violation are."""
+"""The column with the file of a violation's records."""
 
 JUDGED: Final = (
     "nothing-lost",
@@ -56,10 +56,10 @@ JUDGED: Final = (
     "survives-restart",
     "transient-is-lost",
 )
-"""The requirements that rules on histories are about."""
+"""The requirements that the rules on histories check."""
 
 BY_TIME: Final = "quiescence"
-"""The one that is judged only where it is said how long a message may wait."""
+"""The requirement that is judged only with a limit on the wait of a message."""
 
 HANGS_ON_THE_ORDER: Final = frozenset(
     {
@@ -71,15 +71,15 @@ HANGS_ON_THE_ORDER: Final = frozenset(
         "browser-never-rewound",
     }
 )
-"""Those that are asked of queues only whose order is known."""
+"""The requirements that are checked only for queues of known order."""
 
 NAMES_SHOWN: Final = 5
 
 
 def judged_requirements(*, by_time: bool = False) -> dict[str, Requirement]:
-    """Return the requirements that a history is held against, in the order of the catalogue.
+    """Return the requirements that a history is checked against, in the order of the catalogue.
 
-    `by_time` is whether it is said how long a message may wait.
+    `by_time` is whether a limit on the wait of a message is given.
     """
     names = {*JUDGED, *([BY_TIME] if by_time else [])}
     return {name: each for name, each in catalogue().items() if name in names}
@@ -94,9 +94,9 @@ def report_on(
     witnesses: Mapping[str, Witness] | None = None,
     files: Sequence[str] = (),
 ) -> Report:
-    """Return what is said of a history, as the gate says it of a candidate.
+    """Return the report on a history, in the gate's form.
 
-    With its `witnesses` it is told who did what when, and in which line of its `files`.
+    With `witnesses` it includes the recorded events, each with its line in `files`.
     """
     names = set(chosen)
     known = witnesses or {}
@@ -151,7 +151,7 @@ def _explained(
 
 
 def order_not_checked(judgement: Judgement) -> str:
-    """Return in a few words of which queues no order is known."""
+    """Return in a few words the queues of unknown order."""
     names = list(dict.fromkeys(name for _, name in judgement.undeclared))
     more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
     verb = "was" if len(names) == 1 else "were"
@@ -159,7 +159,7 @@ def order_not_checked(judgement: Judgement) -> str:
 
 
 def with_rows_aside(account: Account, judgement: Judgement) -> Account:
-    """Return the account of a reading with what the judgement set aside besides."""
+    """Return the row counts of a reading, with the rows that the judgement rejected."""
     result = Account(account.rows, account.checked, account.by_category.copy())
     for row in judgement.aside.column("category").value_counts().to_pylist():
         category: Category = row["values"]
@@ -169,7 +169,7 @@ def with_rows_aside(account: Account, judgement: Judgement) -> Account:
 
 
 def rows_aside(judgement: Judgement, files: Sequence[str]) -> pa.Table:
-    """Return what the judgement set aside, each row with its file and its line or row in it."""
+    """Return the rows that the judgement rejected, each with its file and line or row."""
     aside = judgement.aside.sort_by("place")
     at = [file_and_line(place) for place in aside.column("place").to_pylist()]
     columns = {
@@ -187,9 +187,9 @@ def write_tables(
     folder: Path,
     witnesses: Mapping[str, Witness] | None = None,
 ) -> None:
-    """Write all violations, the coverage, and what the judgement set aside, as Parquet.
+    """Write all violations, the coverage, and the rows that the judgement rejected, as Parquet.
 
-    A violation whose records are written has the file that they are in, below the same folder.
+    A violation with written records gets the name of their file, below the same folder.
     """
     coverage = {
         "requirement": pa.array(list(judgement.coverage), pa.string()),
@@ -208,7 +208,7 @@ def write_tables(
 
 
 def _with_files(violations: pa.Table, witnesses: Mapping[str, Witness]) -> pa.Table:
-    """Return violations with the file of the records of each, null where there is none."""
+    """Return violations with the file of the records of each; null without one."""
     files = pa.nulls(violations.num_rows, pa.string())
     for each in witnesses.values():
         is_it = pa.array(np.ones(violations.num_rows, dtype=np.bool_))

@@ -1,9 +1,8 @@
-"""The least run of a queue that shows what a rule says, in the gate's own operations.
+"""The minimal run that shows the violation of a rule, in the gate's own operations.
 
-What a recording shows is spread over many overlapping operations. What is wrong with it is not:
-each rule names one or two messages, or some that took turns, and a few operations on a queue of
-their own show what was wrong between them. Owns these runs; the oracle of the gate, asked about
-one, names the same promise, and a test holds it to that.
+A recording spreads a violation over many overlapping operations. But each rule names one or two
+messages, or a covering chain of several, and a few operations on a separate queue show the same.
+Owns these runs. The gate's oracle names the same requirement for each of them; a test checks that.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ LEVELS_MAX: Final = 10
 
 @dataclass(frozen=True)
 class Values:
-    """The names and numbers that a run is made with: made up, or those of a recording.
+    """The names and numbers of a run: made up, or those of a recording.
 
-    `first` is who had the message before, where somebody had, `late` who got it wrongly, `browser`
-    who was shown it, `held` what a taker held that had no room left. The run has levels, priorities
-    and windows of its own where these have none; `levels` is 0 where a queue is first in, first
-    out, and a window is None where it has no limit.
+    `first` held the message before, if any subscriber did; `late` got it wrongly; `browser` was
+    shown it; `held` are the messages of a subscriber without room. Missing levels, priorities and
+    windows are made up. `levels` is 0 for a first-in first-out queue; a window of None has no
+    limit.
     """
 
     first: str = "c0"
@@ -58,7 +57,7 @@ class Values:
 
 @dataclass
 class Script:
-    """Steps of a queue of its own, with what was answered to each."""
+    """The steps on a separate queue, with the answer to each."""
 
     queue: str
     values: Values
@@ -71,13 +70,13 @@ class Script:
         self.steps.append(Line(move, answer_text(answer), events))
 
     def declares(self, *, levels: int = 0, durable: bool = False) -> None:
-        """Add the declaration of the queue, with the levels of the recording if they are known."""
+        """Add the declaration of the queue, with the recorded levels if known."""
         levels = levels if self.values.levels is None else self.values.levels
         order = Priority(levels=levels) if levels else Fifo()
         self.does(Declare(queue=self.queue, order=order, durable=durable))
 
     def publishes(self, message: str, *, priority: int = 4, persistent: bool = False) -> None:
-        """Add a publish, with the priority of the recording if that is known."""
+        """Add a publish, with the recorded priority if known."""
         priority = self.values.priorities.get(message, priority)
         content = Message(id=message, priority=priority, persistent=persistent)
         self.does(Publish(queue=self.queue, message=content))
@@ -85,7 +84,7 @@ class Script:
     def consumes(
         self, consumer: str, mode: ConsumeMode = "acknowledge", window: int | None = 1
     ) -> None:
-        """Add a subscription, with the window of the recording if that is known."""
+        """Add a subscription, with the recorded window if known."""
         window = self.values.windows.get(consumer, window)
         self.does(
             Consume(
@@ -98,7 +97,7 @@ class Script:
         )
 
     def channel_of(self, taker: str) -> str:
-        """Return the channel of a taker."""
+        """Return the channel of a subscriber."""
         return self.values.channels.get(taker, f"channel of {taker}")
 
     def gets(self) -> None:
@@ -107,11 +106,11 @@ class Script:
         self.does(Get(channel=channel, queue=self.queue, mode="acknowledge"))
 
     def gives(self, message: str, consumer: str, *, redelivered: bool = False) -> None:
-        """Add a drain with which a message was given or shown."""
+        """Add a drain that delivers a message."""
         self.does(Drain(), self._delivered(message, consumer, redelivered=redelivered))
 
     def gives_all(self, messages: Sequence[str], consumer: str) -> None:
-        """Add a drain with which several messages were given."""
+        """Add a drain that delivers several messages."""
         given = [self._delivered(each, consumer, redelivered=False) for each in messages]
         self.does(Drain(), *given)
 
@@ -158,12 +157,12 @@ def _told_as_new(script: Script, found: Violation) -> None:
 
 
 def _returns(script: Script, message: str) -> None:
-    """Let a message be given and come back, and the one subscribe to whom the next goes."""
+    """Let a message be delivered and returned, then subscribe its next consumer."""
     first, late = script.values.first, script.values.late
     script.consumes(first)
     script.gives(message, first)
     if first != late:
-        # It would be given to it at once.
+        # A still subscribed first consumer would get it at once.
         script.does(Cancel(consumer=first))
     script.settles("release", message)
     if first != late:
@@ -201,13 +200,13 @@ def _found_nothing(script: Script, found: Violation) -> None:
 
 
 OTHERS: Final = "others"
-"""Who gets the messages that take turns: whoever it was, in the recording."""
+"""The subscriber that gets the messages of a covering chain, whatever its recorded name."""
 
 
 def _in_turns(script: Script, found: Violation, *late: str) -> None:
-    """Let messages come, each before the one before it is given; the last of them waits.
+    """Publish messages, each before the previous one is delivered; the last of them waits.
 
-    Who takes them holds the one before it, and has no room for more.
+    Their consumer holds the previous message, and has no room for more.
     """
     turns = list(found.turns) or [found.witness or "another"]
     script.declares(levels=LEVELS_MAX if late else 0)
@@ -242,7 +241,7 @@ def _overtakes_some(script: Script, found: Violation) -> None:
 
 
 ALL: Final = "all"
-"""Who drains a queue: whoever it was, in the recording."""
+"""The subscriber that drains a queue, whatever its recorded name."""
 
 
 def _left_behind(script: Script, found: Violation) -> None:
@@ -295,7 +294,7 @@ def _beyond_the_window(script: Script, found: Violation) -> None:
     for message in (*held, found.message):
         script.publishes(message)
     script.consumes(late, window=len(held))
-    # All for which there is room at once: a drain leaves nobody waiting.
+    # All that have room at once: after a drain no consumer with room is left without a message.
     script.gives_all(held, late)
     script.gives(found.message, late)
 
@@ -350,7 +349,7 @@ SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
 
 
 def steps_of(found: Violation, values: Values) -> tuple[Line, ...]:
-    """Return the least run that shows what a violation says."""
+    """Return the minimal run that shows a violation."""
     script = Script(found.queue, values)
     SCRIPTS[found.rule](script, found)
     return tuple(script.steps)

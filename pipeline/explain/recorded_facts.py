@@ -1,7 +1,6 @@
-"""What a recording says of those that a violation is about: takers, windows, levels, places.
+"""The recorded facts about a violation: its subscribers, windows, levels and places.
 
-Owns how the records of a witness are looked up, and the words in which one is told. Refuses to
-judge.
+Owns how the records of a witness are looked up, and the words for a record. It judges nothing.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from brokerproof.pipeline.tables import PLACE, file_and_line, records_of
 from brokerproof.spec.histories import Record
 
 RANKS: Final = 2
-"""What ranks after this is in the file of a violation only."""
+"""Records of a higher rank are only in the file of a violation."""
 
 EVENTS_MAX: Final = 12
-"""So many events are told of a violation; all of them are in its file."""
+"""The largest number of events shown of a violation; all of them are in its file."""
 
 Placed: TypeAlias = tuple[Record, int]
-"""A record, and its place in the recording; that of one which is in no file has the line 0."""
+"""A record, and its place in the recording; the line is 0 for a record in no file."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A row of the table of violations, and what else the run that shows it needs.
+    """A row of the table of violations, and further values for its run.
 
-    `turns` are the messages that took turns in waiting, in the order in which they left, where that
-    is what is wrong and they are known; the witness is the last of all that were there.
+    `turns` is the covering chain of waiting messages in the order in which they left, if the
+    violation has one and it is known. The witness is the last message that was present.
     """
 
     requirement: str
@@ -50,7 +49,7 @@ class Violation:
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Violation:
-        """Return what a row of the table says."""
+        """Return the violation of a row of the table."""
         return cls(
             row["requirement"],
             row["run"],
@@ -66,9 +65,9 @@ class Violation:
 
 @dataclass(frozen=True)
 class RecordedFacts:
-    """What is recorded about a violation; nothing, where only its row is known.
+    """The recorded facts about a violation; empty if only its row is known.
 
-    `files` are the names that places count.
+    `files` are the names behind the numbers in places.
     """
 
     found: Violation
@@ -77,7 +76,7 @@ class RecordedFacts:
 
     @classmethod
     def of(cls, found: Violation, records: pa.Table, files: Sequence[str]) -> RecordedFacts:
-        """Return what the records of a witness say."""
+        """Return the facts in the records of a witness."""
         rows = [record for batch in records.to_batches() for record in records_of(batch)]
         return cls(found, list(zip(rows, records.column(PLACE).to_pylist(), strict=True)), files)
 
@@ -86,7 +85,7 @@ class RecordedFacts:
 
     @cached_property
     def late(self) -> Record | None:
-        """The delivery, the view or the get that is wrong; None where it is none of these."""
+        """The wrong delivery, view or get; None if the violation is none of these."""
         found = self.found
         for each in self._of("deliver", "empty"):
             is_it = each.message == found.message and each.end == found.late[1]
@@ -97,7 +96,7 @@ class RecordedFacts:
 
     @cached_property
     def early(self) -> Record | None:
-        """The delivery of the same message that the late one is held against, if it is one."""
+        """The earlier delivery of the same message that the late one is compared with, or None."""
         found = self.found
         for each in self._of("deliver"):
             is_it = (each.message, each.consumer) == (found.message, _plain(found.witness))
@@ -107,7 +106,7 @@ class RecordedFacts:
 
     @cached_property
     def declaration(self) -> Record | None:
-        """What its queue was declared as, the last time."""
+        """The last declaration of its queue."""
         queue = self.found.queue
         return next((r for r in reversed([*self._of("declare")]) if r.queue == queue), None)
 
@@ -117,7 +116,7 @@ class RecordedFacts:
         return next((r for r in self._of("publish") if (r.message, r.queue) == where), None)
 
     def subscription(self, consumer: str | None) -> Record | None:
-        """Return how a consumer subscribed to its queue, the last time before the late one."""
+        """Return the last subscription of a consumer to its queue before the late event."""
         name = _plain(consumer)
         until = self.found.late[1]
         of_name = [
@@ -128,21 +127,21 @@ class RecordedFacts:
         return of_name[-1] if of_name else None
 
     def window(self, consumer: str | None) -> int | None:
-        """Return how many unsettled messages a consumer may hold; None without a limit."""
+        """Return the number of unsettled messages a consumer may hold; None without a limit."""
         subscribed = self.subscription(consumer)
         return None if subscribed is None else subscribed.window or None
 
     def taker(self, taken: Record | None) -> str:
-        """Return who took, and on which channel, in words."""
+        """Return the subscriber of a delivery and its channel, in words."""
         return "somebody" if taken is None else self._named(taken.consumer or "", taken)
 
     def named(self, consumer: str) -> str:
-        """Return a taker by name, in words."""
+        """Return a subscriber by name, in words."""
         given = (r for r in self._of("deliver", "empty") if r.consumer == _plain(consumer))
         return self._named(consumer, next(given, None))
 
     def is_get(self, consumer: str) -> bool:
-        """Whether a taker asked once, where those who take again and again have subscribed."""
+        """Return whether a subscriber made a single get, and has no subscription."""
         of_taker = [r for r in self._of("empty", "get", "deliver") if r.consumer == consumer]
         if any(r.op != "deliver" for r in of_taker):
             return True
@@ -158,16 +157,16 @@ class RecordedFacts:
         channel = (taken and taken.channel) or (subscribed and subscribed.channel)
         return f"{kind}{consumer}" + (f" on channel {channel}" if channel else "")
 
-    # The names and numbers of the recording, for the run that shows the same.
+    # The recorded names and numbers, for the run that shows the same.
 
     @cached_property
     def takers(self) -> frozenset[str]:
-        """All who took something, or asked for it."""
+        """All subscribers that got a message or asked for one."""
         return frozenset(r.consumer for r in self._of("deliver", "empty", "get") if r.consumer)
 
     @cached_property
     def late_taker(self) -> str | None:
-        """Who got what it should not have got, or has too much."""
+        """The consumer that got a message wrongly, or holds too many."""
         if self.found.rule == "more-than-the-window":
             return _plain(self.found.witness)
         is_given = self.late is not None and not self.browses(self.late)
@@ -175,7 +174,7 @@ class RecordedFacts:
 
     @cached_property
     def browser(self) -> str | None:
-        """Who was shown it."""
+        """The browser that was shown it."""
         views = (r for r in self._of("deliver") if self.browses(r))
         seen = (r for r in views if r.message == self.found.message)
         view = self.late if self.late is not None and self.browses(self.late) else None
@@ -183,7 +182,7 @@ class RecordedFacts:
 
     @cached_property
     def first_taker(self) -> str | None:
-        """Who had the message before, or had what was overtaken."""
+        """The consumer that held the message before, or held the overtaken one."""
         if self.early is not None and not self.browses(self.early):
             return self.early.consumer
         overtakes = self.found.rule.startswith("overtakes")
@@ -197,7 +196,7 @@ class RecordedFacts:
         return had[-1] if had else None
 
     def held_by(self, taker: str | None) -> tuple[str, ...]:
-        """Return what a taker had been given and had not begun to settle, before the late one."""
+        """Return the messages that a subscriber held before the late one, not yet being settled."""
         until = self.found.late[1]
         settled = {
             (r.consumer, r.position)
@@ -212,7 +211,7 @@ class RecordedFacts:
 
     @cached_property
     def levels(self) -> int | None:
-        """How many levels its queue has, 0 without any; None where that is not known."""
+        """The number of levels of its queue, 0 without any; None if unknown."""
         return None if self.declaration is None else self.declaration.levels or 0
 
     @cached_property
@@ -222,25 +221,25 @@ class RecordedFacts:
 
     @cached_property
     def channels(self) -> dict[str, str]:
-        """The channels of takers."""
+        """The channels of subscribers."""
         kinds = ("deliver", "empty", "get", "consume")
         return {r.consumer: r.channel for r in self._of(*kinds) if r.consumer and r.channel}
 
     @cached_property
     def windows(self) -> dict[str, int | None]:
-        """The windows of those who subscribed to its queue."""
+        """The windows of its queue's subscriptions."""
         of_queue = (r for r in self._of("consume") if r.queue == self.found.queue)
         return {r.consumer: r.window or None for r in of_queue if r.consumer}
 
     def browses(self, delivery: Record) -> bool:
-        """Whether a delivery only showed a message."""
+        """Return whether a delivery only showed a message."""
         subscribed = self.subscription(delivery.consumer)
         return (delivery if subscribed is None else subscribed).mode == "browse"
 
-    # What is told of it, event by event.
+    # The events of a violation.
 
     def events(self) -> tuple[RecordedEvent, ...]:
-        """Return the events that matter, those that matter most if they are many, by time."""
+        """Return the events by time; of too many, those that matter most."""
         ranked = [(self._rank(record), record, place) for record, place in self.records]
         ranked = sorted((each for each in ranked if each[0] <= RANKS), key=itemgetter(0))
         chosen = ((record, place) for _, record, place in ranked[:EVENTS_MAX])
@@ -248,7 +247,7 @@ class RecordedFacts:
         return tuple(self._event(record, place) for record, place in ordered)
 
     def _rank(self, record: Record) -> int:
-        """Return how much a record matters: 0 is what is wrong, beyond `RANKS` is all the rest."""
+        """Return how much a record matters: 0 for the violation itself, over `RANKS` for others."""
         found = self.found
         of_queue = record.queue == found.queue
         if record is self.late or record is self.early:
@@ -269,7 +268,7 @@ class RecordedFacts:
 
     @cached_property
     def _concerned(self) -> frozenset[str | None]:
-        """Who had the message, or is said to be wrong."""
+        """The subscribers that held the message, or are named by the violation."""
         had = (r.consumer for r in self._of("deliver") if r.message == self.found.message)
         return frozenset((*had, _plain(self.found.witness)))
 
@@ -319,7 +318,7 @@ class RecordedFacts:
 
 
 def _plain(taker: str | None) -> str | None:
-    """Return the name of a taker as it stands in the recording."""
+    """Return the name of a subscriber as it is in the recording."""
     return None if taker is None else taker.partition(NUMBERED)[0]
 
 
@@ -338,4 +337,4 @@ _WORDS: Final = {
     "restart": "came back",
     "drained": "found drained",
 }
-"""What each kind is told as."""
+"""The words for each kind."""

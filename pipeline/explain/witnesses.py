@@ -1,9 +1,9 @@
-"""The records that witness a violation: a small history that breaks the same, and nothing else.
+"""The witness of a violation: a small part of the history that breaks the same requirement.
 
-Whoever doubts a verdict can have these few records judged again. So what is chosen here is judged
-before it is told: it has to show the same violation, and no other requirement may be broken by it.
-Where the records of the messages concerned break more, some are left out, which is no lie: the
-violation was found with all of them there. Owns the choice. Refuses to explain (`explanations.py`).
+A reader who doubts a verdict can have these records judged again. Each choice is therefore judged
+first: it must show the same violation, and break no other requirement. If the records of the
+messages concerned break more, some are left out. That is sound: the violation was found with all of
+them present. Owns the choice; `explanations.py` explains.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from brokerproof.pipeline.tables import PLACE, SCHEMA, batch_of, records_of
 from brokerproof.spec.histories import CONTROL, Record
 
 FOLDER: Final = "witnesses"
-"""The folder of small histories, one for each broken requirement."""
+"""The folder of witnesses, one file for each broken requirement."""
 
 ROWS_JUDGED_MAX: Final = 2_000_000
-"""So many rows are judged, in all trials together, to find what can be left out."""
+"""The limit of rows judged, over all trials, to find rows that can be left out."""
 TRIALS_MAX: Final = 120
-"""So many times something is left out to see what becomes of it."""
+"""The limit of trials with rows left out."""
 ROWS_OF_QUEUE_MAX: Final = 200_000
-"""The records of a whole queue are taken where fewer do not show it, if they are no more."""
+"""If fewer do not show it, the records of a whole queue are taken, up to this number."""
 
 NOWHERE: Final = 0
-"""The place of a record that is in no file: what was said of a queue on the command line."""
+"""The place of a record that is in no file: a queue's declaration by option."""
 
 _Found: TypeAlias = tuple[bool, frozenset[str]]
-"""Whether the violation is shown, and which other requirements are broken."""
+"""Whether the violation is shown, and the other requirements that are broken."""
 
 
 @dataclass(frozen=True)
 class Witness:
     """A violation, with the records that show it.
 
-    `is_shown` is whether they show it when they are judged by themselves, `besides` are the
-    requirements that they break then besides its own: none, wherever that could be had.
-    `begins_late` is whether they have to be judged as what was recorded late.
+    `is_shown` is whether the records alone show it. `besides` are the further requirements that
+    they break, if possible none. `begins_late` is whether they must be judged as a recording that
+    began late.
     """
 
     violation: Violation
@@ -66,12 +66,12 @@ class Witness:
 
     @property
     def file(self) -> str:
-        """Where the records are, below the folder of the report."""
+        """The path of the records, below the folder of the report."""
         return f"{FOLDER}/{self.violation.requirement}.jsonl"
 
     @property
     def remark(self) -> str:
-        """What has to be known of the records before they are judged again; mostly nothing."""
+        """A note for judging the records again; usually empty."""
         if not self.is_shown:
             return "by themselves its records do not show it"
         said = []
@@ -88,9 +88,9 @@ def witnesses_of(
     known: KnownQueues,
     chosen: Collection[str] = (),
 ) -> dict[str, Witness]:
-    """Return a witness of the first violation of each requirement that is broken.
+    """Return a witness of the first violation of each broken requirement.
 
-    `chosen` are the requirements that are asked, all if none are named.
+    `chosen` limits the requirements; empty means all.
     """
     table = judgement.violations
     names = table.column("requirement").unique().to_pylist()
@@ -104,10 +104,10 @@ def witnesses_of(
 
 
 def first_of(violations: pa.Table, requirement: str) -> Violation:
-    """Return the violation of a requirement that was seen first; of several, the first by name.
+    """Return the earliest violation of a requirement; of several, the first by name.
 
-    One of messages with which nothing else is wrong comes before all others: it can be shown
-    without breaking anything besides.
+    A violation whose messages have no other violation comes first: it can be shown without breaking
+    anything else.
     """
     whose = ["run", "queue", "message"]
     many = violations.group_by(whose).aggregate([([], "count_all")])
@@ -123,14 +123,14 @@ def first_of(violations: pa.Table, requirement: str) -> Violation:
 
 
 def _with_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> Violation:
-    """Return a violation with all messages that took turns, where that is what it is about."""
+    """Return a violation with its covering chain, if its rule has one."""
     if found.rule not in IN_TURNS:
         return found
     return replace(found, turns=who_took_turns(found, parts, known))
 
 
 def write_witnesses(witnesses: Mapping[str, Witness], report: Path) -> None:
-    """Write the records of each witness below the folder of the report, and no others."""
+    """Write the records of each witness below the folder of the report, and remove old ones."""
     place = report / FOLDER
     for old in place.glob("*.jsonl"):
         old.unlink()
@@ -146,9 +146,9 @@ def write_witnesses(witnesses: Mapping[str, Witness], report: Path) -> None:
 def _witness(
     found: Violation, judgement: Judgement, parts: Sequence[Path], known: KnownQueues
 ) -> Witness:
-    """Return the records that show a violation, as few besides it as can be had.
+    """Return the records that show a violation, with as few others as possible.
 
-    Those of the messages concerned are enough, but for what a rule says of all of a queue.
+    The records of the messages concerned are enough, except for rules about a whole queue.
     """
     history = ds.dataset([str(part) for part in parts])
     best: Witness | None = None
@@ -168,17 +168,17 @@ def _witness(
     return best
 
 
-# Which records are about a violation.
+# The records of a violation.
 
 
 def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
-    """Return what all is about the messages of a violation, and about who found nothing."""
+    """Return the condition for the records of a violation's messages, and of its get."""
     field = ds.field
     of_run, of_queue = field("run") == found.run, field("queue") == found.queue
     names = {found.message, *([found.witness] if found.witness else []), *found.turns}
     if found.rule in {"more-than-the-window", STALLED}:
         taker = found.witness or ""
-        # Of a name that comes again the witness may be a later one.
+        # The witness of a reused name may be a later subscription.
         takers = [taker, taker.partition(NUMBERED)[0]]
         had = of_run & of_queue & field("consumer").isin(takers) & field("message").is_valid()
         if found.rule != STALLED:
@@ -188,7 +188,7 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
     if found.rule in {"found-nothing", FOUND_NOTHING_OF_SEVERAL}:
         about |= of_queue & (field("op") == "empty") & (field("start") == found.late[0])
     if found.rule == STALLED:
-        # The last that is known of the run, by which it had to be given.
+        # The last known record of the run, by which the message had to be delivered.
         last = of_run & (field("start") == found.late[1])
         about |= last & (field("op") == "empty")
         for row in history.to_table(columns=["queue", "message"], filter=last).to_pylist():
@@ -197,7 +197,7 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
 
 
 def _about_all(found: Violation, history: ds.Dataset) -> Iterator[pc.Expression]:
-    """Yield what all is about the messages and gets of a queue, if it is not too much."""
+    """Yield the condition for all messages and gets of a queue, if these are not too many."""
     of_queue = (ds.field("run") == found.run) & (ds.field("queue") == found.queue)
     about = of_queue & ~_is_control()
     if history.count_rows(filter=about) <= ROWS_OF_QUEUE_MAX:
@@ -211,7 +211,7 @@ def _is_control() -> pc.Expression:
 def _chosen(
     found: Violation, history: ds.Dataset, about: pc.Expression, known: KnownQueues
 ) -> pa.Table:
-    """Return these records, what their queue went through, and what is known of it, by time."""
+    """Return these records with their queue's control records and declaration, by time."""
     of_run = ds.field("run") == found.run
     messages = history.to_table(columns=SCHEMA.names, filter=about).cast(SCHEMA)
     control = history.to_table(columns=SCHEMA.names, filter=of_run & _is_control()).cast(SCHEMA)
@@ -226,12 +226,12 @@ def _chosen(
 
 
 def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[bool]:
-    """Return which records about no single message say something of the queue."""
+    """Return which control records concern the queue."""
     rows = [record for batch in control.to_batches() for record in records_of(batch)]
     columns = (messages.column(name).to_pylist() for name in ("queue", "consumer", "channel"))
     there = [*zip(*columns, strict=True), *((r.queue, r.consumer, r.channel) for r in rows)]
     takers = {taker for queue, taker, _ in there if queue == found.queue and taker}
-    # A name that comes again stands for several subscriptions, of other queues too.
+    # A reused name stands for several subscriptions, to other queues too.
     of_takers = [(r.queue, r.consumer, r.channel) for r in rows if r.consumer in takers]
     channels = {
         channel for queue, _, channel in (*there, *of_takers) if queue == found.queue and channel
@@ -245,11 +245,11 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
             case "consume" | "cancel":
                 return record.consumer in takers
             case "close":
-                # One that was lost may have taken an answer with it, of any queue.
+                # A lost channel may have taken an answer with it, of any queue.
                 is_open = record.channel not in subscribed and record.outcome != "ok"
                 return is_open or record.channel in channels
             case _:
-                # The last that is known of a run may be about another queue.
+                # The last known record of a run may be about another queue.
                 is_last = found.rule == STALLED and record.start == found.late[1]
                 return record.queue == found.queue or is_last
 
@@ -257,7 +257,7 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
 
 
 def _published(records: pa.Table, found: Violation, judgement: Judgement) -> pa.Table:
-    """Return records without those of messages that had been published before the recording."""
+    """Return records without the messages published before the recording."""
     if not judgement.begins_late:
         return records
     messages = records.column("message")
@@ -266,12 +266,12 @@ def _published(records: pa.Table, found: Violation, judgement: Judgement) -> pa.
     return records.filter(pc.or_(pc.is_null(messages), pc.is_in(messages, value_set=names)))
 
 
-# What they say when they are judged by themselves.
+# The judgement of the records alone.
 
 
 @dataclass
 class _Trial:
-    """Records that are to show a violation, judged as often as it takes to choose among them."""
+    """Records that should show a violation, and the judgements used to choose among them."""
 
     violation: Violation
     records: pa.Table
@@ -284,12 +284,12 @@ class _Trial:
         table = self.records.filter(pa.array(kept))
         self.trials += 1
         self.rows += table.num_rows
-        # How long a message may wait is asked of what is wrong by time only.
+        # The limit on the wait applies only to violations by time.
         bound = self.stalled_after if self.violation.rule == STALLED else None
         return judged_alone(table, begins_late=self.begins_late, stalled_after=bound)
 
     def judged(self, kept: Marks) -> _Found:
-        """Return what some of the records say."""
+        """Return whether a choice shows the violation, and its other broken requirements."""
         rows = self._judgement(kept).violations.to_pylist()
         is_shown = any(_is_same(self.violation, row) for row in rows)
         return is_shown, frozenset(row["requirement"] for row in rows) - {
@@ -297,15 +297,15 @@ class _Trial:
         }
 
     def set_aside(self, kept: Marks) -> Ints:
-        """Return the places of those of some records that would be set aside."""
+        """Return the places of the records of a choice that would be rejected."""
         return numbers(self._judgement(kept).aside, "place")
 
     def is_over(self) -> bool:
-        """Whether enough was tried."""
+        """Return whether a limit of trials is reached."""
         return self.trials >= TRIALS_MAX or self.rows >= ROWS_JUDGED_MAX
 
     def witness(self, kept: Marks, said: _Found) -> Witness:
-        """Return what was chosen."""
+        """Return the witness of a choice."""
         table = self.records.filter(pa.array(kept))
         return Witness(self.violation, table, *said, self.begins_late)
 
@@ -320,11 +320,11 @@ def _is_same(found: Violation, row: dict[str, Any]) -> bool:
 
 
 def _reduced(trial: _Trial) -> Witness:
-    """Return the records, without some if they break other requirements too.
+    """Return the records, without some if they also break other requirements.
 
-    First one at a time is left out if fewer are broken then: a whole message, then single records.
-    Where that does not help, all that is not needed is left out, in halves first; where that does
-    not help either, nothing is.
+    First it leaves out one unit at a time if that lowers the number of broken requirements: a whole
+    message, then single records. Next it leaves out everything not needed, in halves first. If
+    neither helps, nothing is left out.
     """
     everything = kept = np.ones(trial.records.num_rows, dtype=np.bool_)
     at_first = said = trial.judged(kept)
@@ -356,7 +356,7 @@ def _reduced(trial: _Trial) -> Witness:
 
 
 def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
-    """Return the records without those that would be set aside, unless they show less then."""
+    """Return the records without those that would be rejected, unless they then show less."""
     aside = trial.set_aside(kept)
     fewer = kept & ~np.isin(numbers(trial.records, PLACE), aside)
     if (fewer == kept).all():
@@ -366,7 +366,7 @@ def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
 
 
 def _units(trial: _Trial) -> Iterator[Ints]:
-    """Yield rows that may be left out: of each message but the one it is about, then each row."""
+    """Yield the units to leave out: the rows of each other message, then each single row."""
     of_message: dict[str, list[int]] = {}
     names = trial.records.column("message").to_pylist()
     for row, name in enumerate(names):

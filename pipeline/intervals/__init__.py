@@ -1,4 +1,4 @@
-"""What a history says of each message.
+"""The waiting intervals of messages.
 
-Where it waited and from when until when, for whom, and what is ambiguous in that.
+Where and when each message waited, for which subscriber, and which records are ambiguous.
 """

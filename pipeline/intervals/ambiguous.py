@@ -1,7 +1,7 @@
-"""Messages of which a recording leaves open what is what: set aside with all that is about them.
+"""Ambiguous messages: their records are rejected with all that is about them.
 
-Without them the rest is judged as if they had never been: nothing that is wrong with others hangs
-on a message that is not there.
+The rest is judged as if they had never existed: no violation of another message depends on a
+message that is absent.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PUBLISHED_AGAIN = "its message was published more than once under this name"
 def without_doubts(
     history: pa.Table, control: Control, doubtful: Doubtful = NONE_DOUBTFUL
 ) -> tuple[pa.Table, pa.Table]:
-    """Return a history whose messages and takers are told apart, and the rows set aside for it.
+    """Return a history with unambiguous messages and subscribers, and the rejected rows.
 
-    All records of each message must be there.
+    All records of each message must be present.
     """
     apart = told_apart(history, control)
     history = apart.history
@@ -78,7 +78,7 @@ def _contradicting(
 
 
 def rows_aside(history: pa.Table, which: Ints, category: Category, reason: str) -> pa.Table:
-    """Return rows of a history as rows that are set aside."""
+    """Return rows of a history as rejected rows."""
     place = numbers(history, "place")[which]
     columns = [place, np.repeat(category, which.size), np.repeat(reason, which.size)]
     return pa.table(columns, schema=ASIDE)

@@ -1,7 +1,6 @@
-"""What is about no single message: queues, channels, crashes, and who found a queue drained.
+"""The records about no single message: queues, channels, crashes, and drained queues.
 
-A history has few such records, so each worker has them all. Owns how they are looked up by columns
-of names. Refuses to know messages.
+A history has few such records, so each worker has them all. Owns their lookup by columns of names.
 """
 
 from __future__ import annotations
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def _agreed(declared: set[QueueFacts]) -> QueueFacts:
-    """Return what all declarations of a queue say; where they differ, next to nothing is certain.
+    """Return the facts in which all declarations of a queue agree.
 
-    It may have been deleted, or lost in a crash, and come back as another.
+    A queue with differing declarations may have been deleted, or lost in a crash, and come back as
+    another; next to nothing is certain then.
     """
     if len(declared) == 1:
         return next(iter(declared))
@@ -49,34 +49,34 @@ def _agreed(declared: set[QueueFacts]) -> QueueFacts:
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of one kind, each with a number that says what it belongs to."""
+    """Spans of one kind, each with the number of its owner."""
 
     of: Ints
     start: Ints
     end: Ints
 
     def first_within(self, of: Ints, after: Ints, until: Ints) -> Ints:
-        """Return which span of the same lies between two times, or -1 where none does.
+        """Return a span of the same owner that lies between two times, or -1.
 
-        That is one that starts after `after` and ends before `until`; of several, the first to end.
+        It starts after `after` and ends before `until`; of several, the first to end is taken.
         """
         return overtaken(Early(self.of, -self.start, -self.end), Late(of, -after, -until))
 
     def next_start(self, of: Ints, since: Ints) -> Ints:
-        """Return when the first span of the same starts that ends at `since` or later, or NEVER."""
+        """Return the first start of an owner's spans that end at `since` or later, or NEVER."""
         anything = np.full(of.size, -NEVER - 1, dtype=np.int64)
         which = overtaken(Early(self.of, -self.end, -self.start), Late(of, 1 - since, anything))
         starts = np.append(self.start, NEVER)
         return starts[which]
 
     def next_end(self, of: Ints, since: Ints) -> Ints:
-        """Return when the first span of the same ends that ends at `since` or later, or NEVER."""
+        """Return the first end of an owner's spans that end at `since` or later, or NEVER."""
         anything = np.full(of.size, -NEVER - 1, dtype=np.int64)
         which = overtaken(Early(self.of, -self.end, -self.end), Late(of, 1 - since, anything))
         return np.append(self.end, NEVER)[which]
 
     def latest_end(self, of: Ints, until: Ints) -> Ints:
-        """Return the latest end of the spans of the same that start at `until` or before, or -1."""
+        """Return the latest end of an owner's spans that start at `until` or before, or -1."""
         anything = np.full(of.size, -1, dtype=np.int64)
         which = overtaken(Early(self.of, self.start, self.end), Late(of, until + 1, anything))
         return np.append(self.end, -1)[which]
@@ -88,11 +88,10 @@ NO_SPANS = Spans(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 @dataclass
 class Control:
-    """The records of a history that are about no single message.
+    """The control records of a history: those about no single message.
 
-    Takers have the names that `subscriptions.py` gives them; `reused` are the names of consumers
-    that stand for several subscriptions. `idle` says when consumers were free for long, None where
-    that is not asked.
+    Subscribers have the names that `subscriptions.py` gives them; `reused` are the consumers' names
+    with several subscriptions. `idle` has the long idle spans of consumers, None if unchecked.
     """
 
     queues: dict[Key, QueueFacts] = field(default_factory=dict)
@@ -118,10 +117,10 @@ class Control:
         begins_late: bool = False,
         known: KnownQueues = NOTHING_SAID,
     ) -> Control:
-        """Return what the records say, in any order of them.
+        """Return the content of the records, which may be in any order.
 
-        `begins_late` is whether messages may have been published before the first record, `known`
-        what is known of queues that no record declares.
+        `begins_late` is whether messages may have been published before the first record. `known`
+        has facts about queues that no record declares.
         """
         control = cls(begins_late=begins_late, known=known)
         declared = dict[Key, set[QueueFacts]]()
@@ -152,7 +151,7 @@ class Control:
                 pass
 
     def _subscribe(self, leavings: Leavings) -> None:
-        """Take what is known of those who take."""
+        """Take the facts about subscribers."""
         self.leavings, self.closed = leavings, leavings.closes
         self.unseen, self.gone = leavings.unseen(), leavings.gone()
         for key in leavings.consumes:
@@ -176,22 +175,22 @@ class Control:
             self.queues[queue] = replace(facts, selective=True)
 
     def facts(self, keys: Iterable[Key]) -> list[QueueFacts]:
-        """Return what is known of each queue."""
+        """Return the facts about each queue."""
         return [self.queues.get(key) or self.known.facts(key[1]) for key in keys]
 
     def undeclared(self, keys: Iterable[Key]) -> list[Key]:
-        """Return the queues of which no order is known."""
+        """Return the queues of unknown order."""
         return [key for key in keys if key[1] and not self.facts([key])[0].declared]
 
     def spans_of(self, kind: Kind, keys: Iterable[Key]) -> Spans:
-        """Return the spans of a kind; each belongs to the number of its queue among the keys."""
+        """Return the spans of a kind; each belongs to the index of its queue in `keys`."""
         everywhere = kind in {"crash", "restart"}
         return _spans(
             self.spans.get((kind, run, "" if everywhere else queue), ()) for run, queue in keys
         )
 
     def closes_of_takers(self, keys: Iterable[Key]) -> Spans:
-        """Return when the channels of takers closed."""
+        """Return when the channels of subscribers closed."""
         return _spans(
             self.closed.get((run, self.channel_of.get((run, name), "")), ()) for run, name in keys
         )
@@ -201,11 +200,11 @@ class Control:
         return _spans(self.closed.get(key, ()) for key in keys)
 
     def unseen_ends(self, keys: Iterable[Key]) -> Spans:
-        """Return when messages may have gone from queues that nobody saw given."""
+        """Return when messages may have left queues without a recorded delivery."""
         return _spans(self.gone.get(key, ()) for key in keys)
 
     def unseen_returns(self, keys: Iterable[Key]) -> Spans:
-        """Return when messages may have returned to queues that nobody saw given."""
+        """Return when messages may have returned to queues after an unrecorded delivery."""
         return _spans(
             [*self.unseen.get((run, queue), ()), *self.unseen.get((run, ""), ())]
             for run, queue in keys
@@ -226,14 +225,14 @@ def _spans(by_queue: Iterable[Iterable[tuple[int, int]]]) -> Spans:
 
 @dataclass(frozen=True)
 class Named:
-    """Names of a table two by two, the run's and another, as numbers that index `keys`."""
+    """Pairs of run and name in a table, as numbers that index `keys`."""
 
     number: Ints
     keys: tuple[Key, ...]
 
 
 def named(table: pa.Table, column: str) -> Named:
-    """Return the pairs of run and name that the rows of a table have."""
+    """Return the pairs of run and name in the rows of a table."""
     run, runs = ranks(table.column("run"))
     name, names = ranks(table.column(column))
     pairs, number = dense(joint(run, name))
@@ -244,5 +243,5 @@ def named(table: pa.Table, column: str) -> Named:
 
 
 def looked_up(of: Named, found: Iterable[int]) -> Ints:
-    """Return for each row what was found for its key."""
+    """Return for each row the value of its key."""
     return np.fromiter(found, dtype=np.int64, count=len(of.keys))[of.number]

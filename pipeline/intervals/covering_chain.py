@@ -1,7 +1,7 @@
-"""Who took turns in waiting: the fewest messages that together fill the span of a violation.
+"""Covering chains: the fewest waiting messages that together fill the span of a violation.
 
-The table of violations names one message of each, as all its rows do, and since when there always
-was one. The others are looked for where a violation is explained, among the records of its queue.
+The table of violations names one message of the chain, and the begin of the span. The other
+messages are found when a violation is explained, among the records of its queue.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from brokerproof.spec.histories import CONTROL
 def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> tuple[str, ...]:
     """Return the fewest messages that fill the span, in the order in which they left.
 
-    Those of which something is recorded in that time are enough, unless a channel that closed or a
-    broker that stopped brought back what was recorded before; then all of the queue are looked at.
+    The messages with a record in that time are enough, unless a closed channel or a stopped broker
+    returned older messages; then all messages of the queue are tried.
     """
     history = ds.dataset([str(part) for part in parts])
     field = ds.field
@@ -61,7 +61,7 @@ def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) 
 
 
 def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str, ...]:
-    """Return who filled the span, as far as these records tell; nobody where they do not."""
+    """Return the covering chain in these records, empty if they have none."""
     torn = doubtful(contradictions(table, control))
     columns = Columns.of(by_message(table, control, torn).passages)
     given = columns.passage.given
@@ -75,16 +75,16 @@ def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str,
             last = list(fewest(early, found.late[0], found.late[1]))
             if last:
                 of_messages = columns.table.column("message").take(pa.array(rows[last]))
-                # What came back may have had several turns; the last of them is told.
+                # A returned message may occur several times; the last is kept.
                 return tuple(dict.fromkeys(reversed(of_messages.to_pylist())))[::-1]
     return ()
 
 
 def fewest(early: Early, start: int, end: int) -> Iterator[int]:
-    """Yield the fewest early rows that fill a span, in the order of their values; none if none do.
+    """Yield the fewest early rows that fill a span, by value; none if the span has a gap.
 
-    Each is the one of the greatest value of all that began before the one before it left, the first
-    of those that began before the span. No other choice reaches further.
+    Each choice has the greatest value of all rows that began before the previous one left; the
+    first one, of those that began before the span. No other choice reaches further.
     """
     rank = np.arange(early.key.size) if early.rank is None else early.rank
     chosen: list[int] = []

@@ -1,12 +1,11 @@
-"""When consumers were certainly free: there, with room in their windows, and given nothing.
+"""Idle spans: when a consumer was certainly subscribed, had room, and was given nothing.
 
-A consumer is free from when it had seen all deliveries so far, and enough of what it held had
-certainly been settled, until its next delivery can have been made, or until it may have left. Owns
-the spans for which that can be said; what they mean for messages is in `stalls.py`. Of a consumer
-whose stream has gaps, or whose name was used for several subscriptions, nothing is said.
+A consumer is idle from when it has seen all deliveries so far and has certainly settled enough of
+them, until its next delivery can have been made or it may have left. Owns these spans; `stalls.py`
+uses them. A consumer with gaps in its stream, or with a reused name, has none.
 
-All deliveries and settlements of a consumer must be in the table; those of different consumers have
-nothing to do with each other.
+All deliveries and settlements of a consumer must be in the table; different consumers are
+independent.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from brokerproof.spec.histories import NEVER
 NO_DELIVERY: Final = -1
 
 COLUMNS: Final = ("op", "run", "queue", "consumer", "start", "end", "position", "outcome")
-"""The columns that are looked at."""
+"""The columns that are read."""
 
 KINDS: Final = ("deliver", "acknowledge", "reject", "release")
-"""The kinds of records that are looked at."""
+"""The kinds of records that are read."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -38,18 +37,18 @@ SCHEMA: Final = pa.schema(
         *((name, pa.int64()) for name in ("position", "since", "until", "seen")),
     ]
 )
-"""When a consumer was free, given nothing: until its delivery at a position can have been made.
+"""An idle span: it lasts until the consumer's delivery at `position` can have been made.
 
-That was seen at `seen`. Where it had no more deliveries, the position is `NO_DELIVERY`, and both
-times are when it may have left.
+That delivery was seen at `seen`. After the last delivery the position is `NO_DELIVERY`, and both
+times are the earliest at which the consumer may have left.
 """
 
 
 @dataclass(frozen=True)
 class Idle:
-    """Spans in which consumers were free, longer than what is borne; see `SCHEMA`.
+    """The idle spans of consumers that are longer than the limit; see `SCHEMA`.
 
-    `known` are the subscriptions of which it can be said when they were.
+    `known` are the subscriptions whose idle spans can be determined.
     """
 
     spans: pa.Table
@@ -58,7 +57,7 @@ class Idle:
 
 
 def of_consumers(history: pa.Table) -> pa.Table:
-    """Return what is looked at of a history."""
+    """Return the part of a history that is read."""
     happened = is_one_of(history, "op", *KINDS) & ~is_one_of(history, "outcome", "failed")
     return history.filter(pa.array(happened)).select(COLUMNS)
 
@@ -70,10 +69,10 @@ def latest_times(history: pa.Table) -> dict[str, int]:
 
 
 def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
-    """Return when the consumers of a table were free for longer than a bound.
+    """Return the idle spans of a table's consumers that are longer than the limit.
 
-    Of each the last span is there whatever its length, so that it is known who had deliveries. That
-    of one whose deliveries do not follow each other begins at `NEVER`.
+    The last span of each consumer is included whatever its length, to show which had deliveries.
+    The spans of a consumer with deliveries out of sequence begin at `NEVER`.
     """
     taker = named(table, "consumer")
     subscribed = {each.taker: each for each in control.leavings.subscriptions()}
@@ -114,14 +113,14 @@ def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
 
 
 def _room(each: Subscription | None) -> int:
-    """Return how many unsettled deliveries a consumer may hold, `NEVER` without a limit."""
+    """Return the number of unsettled deliveries a consumer may hold, `NEVER` without a limit."""
     if each is None or each.record.mode != "acknowledge":
         return NEVER
     return each.record.window or NEVER
 
 
 def _settled(table: pa.Table, rows: Ints, key: Ints, settling: Marks) -> Ints:
-    """Return by when each delivery was certainly settled, or `NEVER`."""
+    """Return the time by which each delivery was certainly settled, or `NEVER`."""
     certain = np.flatnonzero(settling & is_one_of(table, "outcome", "ok"))
     end = numbers(table, "end", NEVER)
     order = np.argsort(key[rows], kind="stable")
@@ -134,7 +133,7 @@ def _settled(table: pa.Table, rows: Ints, key: Ints, settling: Marks) -> Ints:
 
 
 def _torn(group: Ints, first: Marks, misplaced: Marks, end: Ints) -> Marks:
-    """Return, by number, the consumers whose deliveries do not follow each other."""
+    """Return, by number, the consumers with deliveries out of sequence."""
     backwards = ~first & (end < np.append(-1, end[:-1]))
     wrong = np.zeros(int(group.max()) + 1, dtype=np.bool_)
     wrong[group[misplaced | backwards]] = True
@@ -143,7 +142,7 @@ def _torn(group: Ints, first: Marks, misplaced: Marks, end: Ints) -> Marks:
 
 @dataclass(frozen=True)
 class _Next:
-    """The deliveries of consumers, in the order of their streams, and when each was settled."""
+    """The deliveries of consumers, in stream order, and when each was settled."""
 
     group: Ints
     first: Marks
@@ -153,11 +152,11 @@ class _Next:
     done: Ints
 
     def spans(self, there: Ints, stays: Ints, room: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Return since when, until when, until when seen, who and before which delivery.
+        """Return begin, latest end, seen end, consumer and delivery of each span.
 
         The spans before deliveries come first, then those after the last of each consumer. There is
-        room before delivery k when k less the room have been settled, whichever they are: what is
-        settled before it is seen is of those before it.
+        room before delivery k when k minus the window have been settled, whichever they are: a
+        delivery settled before delivery k is seen is an earlier one.
         """
         last = np.flatnonzero(np.append(self.first[1:], True))
         who = np.concatenate((self.group, self.group[last]))
@@ -177,7 +176,7 @@ class _Next:
 
 
 def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: int) -> Idle:
-    """Return when consumers were free for longer than a bound, those that had nothing too.
+    """Return the idle spans longer than the limit, including consumers without deliveries.
 
     `latest` is the time of the last record of each run, beyond which nothing is known.
     """
@@ -199,14 +198,14 @@ def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: in
 
 
 def _can_be_told(each: Subscription, control: Control) -> bool:
-    """Whether a subscription takes any message, and no other has its name."""
+    """Return whether a subscription takes every message, and its name is not reused."""
     record = each.record
     takes_all = record.mode != "browse" and not record.selective
     return takes_all and (record.run, record.consumer or "") not in control.reused
 
 
 def stays_until(each: Subscription, leavings: Leavings) -> int:
-    """Return until when a consumer was certainly there: whatever ends it may have happened then."""
+    """Return until when a consumer was certainly subscribed: any possible end counts."""
     record = each.record
     run = record.run
     ends: Times = [
@@ -214,7 +213,7 @@ def stays_until(each: Subscription, leavings: Leavings) -> int:
         for cancel in leavings.cancels.get((run, record.consumer or ""), [])
     ]
     for (of, channel), closes in leavings.closes.items():
-        # A consumer whose channel is not known may be on any.
+        # A consumer of unknown channel may be on any.
         if of == run and record.channel in {None, channel}:
             ends += closes
     ends += leavings.deletions.get((run, record.queue or ""), [])
@@ -225,7 +224,7 @@ def stays_until(each: Subscription, leavings: Leavings) -> int:
 def _long(
     rows: Iterable[dict[str, object]], latest: dict[str, int], bound: int
 ) -> Iterator[dict[str, object]]:
-    """Yield the spans that are longer than a bound, as far as anything is known."""
+    """Yield the spans that are longer than the limit, up to the last record."""
     for row in rows:
         ends = latest.get(str(row["run"]), 0)
         until, seen = (min(int(str(row[name])), ends) for name in ("until", "seen"))

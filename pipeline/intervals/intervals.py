@@ -1,13 +1,13 @@
-"""The passages of messages through their queues, made of all that was recorded of each message.
+"""The waiting intervals of messages, from all records of each message.
 
-Owns what the records of one message say together: which settlement belongs to which delivery, when
-what was given may have come back, when a message certainly waited and until when. All of a
-message's records must be in the table; where it is published more than once, that is told, and what
-is said of it is of no use (`ambiguous.py`). Those of different messages have nothing to do with
-each other. Where the records leave something open, a passage says the least.
+Owns the combination of one message's records: which settlement belongs to which delivery, when a
+delivered message may have come back, and when a message certainly waited. All records of a message
+must be in the table; different messages are independent. A message with several publishes is
+reported, and its intervals are useless (`ambiguous.py`). If the records leave something open, an
+interval claims the least.
 
-The deliveries of a message are taken in the order in which they were seen, which need not be that
-in which they were made. So a passage ends at the earliest at the earliest moment of *all* the
+A message's deliveries are taken in the order in which they were seen, which need not be the order
+in which they were made. So the earliest end of an interval is the earliest moment of *all*
 deliveries that may have ended it.
 """
 
@@ -28,11 +28,11 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Deliveries:
-    """What takers were given, all passages of a message side by side, in the order of being seen.
+    """The deliveries of all messages as columns, by message, in the order of being seen.
 
-    `row` is where each stands in the table, `message` numbers the messages, `published` is the row
-    of its publish, `first` and `last` mark the ends of a message's deliveries. `back` is when a
-    delivery came back; its start is `NEVER` where it cannot have, and its end where it need not.
+    `row` is the row in the table, `message` numbers the messages, `published` is the row of the
+    publish. `first` and `last` mark the ends of a message's deliveries. `back` is when a delivery
+    came back: its start is `NEVER` if it cannot have, its end is `NEVER` if it need not have.
     """
 
     row: Ints
@@ -50,10 +50,10 @@ class Deliveries:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The records of some messages, told apart.
+    """The records of some messages, sorted by their kinds.
 
-    `message` numbers the messages by row, `publish_of` has the row of each one's publish by that
-    number, `publish` are those rows. `published_again` is whether a message has several publishes.
+    `message` numbers the messages by row, `publish_of` has the publish row of each message number,
+    `publish` are those rows. `published_again` is whether a message has several publishes.
     """
 
     queue: Named
@@ -83,7 +83,7 @@ class Rows:
 
 
 def gathered(table: pa.Table, control: Control) -> Gathered:
-    """Tell the records of messages apart, and match what belongs together."""
+    """Number the messages of records, and match settlements with deliveries."""
     queue = named(table, "queue")
     rows = Rows(
         start=numbers(table, "start"),
@@ -118,7 +118,7 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
 
 
 def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> Marks:
-    """Return which deliveries are of a mode: what their consumer said when it subscribed counts."""
+    """Return which deliveries have a mode; the consumer's subscription takes precedence."""
     subscribed = [control.mode_of.get(key) for key in taker.keys]
     said = np.array([each is not None for each in subscribed], dtype=np.bool_)
     so = np.array([each == mode for each in subscribed], dtype=np.bool_)
@@ -126,9 +126,9 @@ def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> M
 
 
 def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
-    """Return the row of each message's publish, by its number, and whether some have several.
+    """Return the publish row of each message, and whether some message has several.
 
-    What has no publish has `NOBODY`, as has what is no message, which stands last.
+    A message without a publish has `NOBODY`; so does the last entry, for rows without a message.
     """
     publish = np.flatnonzero(is_one_of(table, "op", "publish") & ~rows.failed)
     found = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
@@ -137,7 +137,7 @@ def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
 
 
 def _by_message(rows: Rows, given: Ints) -> Ints:
-    """Return deliveries by message, those of one in the order of being seen."""
+    """Return deliveries by message, and those of a message in the order of being seen."""
     message = rows.message[given]
     order = np.argsort(message, kind="stable")
     many = np.bincount(message, minlength=1)
@@ -150,14 +150,14 @@ def _by_message(rows: Rows, given: Ints) -> Ints:
 
 
 def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
-    """Return for each settlement which delivery it settles, as a place among `acquiring`."""
+    """Return for each settlement the delivery that it settles, as an index of `acquiring`."""
     found = np.full(settling.size, NOBODY, dtype=np.int64)
     message = rows.message[acquiring]
     first_of = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
     first_of[message[::-1]] = np.arange(message.size)[::-1]
     first = first_of[rows.message[settling]]
     there = first != NOBODY
-    # Nearly every message is given once, so nearly every settlement is matched here.
+    # Nearly every message is delivered once, so nearly every settlement is matched here.
     same = there.copy()
     candidates = first[there]
     same[there] = (
@@ -224,10 +224,10 @@ def _deliveries(
 
 @dataclass(frozen=True)
 class _Settled:
-    """What the settlements of each delivery say; times are `NEVER` where there is none.
+    """The settlements of each delivery; times are `NEVER` where there is none.
 
-    `done_by` is when it was certainly settled for good, `done_from` the earliest that it can have
-    been, `released_from` and `released_by` the same of a release, `freed` the earliest of all.
+    `done_by` is when it was certainly settled for good, `done_from` when at the earliest;
+    `released_from` and `released_by` are the same for a release; `freed` is the earliest of all.
     """
 
     count: Ints
@@ -262,8 +262,8 @@ class _Settled:
     ) -> tuple[Ints, Ints]:
         """Return the span in which each delivery came back to its queue.
 
-        What was certainly settled for good before its release, or before its channel closed, did
-        not come back by it. A crash may forget settlements.
+        A delivery certainly settled for good before its release, or before its channel closed, did
+        not come back by that. A crash may forget settlements.
         """
         released = np.where(self.released_from <= self.done_by, self.released_from, NEVER)
         closed = np.where(self.done_by < closing[0], NEVER, closing[0])
@@ -302,9 +302,9 @@ def _crashing(
     published: Ints,
     acquiring: Ints,
 ) -> tuple[Ints, Ints]:
-    """Return when a crash may have brought each delivery back, and by when it certainly had.
+    """Return when a crash may have returned each delivery, and by when it certainly had.
 
-    What was given before a crash may have been seen after it.
+    A delivery made before a crash may have been seen after it.
     """
     never = np.full(acquiring.size, NEVER, dtype=np.int64)
     crashes = control.spans_of("crash", queue.keys)
@@ -321,16 +321,16 @@ def _crashing(
 
 
 def is_kept(table: pa.Table) -> Marks:
-    """Return of which publishes a durable queue must keep the message when its broker crashes.
+    """Return the publishes whose message a durable queue must keep in a crash.
 
-    Who never answered a publish has not taken responsibility: the message may be kept or lost.
+    A broker that did not answer a publish is not responsible: the message may be kept or lost.
     """
     answered = is_one_of(table, "outcome", "ok") & (numbers(table, "end", NEVER) < NEVER)
     return marks(table, "persistent") & answered
 
 
 def _first_end_after(spans: Spans, of: Ints, after: Ints) -> Ints:
-    """Return the end of the first of the spans that begin after a time, or NEVER."""
+    """Return the end of the first span that begins after a time, or NEVER."""
     until = np.full(of.size, NEVER, dtype=np.int64)
     which = spans.first_within(of, after, until)
     return np.append(spans.end, NEVER)[which]
@@ -339,7 +339,7 @@ def _first_end_after(spans: Spans, of: Ints, after: Ints) -> Ints:
 def _no_earlier_than_a_return(first: Marks, start: Ints, end: Ints, back_start: Ints) -> Ints:
     """Return the earliest moments of deliveries.
 
-    One that was certainly not the first of its message was made after one that was seen before it
+    A delivery that was certainly not the first of its message was made after an earlier seen one
     can have come back.
     """
     group = np.cumsum(first) - 1
@@ -352,7 +352,7 @@ def _no_earlier_than_a_return(first: Marks, start: Ints, end: Ints, back_start: 
 
 
 def running_least(values: Ints, begins: Marks) -> Ints:
-    """Return the least value so far since the last mark."""
+    """Return the least value since the last mark."""
     return -_running_most(-values, begins)
 
 

@@ -1,9 +1,8 @@
-"""What is known of queues: from their declarations, or from somebody who knows it otherwise.
+"""The facts about queues, from their declarations or from options.
 
-A recording may have begun after a queue was declared. Then nobody knows its order, nor whether it
-outlives a crash, and only what holds of every queue is asked of it: nothing lost while the broker
-runs, nothing twice, nothing invented. `--queue` and `--undeclared` say what the recording does not.
-Owns these facts and the options' words. Refuses to know records, but for the one that says a fact.
+A recording may have begun after a queue was declared. Its order and durability are unknown then,
+and only requirements on every queue are checked: no loss while the broker runs, no second delivery,
+no invention. `--queue` and `--undeclared` add facts. Owns these facts and the options' words.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from brokerproof.spec.histories import Record
 
 @dataclass(frozen=True)
 class QueueFacts:
-    """What is known of a queue.
+    """The facts about a queue.
 
-    `durable` is whether it certainly is, `may_be_durable` whether it may be; of one that is not
-    `declared` no order is known.
+    `durable` is whether it certainly is, `may_be_durable` whether it may be. The order of a queue
+    that is not `declared` is unknown.
     """
 
     levels: int | None = None
@@ -35,12 +34,12 @@ class QueueFacts:
 
     @property
     def is_fifo(self) -> bool:
-        """Whether it is certainly first in, first out."""
+        """Return whether it is certainly first in, first out."""
         return self.declared and self.levels is None
 
     @classmethod
     def of(cls, declaration: Record) -> QueueFacts:
-        """Return what a declaration says."""
+        """Return the facts of a declaration."""
         return cls(
             declaration.levels,
             declaration.durable,
@@ -50,13 +49,13 @@ class QueueFacts:
         )
 
     def __str__(self) -> str:
-        """Return what is known of a declared queue, in the words of `facts_said`."""
+        """Return the facts about a declared queue, in the words of `facts_said`."""
         words = ["fifo" if self.levels is None else f"{PRIORITY}:{self.levels}"]
         words += ["durable"] * self.durable + ["elsewhere"] * (not self.returns)
         return ",".join([*words, *["may-drop"] * self.may_drop])
 
     def declaration(self, run: str, queue: str) -> Record:
-        """Return the record that says the same."""
+        """Return the record that states the same facts."""
         return Record(
             op="declare",
             run=run,
@@ -71,22 +70,22 @@ class QueueFacts:
 
 
 UNDECLARED: Final = QueueFacts(may_be_durable=True, returns=False, selective=True, declared=False)
-"""What is known where nothing is."""
+"""The facts about a queue without any declaration."""
 
 
 @dataclass(frozen=True)
 class KnownQueues:
-    """What somebody says of queues that a history does not declare, by name or of all others."""
+    """The facts given for undeclared queues, by name or for all others."""
 
     by_name: Mapping[str, QueueFacts] = field(default_factory=dict)
     others: QueueFacts = UNDECLARED
 
     def facts(self, queue: str) -> QueueFacts:
-        """Return what is known of a queue, in whichever run."""
+        """Return the facts about a queue, in any run."""
         return self.by_name.get(queue, self.others)
 
     def contradiction(self, declaration: Record) -> str | None:
-        """Return in one line what a declaration says otherwise of a queue, None where it agrees."""
+        """Return in one line how a declaration contradicts the options, or None."""
         queue, declared = declaration.queue or "", QueueFacts.of(declaration)
         said = self.by_name.get(queue, declared)
         if declaration.op != "declare" or declaration.outcome == "failed" or said == declared:
@@ -107,13 +106,13 @@ RABBITMQ: Final = (
     "RabbitMQ's x-max-priority=N makes N+1 levels, as in priority:11 for 10; there a message "
     "without a priority has 0, where a record without one means 4"
 )
-"""Where its numbers are not those of a history: told where one says what a queue is."""
+"""A warning for users who describe a queue: RabbitMQ's numbers differ from those of a history."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def facts_said(words: str) -> QueueFacts:
-    """Return what words with commas between them say of a queue; raises `ValueError`.
+    """Return the facts in words separated by commas; raises `ValueError`.
 
     >>> facts_said("priority:10,durable").levels
     10
@@ -149,7 +148,7 @@ def _levels(number: int) -> int:
 
 
 def queue_options(command: _Command) -> _Command:
-    """Add the options that say what a recording does not: the two halves of `KnownQueues`."""
+    """Add the options for facts about undeclared queues, the two halves of `KnownQueues`."""
     command = click.option(
         "--undeclared",
         metavar="WORDS",

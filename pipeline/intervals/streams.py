@@ -1,10 +1,9 @@
-"""Streams that contradict themselves: positions that come twice, or that go against time.
+"""Contradictory streams: positions that come twice, or that go against time.
 
-The positions of a taker's deliveries say in which order it had them. Two deliveries at one
-position, or one that was seen before an earlier one can have been made, are wrong whatever the
-broker did: the recorder erred. Rules build on positions, so the messages of such deliveries are set
-aside, each with all that is about it. All deliveries to a taker must be in the table; no others
-have to be.
+The positions of a subscriber's deliveries give their order. Two deliveries at one position, or one
+seen before an earlier one can have been made, are an error of the recorder, whatever the broker
+did. Rules rely on positions, so all records of the messages of such deliveries are rejected. All
+deliveries to a subscriber must be in the table.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, over
 from brokerproof.spec.histories import NEVER
 
 Doubtful: TypeAlias = Mapping[tuple[str, str, str], str]
-"""Messages, by run, queue and name, of which nothing is said, and why."""
+"""The ambiguous messages, by run, queue and name, each with the reason."""
 
 NONE_DOUBTFUL: Final[Doubtful] = {}
 
@@ -47,15 +46,15 @@ COLUMNS: Final = (
     "position",
     "outcome",
 )
-"""The columns that are looked at."""
+"""The columns that are read."""
 
 FOUND: Final = pa.schema([(name, pa.string()) for name in ("run", "queue", "message", "reason")])
 
 
 def contradictions(history: pa.Table, control: Control) -> pa.Table:
-    """Return the messages of deliveries that contradict each other, once each, and why.
+    """Return the messages of contradictory deliveries, once each, with the reason.
 
-    What is no delivery is not looked at, and need not be there.
+    Only deliveries are read; other records may be missing.
     """
     history = told_apart(history, control).history
     given = is_one_of(history, "op", "deliver") & ~is_one_of(history, "outcome", "failed")
@@ -82,7 +81,7 @@ def contradictions(history: pa.Table, control: Control) -> pa.Table:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a stream that is in order by itself: its positions, and between which times."""
+    """A part of a stream that is in order by itself: its positions and its range of times."""
 
     first: int
     last: int
@@ -95,10 +94,10 @@ Stretches: TypeAlias = Mapping[tuple[str, str, str], Stretch]
 
 
 def stretches(history: pa.Table) -> Stretches | None:
-    """Return the stretch of each stream in some rows; None where one is not in order as it stands.
+    """Return the part of each stream in some rows; None if one is not in order as it stands.
 
-    That costs less than `contradictions`. A consumer's name that comes again is one stream here:
-    what is in order together is in order in each part.
+    This costs less than `contradictions`. A reused name of a consumer is one stream here: if the
+    whole is in order, so is each part.
     """
     given = is_one_of(history, "op", "deliver") & ~is_one_of(history, "outcome", "failed")
     is_placed = pc.is_valid(history.column("position")).to_numpy(zero_copy_only=False)
@@ -125,9 +124,9 @@ def stretches(history: pa.Table) -> Stretches | None:
 
 
 def are_in_order(parts: Iterable[Stretches | None]) -> bool:
-    """Whether the streams of which these are all stretches contradict themselves nowhere.
+    """Return whether the streams of these parts certainly have no contradiction.
 
-    Says no as well where that cannot be told from the stretches.
+    Returns False as well if the parts do not show it.
     """
     streams: dict[tuple[str, str, str], list[Stretch]] = {}
     for part in parts:
@@ -148,19 +147,19 @@ def _follow_each_other(stream: list[Stretch]) -> bool:
 
 
 def doubtful(found: pa.Table) -> Doubtful:
-    """Return the messages of a table of contradictions."""
+    """Return the messages in a table of contradictions."""
     return {(row["run"], row["queue"], row["message"]): row["reason"] for row in found.to_pylist()}
 
 
 def _ascends(stream: Ints, values: Ints, *, strictly: bool = False) -> bool:
-    """Whether values of streams that lie side by side do not go back within any."""
+    """Return whether values do not go back within any of several adjacent streams."""
     least = 1 if strictly else 0
     goes_on = values[1:] - values[:-1] >= least
     return bool((goes_on | (stream[1:] != stream[:-1])).all())
 
 
 def _goes_against_time(stream: Ints, start: Ints, end: Ints) -> bool:
-    """Whether anything was seen before something that stands before it can have been made."""
+    """Return whether a delivery was seen before an earlier one can have been made."""
     if _ascends(stream, start):
         return bool(((end[1:] < start[:-1]) & (stream[1:] == stream[:-1])).any())
     begins = np.append(True, stream[1:] != stream[:-1])
@@ -169,7 +168,7 @@ def _goes_against_time(stream: Ints, start: Ints, end: Ints) -> bool:
 
 
 def _against_time(stream: Ints, position: Ints, start: Ints, end: Ints) -> Ints:
-    """Return what was seen before something of a smaller position can have been made, and that."""
+    """Return deliveries seen before one of a smaller position can have been made, and those."""
     late = overtaken(Early(stream, position, start), Late(stream, position, end))
     early = overtaken(Early(stream, -position, -end), Late(stream, -position, -start))
     return np.flatnonzero((late != NOBODY) | (early != NOBODY))

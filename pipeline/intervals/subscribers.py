@@ -1,8 +1,8 @@
-"""Takers told apart in columns: to which subscription of a consumer's name each row belongs.
+"""Subscribers in columns: the subscription of a consumer's name to which each row belongs.
 
-A delivery is of the subscription that was there at some moment of its span, on its channel if it
-names one. Where that is none or several nobody knows which it is of, and its message is set aside
-as a whole. A settlement is of the taker whose delivery it settles.
+A delivery belongs to the subscription that existed at some moment of its span, on its channel if it
+names one. If there is none or several, its message is ambiguous, and all its records are rejected.
+A settlement belongs to the subscriber of the delivery that it settles.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ UNCLEAR = (
 
 @dataclass(frozen=True)
 class ToldApart:
-    """A history whose takers have their own names, and the deliveries of which that is not known.
+    """A history whose subscribers have unique names, and the ambiguous deliveries.
 
-    `unclear` are rows.
+    `unclear` are the rows of those.
     """
 
     history: pa.Table
@@ -39,7 +39,7 @@ class ToldApart:
 
 
 def told_apart(history: pa.Table, control: Control) -> ToldApart:
-    """Return a history with the takers that its names stand for."""
+    """Return a history with unique names of subscribers."""
     nothing = np.empty(0, dtype=np.int64)
     if not control.reused:
         return ToldApart(history, nothing)
@@ -58,7 +58,7 @@ def told_apart(history: pa.Table, control: Control) -> ToldApart:
 
 @dataclass
 class _Names:
-    """The names of takers, and which each row has; 0 is of those that keep theirs."""
+    """The names of subscribers, and the name of each row; rows with 0 keep theirs."""
 
     names: list[str]
     of_row: Ints
@@ -98,10 +98,11 @@ def _groups(rows: Ints, *keys: Ints) -> list[Ints]:
 
 
 def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) -> Ints:
-    """Return for each span the number of the subscription that was there, or `NOBODY`.
+    """Return for each span the number of its only subscription, or `NOBODY`.
 
-    That is one that had begun by the end of the span and not left before its start. How many are
-    such, and if it is one which, are differences of sums over those that began and that left.
+    That subscription began by the end of the span and had not left before its start. Differences of
+    cumulated sums over begins and leaves give the number of such subscriptions and, if there is
+    one, its index.
     """
     begun = np.array([each.start for each in subscriptions], dtype=np.int64)
     left = np.array([max(each.left, each.start) for each in subscriptions], dtype=np.int64)
@@ -117,7 +118,7 @@ def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) 
 def _name_settlements(
     history: pa.Table, taker: Named, given: Ints, settling: Ints, names: _Names
 ) -> Ints:
-    """Name settlements as what they settle; return the deliveries that are not told apart."""
+    """Name settlements like their deliveries; return the ambiguous deliveries."""
     message = message_numbers(history, named(history, "queue").number)
     both = np.concatenate((given, settling))
     keys = (message, taker.number, numbers(history, "position"))
@@ -143,5 +144,5 @@ def _renamed(history: pa.Table, names: _Names) -> pa.Table:
 
 
 def keys_of(table: pa.Table) -> list[Key]:
-    """Return the queues, by run and name, that a table has rows of."""
+    """Return the queues, by run and name, in a table's rows."""
     return [key for key in named(table, "queue").keys if key[1]]

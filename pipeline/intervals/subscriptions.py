@@ -1,10 +1,9 @@
-"""Subscriptions: which consumer of a name is meant, and how each of them left.
+"""Subscriptions: which consumer a name means, and how each of them left.
 
-A client may use a consumer's name again after it was cancelled, on another channel, or for another
-queue; RabbitMQ asks only that it is unique on its channel while it is there. Each subscription is a
-taker of its own, with its own window and its own stream. The first of a name keeps it, later ones
-get the time at which they began behind it. Owns what records of control say of subscriptions.
-Refuses to know messages.
+A client may reuse a consumer's name after a cancel, on another channel, or for another queue;
+RabbitMQ only requires that it is unique on its channel at a time. Each subscription is a subscriber
+with its own window and stream. The first of a name keeps it; the name of a later one gets its start
+time as a suffix. Owns what control records say about subscriptions.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ Key: TypeAlias = tuple[str, str]
 Times: TypeAlias = list[tuple[int, int]]
 
 NUMBERED: Final = " (subscribed at "
-"""Between a consumer's name and when a later subscription by that name began."""
+"""The text between a consumer's name and the start of a later subscription by that name."""
 
 
 def happened_by(record: Record) -> int:
-    """Return by when it certainly happened; `NEVER` where it need not have."""
+    """Return the time by which a record certainly happened; `NEVER` if it need not have."""
     return record.end if record.outcome == "ok" and record.end is not None else NEVER
 
 
@@ -32,11 +31,10 @@ class Subscription:
     """A subscription of a consumer or a browser.
 
     Attributes:
-        name: what it is called, so that no other has that name.
+        name: its unique name.
         end: by when it had certainly begun.
-        cancelled: by when it had certainly been cancelled, `NEVER` where it need not have been.
+        cancelled: by when it had certainly been cancelled, `NEVER` if it need not have been.
         left: by when it was certainly given nothing more.
-
     """
 
     record: Record
@@ -47,7 +45,7 @@ class Subscription:
 
     @property
     def start(self) -> int:
-        """When it began, at the earliest."""
+        """Its earliest start."""
         return self.record.start
 
     @property
@@ -63,7 +61,7 @@ class Subscription:
 
 @dataclass
 class Leavings:
-    """All records that tell of subscriptions and of their ends."""
+    """All records of subscriptions and of their ends."""
 
     consumes: dict[Key, list[Record]] = field(default_factory=dict)
     cancels: dict[Key, list[Record]] = field(default_factory=dict)
@@ -75,7 +73,7 @@ class Leavings:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Leavings:
-        """Return what some records tell."""
+        """Return the content of some records."""
         found = cls()
         for record in records:
             found.take(record)
@@ -105,15 +103,15 @@ class Leavings:
                 pass
 
     def subscriptions(self, *, by_deletion: bool = True) -> list[Subscription]:
-        """Return all subscriptions, each under a name of its own."""
+        """Return all subscriptions, each under a unique name."""
         return [
             each for key in self.consumes for each in self.of_name(key, by_deletion=by_deletion)
         ]
 
     def of_name(self, key: Key, *, by_deletion: bool = True) -> list[Subscription]:
-        """Return the subscriptions of a run and a consumer's name, in the order of time.
+        """Return the subscriptions of a run and a consumer's name, by time.
 
-        `by_deletion` is whether one is left when its queue is deleted.
+        `by_deletion` is whether the deletion of its queue ends one.
         """
         records = sorted(self.consumes[key], key=_order)
         cancels = self.cancels.get(key, [])
@@ -122,7 +120,7 @@ class Leavings:
             cancelled = _cancelled(record, records, cancels)
             name = key[1] if number == 0 else f"{key[1]}{NUMBERED}{_since(records, number)})"
             ends = [end for _, end in self._ends_of(record, by_deletion=by_deletion)]
-            # A channel knows no two consumers of a name at one time.
+            # A channel never has two consumers of a name at a time.
             ends += [
                 happened_by(later)
                 for later in records[number + 1 :]
@@ -133,7 +131,7 @@ class Leavings:
         return found
 
     def _ends_of(self, record: Record, *, by_deletion: bool) -> Times:
-        """Return what ended a subscription besides its cancel."""
+        """Return the ends of a subscription other than its cancel."""
         ends = self.closes_after(record)
         if by_deletion:
             ends += self.deletions.get((record.run, record.queue or ""), [])
@@ -148,11 +146,12 @@ class Leavings:
         return [(start, end) for start, end in ends if end >= record.start]
 
     def unseen(self) -> dict[Key, Times]:
-        """Return, by queue, when messages may have returned that nobody saw given.
+        """Return, by queue, when messages may have returned after an unrecorded delivery.
 
-        What was on its way to a consumer when its channel closed, or the broker crashed, was given
-        and nobody saw it. A consumer that cancelled, and had the answer, has seen all. What a get
-        took that had no answer returns so too. Those of all queues of a run are by the empty name.
+        A message in transit to a consumer was delivered unseen when its channel closed or the
+        broker crashed. A consumer whose cancel was answered has seen all its deliveries. A message
+        taken by a get without an answer returns in the same way. The empty name stands for all
+        queues of a run.
         """
         found = dict[Key, Times]()
         known = set[Key]()
@@ -170,7 +169,7 @@ class Leavings:
                 returns = self.closes_after(get) or [(get.start, NEVER)]
                 found.setdefault((get.run, get.queue or ""), []).extend(returns)
         for channel, closes in self.closes.items():
-            # A get may have had no answer, of any queue.
+            # A get on any queue may have had no answer.
             open_ = [span for span in closes if span[1] == NEVER and channel not in known]
             found.setdefault((channel[0], ""), []).extend(open_)
         for run, crashes in self.crashes.items():
@@ -180,10 +179,10 @@ class Leavings:
         return {key: spans for key, spans in found.items() if spans}
 
     def gone(self) -> dict[Key, Times]:
-        """Return, by queue, when messages may have gone from it that nobody saw given.
+        """Return, by queue, when messages may have left without a recorded delivery.
 
-        What is on its way to a consumer that does not acknowledge is settled, and so is what a get
-        took that does not, and had no answer.
+        A message in transit to a consumer that does not acknowledge is settled. So is a message
+        taken by such a get without an answer.
         """
         found = dict[Key, Times]()
         for each in self.subscriptions():
@@ -208,17 +207,17 @@ def _order(record: Record) -> tuple[int, int, str, str]:
 
 
 def _since(records: Sequence[Record], number: int) -> str:
-    """Return what tells a subscription from others of its name, whichever of them are known."""
+    """Return a suffix that distinguishes a subscription from others of its name."""
     start = records[number].start
     before = sum(each.start == start for each in records[:number])
     return f"{start:,}" if not before else f"{start:,}, {before + 1}"
 
 
 def _cancelled(record: Record, records: Sequence[Record], cancels: Sequence[Record]) -> int:
-    """Return by when a subscription had certainly been cancelled; `records` are all of its name.
+    """Return when a subscription had certainly been cancelled; `records` are all of its name.
 
-    Where there are several, a cancel is of the last one that had begun on its channel. One that
-    names no channel, where they are on several, may be of any.
+    Of several subscriptions, a cancel ends the last one that had begun on its channel. A cancel
+    without a channel may end any, if they are on several channels.
     """
     if len(records) == 1:
         return min(map(happened_by, cancels), default=NEVER)

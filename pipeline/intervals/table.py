@@ -1,8 +1,7 @@
-"""The table of passages: what the rules compare, one row for each passage of each message.
+"""The table of waiting intervals: the rules compare its rows, one for each interval of a message.
 
-Owns what a row says, and what of it the facts about queues and the breaks in a run leave certain:
-a purge, a crash, or a queue that drops messages ends a wait. The rules themselves are in
-`models/contract/history.py`.
+Owns the content of a row, and what stays certain of it after breaks in a run: a purge, a crash, or
+a queue that drops messages ends a wait. The rules are in `models/contract/history.py`.
 """
 
 from __future__ import annotations
@@ -21,49 +20,49 @@ from brokerproof.pipeline.rules.dominance import Ints, Marks
 from brokerproof.spec.histories import NEVER, Kind
 
 ALWAYS_GONE: Final = -1
-"""The end of a wait on which nothing can be built: before all times."""
+"""The end of a wait that no rule can use: before all times."""
 
 FIRST: Final = 1
 """It begins with the message's publish."""
 SURE: Final = 2
-"""Its delivery is certainly what ended the wait."""
+"""Its delivery certainly ended the wait."""
 ORDERED: Final = 4
-"""The rules about order are asked of it."""
+"""The rules about order apply to it."""
 PLACED: Final = 8
-"""What returns to its queue takes its place back."""
+"""Messages that return to its queue take their places back."""
 GIVEN: Final = 16
-"""There is a delivery."""
+"""It has a delivery."""
 VIEW: Final = 32
 """The delivery is to a browser, which was shown the message."""
 QUERY: Final = 64
 """It is no message but a get that found nothing."""
 CAME_BACK: Final = 128
-"""Somebody was seen to have had it before it."""
+"""An earlier delivery of the message was seen."""
 DRAINED: Final = 256
-"""It is no message but a finding of its queue as drained."""
+"""It is no message but an observation that its queue was drained."""
 
 ARRIVED: Final = 1
-"""A row's role in a slice: it arrived in it, and may be overtaken by what arrives later."""
+"""A row's role in a slice: it arrived there, and may be overtaken by later arrivals."""
 ARRIVES: Final = 2
-"""It may overtake what arrived before."""
+"""It may overtake earlier arrivals."""
 WAITED: Final = 4
-"""It began to wait in it, and may be overtaken by what is given later."""
+"""It began to wait there, and may be overtaken by later deliveries."""
 TAKEN: Final = 8
-"""It was given in it, and may overtake what waited before."""
+"""It was delivered there, and may overtake messages that waited before."""
 RETURNED: Final = 16
-"""It waited in it, having returned."""
+"""It waited there after a return."""
 COUNTED: Final = 32
-"""It was seen in it."""
+"""It was seen there."""
 FREED: Final = 64
-"""It began to be settled in it."""
+"""Its settlement began there."""
 CARRY: Final = 128
-"""It says what slices before left to be counted."""
+"""It carries the count of earlier slices."""
 ENDED: Final = 256
-"""It had certainly been given in it, and may overtake what waited in turns until then."""
+"""It had certainly been delivered there, and may overtake a covering chain up to then."""
 JOINED: Final = 512
-"""It says for the slices before since when there always was a message, until it left."""
+"""It carries, for earlier slices, since when a message was always present, until it left."""
 JOINED_URGENT: Final = 1024
-"""It says the same of messages of its level or a higher one."""
+"""It carries the same for messages of its level or a higher one."""
 ALL_ROLES: Final = 127 + ENDED
 
 TIMES: Final = (
@@ -74,7 +73,7 @@ TIMES: Final = (
     "given_start",
     "given_end",
 )
-"""The times of a passage that rules compare."""
+"""The times of an interval that rules compare."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -85,16 +84,16 @@ SCHEMA: Final = pa.schema(
         *((name, pa.int64()) for name in (*TIMES, "freed")),
     ]
 )
-"""A passage as the rules about several messages get it; times that there are not are `NEVER`."""
+"""An interval for the rules about several messages; missing times are `NEVER`."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Passages in columns.
+    """Waiting intervals in columns.
 
-    `publish` and `given` are rows of the history's table, `given` is `NOBODY` where there is no
-    delivery. `delivery` numbers what `Deliveries` has, and so does `returned_by`, the delivery from
-    which the message had come back, `NOBODY` on its first passage.
+    `publish` and `given` are rows of the history's table; `given` is `NOBODY` without a delivery.
+    `delivery` indexes `Deliveries`. So does `returned_by`, the delivery from which the message came
+    back, `NOBODY` on its first interval.
     """
 
     publish: Ints
@@ -114,7 +113,7 @@ class Waits:
 
 
 def waits_of(table: pa.Table, found: Gathered) -> Waits:
-    """Return all passages of the messages that were published."""
+    """Return all waiting intervals of the published messages."""
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
     certain = is_one_of(table, "outcome", "ok")
     end = np.where(certain, end, NEVER)
@@ -122,7 +121,7 @@ def waits_of(table: pa.Table, found: Gathered) -> Waits:
     known = given.published != NOBODY
     of = np.flatnonzero(known)
     first, last = given.first[of], given.last[of]
-    # A return that may lie before its delivery was seen leaves open what came between.
+    # If a return may precede the sight of its delivery, the time in between stays open.
     begins_surely = given.back_start >= given.end
     back_end = np.where(begins_surely, given.back_end, NEVER)
     before = np.maximum(of - 1, 0)
@@ -178,7 +177,7 @@ def _waiting(
     returned_by: Ints,
     begun: tuple[Ints, Ints],
 ) -> Waits:
-    """Return passages that no delivery ended."""
+    """Return waiting intervals that no delivery ended."""
     never = np.full(publish.size, NEVER, dtype=np.int64)
     return Waits(
         publish=publish,
@@ -208,10 +207,10 @@ def _joined(*parts: Waits) -> Waits:
 
 
 def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
-    """Return the passages as far as they are certain, where not all deliveries were seen.
+    """Return the certain parts of intervals in view of unrecorded deliveries.
 
-    What waited when a consumer went may have been on its way to it, and have returned then: it
-    certainly waits since that, and is not known to be on its first passage.
+    A message that waited when a consumer left may have been in transit to it and returned then. It
+    certainly waits only since then, and may not be on its first interval.
     """
     returns = control.unseen_returns(found.queue.keys)
     if not returns.of.size:
@@ -226,10 +225,10 @@ def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
 
 
 def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> Waits:
-    """Return the passages as far as they are certain, after all that may have ended a wait.
+    """Return the certain parts of intervals in view of purges, deletions, crashes and drops.
 
-    What waited when its queue was purged may be gone from then on; so may what was there, waiting
-    or held, when its queue was deleted or the broker crashed without having it on disk.
+    A waiting message may be gone since a purge of its queue. Any message, waiting or held, may be
+    gone since the queue's deletion, or since a crash that found it not on disk.
     """
     facts = control.facts(found.queue.keys)
     left = waits.left_start
@@ -257,9 +256,9 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
 
 
 def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
-    """Return passages, and what browsers were shown, for the rules about several messages.
+    """Return intervals and views of browsers, for the rules about several messages.
 
-    Gets that found nothing are among them, and when their queues were found drained.
+    Gets that found nothing are included, and the times at which queues were found drained.
     """
     facts = control.facts(found.queue.keys)
     levels = np.array([each.levels or 0 for each in facts], dtype=np.int64)
@@ -284,7 +283,7 @@ def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Cont
 
 
 def _shown_first(table: pa.Table, found: Gathered, rows: Ints) -> Marks:
-    """Return which of these views are the first of their message by their browser."""
+    """Return which views are the first of their message by their browser."""
     taker, _ = ranks(table.column("consumer"))
     both = joint(found.message[rows], taker[rows])
     order = np.lexsort((numbers(table, "position")[rows], both))
@@ -295,7 +294,7 @@ def _shown_first(table: pa.Table, found: Gathered, rows: Ints) -> Marks:
 
 
 def _queries(table: pa.Table) -> pa.Table:
-    """Return the gets that found nothing, named by their taker and their time."""
+    """Return the gets that found nothing, named by subscriber and time."""
     certain = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")
     rows = pa.array(np.flatnonzero(certain))
     start = table.column("start").take(rows)
@@ -319,7 +318,7 @@ def _queries(table: pa.Table) -> pa.Table:
 
 
 def _drained(found: Gathered, control: Control) -> pa.Table:
-    """Return when the queues of a part were found drained; so each part of a queue says it."""
+    """Return when the queues of a part were found drained; each part of a queue repeats it."""
     spans = control.spans_of("drained", found.queue.keys)
     keys = [found.queue.keys[number] for number in spans.of.tolist()]
     times = zip(keys, spans.start.tolist(), spans.end.tolist(), strict=True)
@@ -340,7 +339,7 @@ def _drained(found: Gathered, control: Control) -> pa.Table:
 
 
 def _views(table: pa.Table, found: Gathered) -> Waits:
-    """Return what browsers were shown of what was published, as passages that nothing ended."""
+    """Return the views of published messages by browsers, as intervals without an end."""
     rows = found.views[found.publish_of[found.message[found.views]] != NOBODY]
     publish = found.publish_of[found.message[rows]]
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)

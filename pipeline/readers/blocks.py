@@ -10,7 +10,7 @@ from brokerproof.pipeline.tables import UnreadableHistory
 
 BLOCK_BYTES: Final = 1 << 22
 LINE_BYTES_MAX: Final = 1 << 24
-"""A longer line than 16 MiB is no record of anything, and its file is refused."""
+"""A line longer than 16 MiB is no record of anything, and its file is refused."""
 
 
 class Block(NamedTuple):
@@ -42,7 +42,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file that are not blank, with their numbers from 1."""
+    """Yield the nonblank lines of a file, with their numbers from 1."""
     for first, lines in blocks(path):
         for number, line in enumerate(lines, first):
             if line.strip():

@@ -1,10 +1,9 @@
-"""Recordings made one table of Parquet, by as many processes as there are cores.
+"""The conversion of recordings to one Parquet table, by a pool of as many workers as cores.
 
-A folder stands for the files in it, in the order of their names; those whose names begin with a dot
-or an underscore are not of it, as for Spark. Files are read in groups of a few megabytes, each by
-one process, and what the groups made is put together in their order: so the table, and what was set
-aside, are the same bytes whatever the number of processes. Files that are such a table already, and
-whose rows are right, are taken as they are.
+A folder stands for its files, in the order of their names; names that begin with a dot or an
+underscore are skipped, as in Spark. A worker reads a group of files of a few megabytes, and the
+results are joined in the order of the groups. So the table and the rejected rows are the same bytes
+for any number of workers. Files that are already such a valid table are used as they are.
 """
 
 from __future__ import annotations
@@ -40,24 +39,24 @@ from brokerproof.pipeline.tables import (
 
 PART_ROWS: Final = 1_000_000
 GROUP_BYTES: Final = 16 << 20
-"""Files are read together until they are of so many bytes."""
+"""The size in bytes from which on a group of files is complete."""
 
 SET_ASIDE_FILE: Final = "_set_aside.jsonl"
-"""What was set aside, beside the parts of a table; Spark, too, reads no file of such a name."""
+"""The rejected rows, beside the parts of a table; Spark skips such a name, too."""
 
 SHOWN_MAX: Final = 20
-"""So many rows that were set aside are kept to be shown; all of them are in the file."""
+"""The number of rejected rows that are kept for showing; all of them are in the file."""
 
 Progress: TypeAlias = Callable[[Path, int], None]
-"""Is told, now and then, the file that is read and how many rows were read in all."""
+"""Called now and then with the current file and the total number of rows read."""
 
 
 @dataclass
 class Converted:
-    """What became of some recordings: their account, the parts written, some of the rows set aside.
+    """The result of reading recordings: row counts, written parts, some of the rejected rows.
 
     `records` counts the rows of the table; `account` counts those of the recordings. `parts` are
-    the recordings themselves where they are a table already.
+    the recordings themselves if they are a table already.
     """
 
     account: Account = field(default_factory=Account)
@@ -74,12 +73,11 @@ def convert(
     progress: Progress = lambda _path, _rows: None,
     processes: int | None = None,
 ) -> Converted:
-    """Write recordings as one table in parts, and return what became of their rows.
+    """Write recordings as one table in parts, and return the row counts.
 
-    Without a form each file is taken for what it looks like. What was set aside is written beside
-    the parts. `processes` are as many as there are cores if none are said. Raises
-    `UnreadableHistory`, then with no part of the table left, and where the folder has something in
-    it already.
+    Without a form the content of each file decides. Rejected rows are written beside the parts. The
+    default of `processes` is the number of cores. Raises `UnreadableHistory` for unreadable input,
+    after removing all parts, and for a folder that is not empty.
     """
     source, argument = named_form(form)
     files = list(_each_once(_files(paths)))
@@ -128,9 +126,9 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _each_once(files: Iterator[Path]) -> Iterator[Path]:
-    """Yield files; raises `UnreadableHistory` where two names are of the same one.
+    """Yield files; raises `UnreadableHistory` if two names mean the same file.
 
-    Read twice, each of its messages would be published twice, and nothing could be said of any.
+    Read twice, each of its messages would be published twice and be ambiguous.
     """
     names: dict[tuple[int, int], Path] = {}
     for path in files:
@@ -145,7 +143,7 @@ def _each_once(files: Iterator[Path]) -> Iterator[Path]:
 
 
 def _groups(files: Sequence[Path]) -> Iterator[range]:
-    """Yield which files are read together."""
+    """Yield the groups of files that are read together."""
     first, size = 0, 0
     for number, path in enumerate(files):
         size += path.stat().st_size if path.is_file() else 0
@@ -165,7 +163,7 @@ _Made = TypeVar("_Made")
 
 @dataclass
 class _Several:
-    """Files that several processes read; `rows` counts what they have read in all."""
+    """Files that several workers read; `rows` counts the rows read in all."""
 
     files: Sequence[Path]
     processes: int
@@ -175,9 +173,9 @@ class _Several:
     def done(
         self, work: Callable[[range, Tell], _Made | str], groups: Sequence[range]
     ) -> Iterator[_Made]:
-        """Yield what is made of groups of files, in their order; raises `UnreadableHistory`.
+        """Yield the results of groups of files, in their order; raises `UnreadableHistory`.
 
-        The work returns a line of text where a file cannot be read.
+        `work` returns a line of text for an unreadable file.
         """
         if min(self.processes, len(groups)) < 2 or not POSSIBLE:
             for group in groups:
@@ -207,7 +205,7 @@ def _readable(made: _Made | str) -> _Made:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be made of files: each group by itself, its parts under names of its own."""
+    """The conversion of files: each group separately, with its own names of parts."""
 
     files: Sequence[Path]
     source: Source | None
@@ -216,7 +214,7 @@ class _Task:
 
     @property
     def names(self) -> list[str]:
-        """The files as the table names them."""
+        """The names of the files in the table."""
         return [str(path) for path in self.files]
 
     def converted(self, group: range, tell: Tell) -> _Group | str:
@@ -235,7 +233,7 @@ class _Task:
 
 @dataclass
 class _Group:
-    """What became of a group of files; `aside` is the file of the rows that were set aside."""
+    """The result of a group of files; `aside` is the file of the rejected rows."""
 
     aside: Path
     account: Account = field(default_factory=Account)
@@ -245,7 +243,7 @@ class _Group:
 
 
 class _Parts:
-    """The parts of one group, each ended when it is full, and the file of what was set aside."""
+    """The parts of one group, each ended when it is full, and the file of rejected rows."""
 
     def __init__(self, folder: Path, group: int, names: Sequence[str]) -> None:
         self.made = _Group(folder / f".group-{group:05}.aside")
@@ -267,7 +265,7 @@ class _Parts:
                 self._part.finish()
 
     def write(self, chunk: Chunk, file: int) -> None:
-        """Add what some rows of a file said, and count them."""
+        """Add the result of some rows of a file, and count them."""
         made = self.made
         for row in chunk.set_aside:
             self._aside.write(msgspec.json.encode(row) + b"\n")
@@ -295,7 +293,7 @@ class _Parts:
 
 
 def _add(done: Converted, made: _Group, folder: Path, aside: IO[bytes]) -> None:
-    """Put what was made of a group behind what was made of those before it."""
+    """Append the result of a group to those before it."""
     of = made.account
     done.account.add(of.rows, of.checked, of.by_category)
     done.records += made.records
@@ -308,17 +306,17 @@ def _add(done: Converted, made: _Group, folder: Path, aside: IO[bytes]) -> None:
 
 
 def _of_file(batch: pa.RecordBatch, file: int) -> pa.RecordBatch:
-    """Return a table whose places are those of a file with another number than 0."""
+    """Return a table whose places belong to a file of another number than 0."""
     at = SCHEMA.names.index(PLACE)
     places = pc.add(batch.column(PLACE), pa.scalar(place_of(file, 0), pa.int64()))
     return batch.set_column(at, SCHEMA.field(PLACE), places)
 
 
 def files_of_one_table(files: Sequence[Path]) -> list[str] | None:
-    """Return the files that places count, where these files are the parts of one table as it is.
+    """Return the names of the files in places, if these files are the parts of one table.
 
-    They are if each has the columns of a history and no others, names the same files as far as it
-    names any, and has places that no other has, as the statistics in the files say.
+    They are if each has exactly the columns of a history, names the same files as far as it names
+    any, and has places of its own, by the statistics in the files.
     """
     names: list[str] = []
     ranges: list[tuple[int, int]] = []
@@ -337,7 +335,7 @@ def files_of_one_table(files: Sequence[Path]) -> list[str] | None:
 
 
 def _part_as_it_is(path: Path) -> tuple[list[str], int, int] | None:
-    """Return the files that a part names, and its least and its greatest place."""
+    """Return the files that a part names, and its least and greatest place."""
     try:
         with pq.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
@@ -346,7 +344,7 @@ def _part_as_it_is(path: Path) -> tuple[list[str], int, int] | None:
             at = schema.names.index(PLACE)
             groups = [metadata.row_group(n).column(at) for n in range(metadata.num_row_groups)]
     except (OSError, pa.ArrowException):
-        return None  # whoever reads it says what is wrong with it
+        return None  # the reader reports the error
     found = [each.statistics for each in groups if each.is_stats_set]
     names = files_of(path)
     if len(found) < len(groups) or not all(each.has_min_max for each in found):
@@ -358,7 +356,7 @@ def _part_as_it_is(path: Path) -> tuple[list[str], int, int] | None:
 
 
 def _as_they_are(files: Sequence[Path], names: list[str], several: _Several) -> Converted | None:
-    """Return the files as the table that they are, None where a row in them is wrong."""
+    """Return the files as a table, None if a row in them is wrong."""
 
     def looked_at(group: range, tell: Tell) -> int | str:
         rows = 0

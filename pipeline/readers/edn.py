@@ -1,9 +1,9 @@
-"""EDN, as far as recordings are written in it: values, and files of maps.
+"""EDN as far as recordings use it: values, and files of maps.
 
-Read are nil, booleans, numbers, strings, characters, keywords, symbols, vectors, lists, sets, maps
-and discarded forms; of a tagged value the tag is forgotten. Strings do not go over lines, which
-Clojure's printer sees to. The one library for all of EDN that Python has (edn_format) is no longer
-kept, and reads some thousands of forms a second.
+Reads nil, booleans, numbers, strings, characters, keywords, symbols, vectors, lists, sets, maps and
+discarded forms; tags are dropped. A string ends on its line, as Clojure prints it. The only Python
+library for all of EDN (edn_format) is no longer maintained, and reads some thousands of forms a
+second.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
     r"|(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[NM]?(?=[\s,;\])}\[({\"]|$))"
     r"|(?P<other>[^\s,;\[\](){}\"\\#][^\s,;\[\](){}\"\\]*)|(?P<end>$))"
 )
-"""A token and what stands before it; the commonest kinds come first."""
+"""A token and the blanks before it; the commonest kinds come first."""
 
 _CLOSING = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 _CONSTANTS: Final[dict[str, bool | None]] = {"nil": None, "true": True, "false": False}
@@ -52,9 +52,9 @@ _Token: TypeAlias = tuple[str, str]
 
 
 def forms(path: Path) -> Iterator[tuple[int, Value | Unreadable]]:
-    """Yield the forms of a file and the lines on which they begin; what cannot be read as well.
+    """Yield the forms of a file and their first lines, and an error for each unreadable form.
 
-    Where all of them stand in one vector or list, its forms are meant.
+    If all forms are in one vector or list, its elements are yielded.
     """
     inside = False
     start, tokens, depth = 0, list[_Token](), 0
@@ -89,7 +89,7 @@ def forms(path: Path) -> Iterator[tuple[int, Value | Unreadable]]:
 
 
 def value_of(text: str) -> Value:
-    """Return the value that a text is; raises `Unreadable`.
+    """Return the value of a text; raises `Unreadable`.
 
     >>> value_of("{:f :enqueue, :value 3}")
     {':f': ':enqueue', ':value': 3}
@@ -101,7 +101,7 @@ def value_of(text: str) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """Return a value as EDN writes it, so that different values have different texts."""
+    """Return a value as EDN, so that different values have different texts."""
     match value:
         case None:
             return "nil"
@@ -135,11 +135,11 @@ def _tokens(text: str) -> list[_Token]:
 
 
 _NOTHING: Final = Keyword("#_")
-"""What a discarded form leaves."""
+"""The value of a discarded form."""
 
 
 def _whole(tokens: list[_Token]) -> Value:
-    """Return the map that a line is, None where it is anything else."""
+    """Return the map on a line, None for anything else."""
     if not tokens or tokens[0] != ("open", "{") or tokens[-1] != ("close", "}"):
         return None
     form = _read(tokens)
@@ -147,7 +147,7 @@ def _whole(tokens: list[_Token]) -> Value:
 
 
 def _read(tokens: list[_Token]) -> Value | Unreadable:
-    """Return the one value that the tokens are."""
+    """Return the single value of the tokens."""
     waiting = tokens[::-1]
     try:
         value = _next(waiting, 0)
@@ -157,7 +157,7 @@ def _read(tokens: list[_Token]) -> Value | Unreadable:
 
 
 def _next(waiting: list[_Token], depth: int) -> Value:
-    """Return the next value; the tokens that wait are in reverse."""
+    """Return the next value; the waiting tokens are in reverse."""
     if not waiting:
         raise Unreadable("the form has no end")
     if depth > DEPTH_MAX:

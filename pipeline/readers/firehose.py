@@ -1,32 +1,32 @@
-"""What RabbitMQ's tracing plugin writes, in its formats `json` and `text`.
+"""The traces of RabbitMQ's tracing plugin, in its formats `json` and `text`.
 
 A trace shows each publish with the queues to which it was routed, and each delivery with its queue
-and the channel that got it. It shows no acknowledgement, no redelivery, no confirm, no loss; and
-its times are those of the tracer, which writes some time after the channel that it hears of
-(rabbitmq-server 3.10 to 4.1: deps/rabbit/src/rabbit_trace.erl and
-deps/rabbitmq_tracing/src/rabbit_tracing_consumer.erl). What can be judged of it is what RabbitMQ
-promises of order: messages published on one channel come in that order to each channel that gets
-them from one queue (documentation, Semantics of AMQP 0-9-1, "Message ordering guarantees").
+and channel. It shows no acknowledgement, redelivery, confirm or loss. Its times are those of the
+tracer, which writes some time after the channel (rabbitmq-server 3.10 to 4.1:
+deps/rabbit/src/rabbit_trace.erl and deps/rabbitmq_tracing/src/rabbit_tracing_consumer.erl). It can
+be judged by RabbitMQ's guarantee of order: messages published on one channel come in that order to
+each channel that gets them from one queue (documentation, Semantics of AMQP 0-9-1, "Message
+ordering guarantees").
 
-So each publishing channel is a run of its own, further divided by priority, since how many levels a
-queue has is not known: of a queue that is first in, first out, so is every part of its messages.
-In a run the publishes are at the numbers of their lines. A delivery may have been made at any time
-from its publish on; that those to one channel were made in order is said by their positions.
-Everything else is left open: queues may drop messages, and return them elsewhere; a message that is
-given again may have been released before. A consumer is a channel and a queue, since a trace names
-none. Lines of one channel stand in the order in which it wrote them, also in a cluster.
+So each publishing channel is a run of its own. It is further divided by priority, since the levels
+of a queue are unknown: each part of a first-in first-out queue is first in, first out. In a run the
+publishes are at the numbers of their lines. A delivery may have been made at any time from its
+publish on; positions give the order of the deliveries to one channel. The rest stays open: queues
+may drop messages and return them elsewhere, and a message delivered again may have been released
+before. A consumer is a channel and a queue, since a trace names none. The lines of one channel are
+in the order in which it wrote them, also in a cluster.
 
-What a channel was sent and had not handed on when it was closed returns without a line (seen with
-RabbitMQ 3.10.8), so a first line of a delivery need not be of the first delivery, and of messages
-that returned no order is known. Quorum queues count returns in a header, `x-delivery-count`: where
-it is seen at one of a queue's messages, those of its messages without it did not return. Of other
-queues it must be known that the trace is `STEADY`, that no channel was closed that still was sent
-messages, nor a node stopped; if that is not said, the publishes of their messages are left open.
+Messages sent to a channel but not handed on when it closed return without a line (seen with
+RabbitMQ 3.10.8). So the first line of a delivery need not be the first delivery, and the order of
+returned messages is unknown. Quorum queues count returns in a header, `x-delivery-count`: if it is
+seen at one of a queue's messages, those of its messages without it did not return. For other queues
+the user must say that the trace is `STEADY`: no channel was closed that still was sent messages,
+and no node stopped. Otherwise the publishes of their messages are left open.
 
-Messages are told apart by a property (`message_id`, if nothing else is said), by a header, or, if
-somebody knows that no two are alike, by their payload. A message that cannot be told from another
-of its queue is set aside, and so is what was dead-lettered, which is routed unseen. A trace is read
-twice: to see which messages can be told apart, no less will do.
+Messages are distinguished by a property (by default `message_id`), by a header, or by their
+payload, if the user knows that no two are alike. An ambiguous message is rejected, and so is a
+dead-lettered one, whose routing a trace does not show. A trace is read twice, first to see which
+messages can be distinguished.
 
 One case looks wrong though RabbitMQ does it: a channel that has a consumer and gets from the same
 queue at the same time may be given the answer to the get before what it was sent earlier.
@@ -54,22 +54,22 @@ from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record
 
 PUBLISHES_MAX: Final = 50_000_000
-"""So many may be in one file; 28 bytes of memory are needed for each."""
+"""The largest number of publishes in one file; each needs 28 bytes of memory."""
 
 PRIORITIES: Final = range(256)
-"""What an octet can be."""
+"""The values of an octet."""
 
 TOLD_APART_BY: Final = "message_id"
 STEADY: Final = "steady"
 RETURNS: Final = ("x-delivery-count", "x-acquired-count")
-"""Headers in which quorum queues count how often a message returned; no header is none."""
+"""Headers in which quorum queues count the returns of a message; no header is none."""
 
 PAYLOAD: Final = "payload"
 HEADER_PREFIX: Final = "header="
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A line of a trace, as far as it is looked at."""
+    """The fields of a trace's line that are read."""
 
     type: Literal["published", "received"]
     vhost: str
@@ -88,19 +88,19 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def has_returned(self) -> bool:
-        """Whether it says itself that it came back to its queue before."""
+        """Whether its headers say that it returned to its queue before."""
         return any(self.headers.get(name) for name in RETURNS)
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The queues that it is about; in words, not as a list, it says that there are none."""
+        """The queues that it is about; a text instead of a list says that there are none."""
         if self.type == "received":
             return (name_of(self.queue),)
         return tuple(map(name_of, self.routed_queues)) if self.routed_queues != "none" else ()
 
     @property
     def priority(self) -> int:
-        """The message's priority; RabbitMQ takes 0 for one that has none."""
+        """The message's priority; RabbitMQ takes a missing one as 0."""
         found = dict(self.properties).get("priority", 0)
         return found if isinstance(found, int) else -1
 
@@ -112,9 +112,9 @@ _decode = msgspec.json.Decoder(Row).decode
 
 
 def read_as(path: Path, argument: str) -> Iterator[Used | SetAside]:
-    """Yield what the rows of a trace say; raises `UnreadableHistory`.
+    """Yield the content of a trace's rows; raises `UnreadableHistory`.
 
-    The argument is the name of what tells messages apart, or `STEADY`, or both with a comma.
+    The argument names the property that distinguishes messages, or `STEADY`, or both with a comma.
     """
     words = [word for word in argument.split(",") if word]
     identities = [word for word in words if word != STEADY] or [TOLD_APART_BY]
@@ -126,7 +126,7 @@ def read_as(path: Path, argument: str) -> Iterator[Used | SetAside]:
 def read(
     path: Path, told_apart_by: str = TOLD_APART_BY, *, is_steady: bool = False
 ) -> Iterator[Used | SetAside]:
-    """Yield what the rows of a trace say; raises `UnreadableHistory`."""
+    """Yield the content of a trace's rows; raises `UnreadableHistory`."""
     found = _find(path, told_apart_by, is_steady=is_steady)
     for line, row in _rows(path):
         if isinstance(row, SetAside):
@@ -162,7 +162,7 @@ def _row(path: Path, line: int, fields: dict[str, object] | str) -> Row | SetAsi
 
 
 def _identity(row: Row, told_apart_by: str) -> str | None:
-    """Return the name of a message, None where it has none."""
+    """Return the name of a message, None if it has none."""
     if told_apart_by == PAYLOAD:
         return hashlib.sha256(row.payload.encode("utf-8", "surrogatepass")).hexdigest()
     if told_apart_by.startswith(HEADER_PREFIX):
@@ -173,7 +173,7 @@ def _identity(row: Row, told_apart_by: str) -> str | None:
 
 
 def _why_not(row: Row, told_apart_by: str) -> Complaint | None:
-    """Return why a row can be used in no trace, or None."""
+    """Return why a row cannot be used in any trace, or None."""
     if "x-stream-offset" in row.headers:
         return "about something else", "a stream is no queue: it keeps what it gives"
     if "x-death" in row.headers:
@@ -189,7 +189,7 @@ def _why_not(row: Row, told_apart_by: str) -> Complaint | None:
 
 @dataclass
 class _Names:
-    """Numbers for names that come again and again, in the order in which they came."""
+    """Numbers for recurring names, in the order of first occurrence."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -212,7 +212,7 @@ def _key(row: Row, queue: str, message: str) -> int:
 
 
 def _find(path: Path, told_apart_by: str, *, is_steady: bool) -> _Trace:
-    """Look through a trace for what was published, and what came back."""
+    """Read a trace for its publishes and returns."""
     keys, lines, runs = array("q"), array("q"), array("i")
     named = _Names()
     returned: dict[int, tuple[str, str]] = {}
@@ -255,10 +255,10 @@ def _find(path: Path, told_apart_by: str, *, is_steady: bool) -> _Trace:
 
 @dataclass
 class _Trace:
-    """What was published, by the digest of queue and message, and who was given it last.
+    """The publishes by the digest of queue and message, and the last consumer of each.
 
-    `counting` are the queues, each with its virtual host, that count what comes back.
-    A digest that two messages share makes them two that are not told apart, which is sound.
+    `counting` are the queues, each with its virtual host, that count returns. Two messages with the
+    same digest are ambiguous, which is sound.
     """
 
     keys: npt.NDArray[np.int64]
@@ -276,7 +276,7 @@ class _Trace:
     declared: set[tuple[str, str]] = field(default_factory=set)
 
     def said(self, line: int, row: Row, message: str | None) -> Used | Complaint:
-        """Return what a row says, or why it says nothing."""
+        """Return the content of a row, or why it has none."""
         assert message is not None
         places = {queue: self._place(row, queue, message) for queue in row.queues}
         told = {q: at for q, at in places.items() if at is not None and self.is_one[at]}

@@ -1,7 +1,7 @@
 """The format `text` of RabbitMQ's tracing plugin: blocks of words, with Erlang's terms in them.
 
-A block begins with a line of 80 equals signs. Payloads stand there as they are, so one that holds
-such a line looks like the end of its block: a trace in the format `json` has no such trouble.
+A block begins with a line of 80 equals signs. Payloads are not escaped, so such a line in a payload
+looks like the end of its block. The format `json` has no such problem.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brokerproof.pipeline.readers.blocks import blocks
 
 RULE: Final = b"=" * 80
 BLOCK_LINES_MAX: Final = 1 << 16
-"""What a block has more than these is part of its payload, and is not kept."""
+"""Lines of a block beyond this number belong to its payload, and are not kept."""
 
 _HEADING = re.compile(r"^\S+( \S+)?: Message (?P<type>published|received)$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][a-z]+(?: [a-z]+)?): *(?P<value>.*)$")
@@ -38,12 +38,12 @@ _NAMES = {
 
 
 def is_text_form(lines: list[bytes]) -> bool:
-    """Whether a trace that begins with these lines is in this format."""
+    """Return whether a trace that begins with these lines is in this format."""
     return next((line for line in lines if line.strip()), b"").rstrip() == RULE
 
 
 def text_rows(path: Path) -> Iterator[tuple[int, dict[str, object] | str]]:
-    """Yield the line of each block's heading and its fields, or why they cannot be read."""
+    """Yield the line of each block's heading with its fields, or why they cannot be read."""
     numbered = chain.from_iterable(enumerate(lines, first) for first, lines in blocks(path))
     start, block = 0, list[bytes]()
     for number, line in numbered:

@@ -1,17 +1,17 @@
 """Histories of Jepsen's tests of queues: maps in EDN, one a line or all in a vector.
 
-An invocation and the completion that its process gives next are one operation (jepsen.history). An
-`enqueue` is a publish, and `:info` says that nobody knows whether it happened. A `dequeue` is a get
-that settles at once; `:fail` says that it took nothing, and only where it says that the queue was
-exhausted does it say more. A `drain` is as many gets as it has values, in their order, after which
-the queue had nothing. Times are `:time`, or the numbers of the rows where there is none.
+An invocation and the next completion of its process are one operation (jepsen.history). An
+`enqueue` is a publish; `:info` leaves open whether it happened. A `dequeue` is a get that settles
+at once; `:fail` says that it took nothing, and that the queue was empty only if it says
+*exhausted*. A `drain` is as many gets as it has values, in their order, after which the queue was
+empty. Times are `:time`, or the numbers of the rows without one.
 
-A dequeue or a drain whose answer is not known may have taken any message, for good or to return it
-at any later time. So a message that was not given to anybody before the first of these began is
-left open: its publish may have happened, with no end, whatever was answered, for of such a message
-nothing can be missed and no order is known. A row that cannot be read may be such an operation, or
-the only trace of a publish. To see all that, a history is read twice. Values that are enqueued more
-than once cannot be told apart, and nothing is said of them.
+A dequeue or a drain without a known answer may have taken any message, for good or to return it at
+any later time. So a message without a delivery before the first of these began is left open: its
+publish may have happened, without an end, whatever the answer. Such a message can never be missing,
+and its order is unknown. A row that cannot be read may be such an operation, or the only trace of a
+publish. For this, a history is read twice. Values enqueued more than once are ambiguous and
+rejected.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from brokerproof.pipeline.readers.rows import Used, name_of
 from brokerproof.spec.histories import NEVER, Record, Result
 
 QUEUE: Final = "queue"
-"""The name of the one queue that a test has."""
+"""The name of a test's only queue."""
 
 EXHAUSTED: Final = frozenset({"exhausted", "empty"})
-"""What a dequeue that found nothing names as its value or error."""
+"""The values or errors of a dequeue that found the queue empty."""
 
 Work: TypeAlias = Literal["enqueue", "dequeue", "drain"]
 _WORK: Final[dict[str, Work]] = {
@@ -43,7 +43,7 @@ _RESULTS: Final[dict[str, Result]] = {":ok": "ok", ":fail": "failed", ":info": "
 
 
 class Operation(NamedTuple):
-    """What a process did: from its invocation to its completion, if there was one."""
+    """An operation of a process, from its invocation to its completion, if any."""
 
     work: Work
     process: int
@@ -56,11 +56,11 @@ class Operation(NamedTuple):
 
 
 _SOMETIME: Final = Operation("enqueue", 0, 0, 0, None, "unknown", None, None)
-"""An enqueue of which nothing is known."""
+"""An enqueue without any known fact."""
 
 
 class _Row(NamedTuple):
-    """A row that is about the queue."""
+    """A row about the queue."""
 
     line: int
     work: Work
@@ -72,7 +72,7 @@ class _Row(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What must be known of a whole history before a row of it can be understood."""
+    """The facts about a whole history that the translation of a row needs."""
 
     published: Counter[str]
     given_first: dict[str, int]
@@ -81,7 +81,7 @@ class _Known(NamedTuple):
 
 
 def read(path: Path) -> Iterator[Used | SetAside]:
-    """Yield what the rows of a history say; raises `UnreadableHistory`."""
+    """Yield the content of a history's rows; raises `UnreadableHistory`."""
     known = _look_through(path)
     run = name_of(str(path))
     positions: Counter[int] = Counter()
@@ -127,7 +127,7 @@ def _look_through(path: Path) -> _Known:
 def _records(
     run: str, found: Operation, known: _Known, positions: Counter[int]
 ) -> list[Record] | str:
-    """Return what an operation says, or why its message cannot be known."""
+    """Return the records of an operation, or why its message is ambiguous."""
     names = [_name(found.value)] if found.work == "enqueue" else list(map(_name, _taken(found)))
     told_apart = [name for name in names if known.published[name] <= 1]
     if names and not told_apart:
@@ -185,7 +185,7 @@ def _name(value: Value) -> str:
 
 
 def _taken(found: Operation) -> list[Value]:
-    """Return the values that were certainly given."""
+    """Return the values that were certainly delivered."""
     if found.result != "ok" or found.value is None:
         return []
     if found.work == "drain":
@@ -201,9 +201,9 @@ def _found_nothing(found: Operation) -> bool:
 
 
 def _operations(path: Path) -> Iterator[Operation | Used | SetAside]:
-    """Yield each operation at the line of its completion, and each other row as what it is.
+    """Yield each operation at the line of its completion, and each other row.
 
-    An invocation alone says nothing and is used, until the end shows that it was never completed.
+    An invocation alone counts as a used row, until the end shows that it was never completed.
     """
     waiting: dict[int, _Row] = {}
     for row in _rows(path):
@@ -229,7 +229,7 @@ def _unanswered(row: _Row) -> Operation:
 
 
 def _completed(row: _Row, before: _Row | None) -> Operation:
-    """Return an operation; one whose invocation is not there began at any time before."""
+    """Return an operation; without an invocation it may have begun at any earlier time."""
     start = 0 if before is None else before.time
     value = before.value if before is not None and row.work == "enqueue" else row.value
     result: Result = row.result or "unknown"
@@ -251,7 +251,7 @@ def _text(form: Value | Unreadable) -> str:
 
 
 def _row(line: int, form: Value | Unreadable, number: int | None) -> _Row | tuple[Category, str]:
-    """Return a row, or why it is none; its time is its number where there are no times."""
+    """Return a row, or why it is none; without times its time is its number."""
     if isinstance(form, Unreadable):
         return "unreadable", f"this is not EDN: {form}"
     if not isinstance(form, dict):

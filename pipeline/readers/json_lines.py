@@ -1,8 +1,8 @@
-"""Histories as JSON Lines: a record a line, in its own form.
+"""Histories as JSON Lines: one record a line, in its own form.
 
 The first line may be a header, ``{"brokerproof_history": 1}``, with the version of the form;
-without it the form is version 1. Blank lines are no rows. A line that does not decode is set aside,
-and so is one whose record is wrong by itself.
+without it the form is version 1. Blank lines are no rows. A line that does not decode is rejected,
+and so is an invalid record.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from brokerproof.spec.histories import VERSION, Record
 HEADER: Final = "brokerproof_history"
 
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not what was asked for."""
+"""msgspec's errors for bytes that do not have the requested type."""
 
 _decode = msgspec.json.Decoder(Record).decode
 
 
 def chunks(path: Path) -> Iterator[Chunk]:
-    """Yield what a file's lines say; raises `UnreadableHistory`."""
+    """Yield the content of a file's lines; raises `UnreadableHistory`."""
     at_start = True
     for first, lines in blocks(path):
         if at_start:
@@ -46,12 +46,12 @@ def lines_of(records: Iterable[Record]) -> Iterator[bytes]:
     yield msgspec.json.encode({HEADER: VERSION}) + b"\n"
     encoder = msgspec.json.Encoder()
     for record in records:
-        # msgspec leaves out a default only where it is the very same object.
+        # msgspec leaves out a default only if it is the very same object.
         yield encoder.encode(said(msgspec.structs.asdict(record))) + b"\n"
 
 
 def complaint(error: Exception) -> tuple[Category, str]:
-    """Return what it means that a row did not become a record."""
+    """Return the category and reason of a row that did not decode."""
     words = str(error).replace(" - at `$.", " in `").removesuffix(" - at `$`")
     if not isinstance(error, msgspec.ValidationError):
         return "unreadable", f"this is not JSON: {words}"
@@ -92,7 +92,7 @@ def _one_by_one(
 
 
 def _lines_before_rows(path: Path, lines: list[bytes]) -> int:
-    """Return how many lines there are before the first row: blank ones, and a header.
+    """Return the number of lines before the first row: blank ones, and a header.
 
     Raises `UnreadableHistory` for another version of the form.
     """
@@ -111,7 +111,7 @@ def _lines_before_rows(path: Path, lines: list[bytes]) -> int:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the collector of cycles from walking over hundreds of thousands of young records."""
+    """Keep the garbage collector from walking over hundreds of thousands of young records."""
     was_on = gc.isenabled()
     gc.disable()
     try:

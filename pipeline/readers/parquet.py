@@ -1,4 +1,4 @@
-"""Histories as Parquet, in their own form: a row is a record, a null is what is not given."""
+"""Histories as Parquet, in their own form: a row is a record, a null is a missing value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brokerproof.pipeline.tables import PLACE, SCHEMA, Chunk, place_of, read
 
 
 def chunks(path: Path) -> Iterator[Chunk]:
-    """Yield what a file's rows say, each at its row; raises `UnreadableHistory`."""
+    """Yield the content of a file's rows, each at its row; raises `UnreadableHistory`."""
     first = 1
     for batch in read(path):
         rows = range(place_of(0, first), place_of(0, first) + batch.num_rows)

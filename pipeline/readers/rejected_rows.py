@@ -1,8 +1,7 @@
-"""Rows that cannot be used: why, and where each of them stands.
+"""Rejected rows: why a row cannot be used, and its place.
 
-Nothing that was recorded vanishes without a word: each row that is read is checked or set aside,
-and an `Account` says how many were. Refuses to know the forms of recordings; their readers say what
-a row is: a line of JSON, a row of Parquet, a block of a trace.
+No recorded row vanishes silently: each row is checked or rejected, and an `Account` counts both.
+The readers of the forms say what a row is: a line of JSON, a row of Parquet, a block of a trace.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import msgspec
 
 TEXT_CHARACTERS_MAX: Final = 200
-"""So much of a row that was set aside is shown; the rest can be looked up at its place."""
+"""The part of a rejected row that is shown, in characters; its place leads to the rest."""
 
 Category: TypeAlias = Literal[
     "unreadable",
@@ -55,7 +54,7 @@ class SetAside(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def set_aside(category: Category, reason: str, file: str, line: int, text: str = "") -> SetAside:
-    """Return a row that is set aside, its reason in one line and its text if it is short."""
+    """Return a rejected row, its reason in one line and its text if it is short."""
     shown = text if len(text) <= TEXT_CHARACTERS_MAX else ""
     return SetAside(
         category=category, reason=" ".join(reason.split()), file=file, line=line, text=shown
@@ -63,12 +62,12 @@ def set_aside(category: Category, reason: str, file: str, line: int, text: str =
 
 
 class Unbalanced(AssertionError):
-    """Rows were read that were neither checked nor set aside, or the reverse; the fault is ours."""
+    """A row was neither checked nor rejected, or both; the fault is ours."""
 
 
 @dataclass
 class Account:
-    """How many rows there were, and what became of them.
+    """The number of rows, and how many of them were checked and rejected.
 
     >>> account = Account(rows=3, checked=2)
     >>> account.by_category["missing"] += 1
@@ -82,16 +81,16 @@ class Account:
 
     @property
     def set_aside(self) -> int:
-        """How many rows were set aside."""
+        """The number of rejected rows."""
         return self.by_category.total()
 
     @property
     def is_for_the_lesser_part(self) -> bool:
-        """Whether fewer rows were checked than set aside, of those that a history could hold."""
+        """Whether fewer rows were checked than rejected, of those that a history could hold."""
         return self.checked < self.set_aside - self.by_category["about something else"]
 
     def add(self, rows: int, checked: int, set_aside: Counter[Category]) -> None:
-        """Add what became of some rows more; raises `Unbalanced`."""
+        """Add the counts of further rows; raises `Unbalanced`."""
         if rows != checked + set_aside.total():
             raise Unbalanced(f"{rows} rows are not {checked} + {set_aside.total()}")
         self.rows += rows

@@ -1,8 +1,8 @@
-"""Which rows of a table make records, column by column.
+"""The check of a table's rows as records, column by column.
 
-The verdicts are those of msgspec on the fields of single records, and of `what_is_wrong` on the
-records; a test compares them. The limits are those of `tables.COLUMNS`, which has them from the
-type, and the fields that a kind must have those of `spec/histories.py`: none is written here.
+The results equal those of msgspec on single records, and of `what_is_wrong`; a test compares them.
+The limits come from `tables.COLUMNS`, which has them from the type, and each kind's required fields
+from `spec/histories.py`: none is written here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, Column, f
 from brokerproof.spec.histories import MUST_HAVE
 
 Rows: TypeAlias = npt.NDArray[np.bool_]
-"""For each row of a table, whether something is so."""
+"""For each row of a table, whether a condition holds."""
 
 _KINDS = tuple(MUST_HAVE)
 _FIELDS_ASKED_FOR = sorted({field for fields in MUST_HAVE.values() for field in fields})
@@ -29,11 +29,11 @@ _MUST_HAVE = {
     field: np.array([field in MUST_HAVE[kind] for kind in _KINDS] + [False])
     for field in _FIELDS_ASKED_FOR
 }
-"""By field, for each kind and for one that nobody knows, whether it must have it."""
+"""By field, whether each kind, and an unknown kind, must have it."""
 
 
 def checked(batch: pa.RecordBatch, file: str) -> Chunk:
-    """Return the rows of a table that make records, in the columns of a history, and the others."""
+    """Return the valid rows of a table, in the columns of a history, and the rejected ones."""
     if wrong_texts := _texts_that_are_none(batch):
         batch = _without_texts(batch, wrong_texts)
     complaints = list(_complaints(batch))
@@ -52,7 +52,7 @@ def checked(batch: pa.RecordBatch, file: str) -> Chunk:
 
 
 def _complaints(batch: pa.RecordBatch) -> Iterator[tuple[Category, str, Rows]]:
-    """Yield what can be wrong, and the rows with which it is; the first that holds counts."""
+    """Yield the possible errors, and the rows with each; the first that holds counts."""
     for column in COLUMNS.values():
         values = batch.column(column.name)
         if column.required:
@@ -69,7 +69,7 @@ def _complaints(batch: pa.RecordBatch) -> Iterator[tuple[Category, str, Rows]]:
 
 
 def _beyond(column: Column, values: pa.Array) -> Rows | None:
-    """Return the rows whose value is none that the field may have."""
+    """Return the rows whose value the field may not have."""
     if column.values:
         return _so(pc.invert(pc.is_in(values, value_set=pa.array(column.values)))) & ~_nulls(values)
     if column.least is None and column.most is None:
@@ -108,13 +108,13 @@ def _allowed(column: Column, found: object) -> str:
 
 
 def _text(batch: pa.RecordBatch, row: int) -> str:
-    """Return a row as a line of JSON, without what it does not say."""
+    """Return a row as a line of JSON, without missing values."""
     values = {name: batch.column(name)[row].as_py() for name in COLUMNS}
     return msgspec.json.encode(said(values)).decode()
 
 
 def _texts_that_are_none(batch: pa.RecordBatch) -> dict[int, str]:
-    """Return by row the first of its texts that is not UTF-8; Parquet's writers do not look."""
+    """Return by row its first text that is not UTF-8; writers of Parquet do not check that."""
     found: dict[int, str] = {}
     for column in COLUMNS.values():
         if column.content != "text":
@@ -138,7 +138,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def _without_texts(batch: pa.RecordBatch, rows: dict[int, str]) -> pa.RecordBatch:
-    """Return a table in which these rows have no texts at all, so that it can be looked at."""
+    """Return a table without any texts in these rows, so that it can be read."""
     keep = np.ones(batch.num_rows, dtype=np.bool_)
     keep[list(rows)] = False
     columns = [
@@ -155,7 +155,7 @@ def _nulls(values: pa.Array) -> Rows:
 
 
 def _so(condition: pa.Array) -> Rows:
-    """Return where a condition holds; of nothing it does not hold."""
+    """Return where a condition holds; null counts as False."""
     return np.asarray(condition.fill_null(pa.scalar(False)))
 
 

@@ -1,7 +1,7 @@
-"""What the readers of others' recordings yield: one thing for each row, in bounded tables.
+"""The output of the readers of others' recordings: one item for each row, in bounded tables.
 
-A row is used, and then it may say several records or, where another row tells the rest, none; or it
-is set aside. So the rows of a recording can be counted, though they are not records.
+A row is used or rejected. A used row has several records, or none if another row completes it. So
+the rows of a recording can be counted, though they are not records.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ DIGEST_CHARACTERS: Final = 32
 
 
 class Used(NamedTuple):
-    """A row of a recording, its line, and the records that it says."""
+    """A row of a recording, its line, and its records."""
 
     line: int
     records: tuple[Record, ...] = ()
 
 
 def unfit(records: Iterable[Record]) -> str | None:
-    """Return in one line what makes one of some records unfit, or None.
+    """Return in one line what makes one of some records invalid, or None.
 
-    What a reader makes of others' values is not decoded, so its limits have not been looked at.
+    The values of a reader are not decoded, so their limits have not been checked yet.
     """
     for record in records:
         try:
@@ -43,7 +43,7 @@ def unfit(records: Iterable[Record]) -> str | None:
 
 
 def chunks_of(rows: Iterable[Used | SetAside]) -> Iterator[Chunk]:
-    """Yield what rows say as tables of a bounded size."""
+    """Yield the content of rows as tables of a bounded size."""
     count = 0
     records: list[Record] = []
     places: list[int] = []
@@ -63,7 +63,7 @@ def chunks_of(rows: Iterable[Used | SetAside]) -> Iterator[Chunk]:
 
 
 def name_of(text: str) -> str:
-    """Return a name for what others call by any text: the text, or its beginning and a digest."""
+    """Return a valid name for any text: the text, or its beginning and a digest."""
     if len(text) <= NAME_CHARACTERS_MAX:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]

@@ -1,12 +1,12 @@
-"""The gate's own runs: the counterexamples that it wrote, each step a row.
+"""The gate's own runs: its counterexamples, each step a row.
 
-Times are logical: step *n* lasts from 2n to 2n + 1, so of two steps the earlier one is over. What
-an answer tells may have happened at any time before it, as far as its consumer knows, since events
-may be withheld (driver protocol 1, rule 2). A reset begins a run of its own.
+Times are logical: step *n* lasts from 2n to 2n + 1, so of two steps the earlier one is over. An
+event may have happened at any time before the answer that reports it, as far as its consumer knows,
+since events may be withheld (driver protocol 1, rule 2). A reset begins a new run.
 
-What the form of a history cannot say is left open: a publish that is delayed, or to a queue sorted
-by a property, may have happened at any time; the window of a consumer whose credit changes counts
-as none; a second settlement, which may have no effect (rule 13), is not told.
+What the form of a history cannot express is left open. A publish that is delayed, or to a queue
+sorted by a property, may have happened at any time. The window of a consumer whose credit changes
+counts as none. A second settlement, which may have no effect (rule 13), is left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from brokerproof.spec.protocol.operations import (
 
 
 def read(path: Path) -> Iterator[Used | SetAside]:
-    """Yield what the steps of a counterexample say; raises `UnreadableHistory`."""
+    """Yield the content of a counterexample's steps; raises `UnreadableHistory`."""
     try:
         found = read_counterexample(path)
     except UnreadableCounterexample as error:
@@ -64,9 +64,9 @@ def read(path: Path) -> Iterator[Used | SetAside]:
 
 
 def followed(name: str, claims: Capabilities, steps: tuple[Line, ...]) -> Iterator[list[Record]]:
-    """Yield, for each step, the records that it says; they may not be fit.
+    """Yield the records of each step; they may be invalid.
 
-    Runs have that name with a number behind it: how many resets were before.
+    The name of a run is `name` and the number of resets before it.
     """
     resets = [n for n, line in enumerate(steps) if isinstance(line.move, Reset)]
     parts = zip([0, *resets], [*resets, len(steps)], strict=True)
@@ -82,7 +82,7 @@ def _claims(found: Counterexample) -> Capabilities:
 
 @dataclass
 class _Taker:
-    """A consumer, a browser or a get, and how many deliveries it had."""
+    """A consumer, a browser or a get, and the number of its deliveries."""
 
     name: str
     mode: str
@@ -93,7 +93,7 @@ class _Taker:
 
 @dataclass
 class _Following:
-    """What must be known of the steps so far to say what the next one means."""
+    """The state of the steps so far that the translation of the next one needs."""
 
     run: str
     claims: Capabilities
@@ -109,7 +109,7 @@ class _Following:
     closes: Counter[str] = field(default_factory=Counter)
 
     def step(self, number: int) -> Iterator[Record]:
-        """Yield what a step says: its operation, and then what its answer tells."""
+        """Yield the records of a step: its operation, and then the events of its answer."""
         line = self.steps[number]
         now = 2 * (number + 1)
         error = line.answer.error
@@ -132,7 +132,7 @@ class _Following:
             yield self._went_down("crash", now, now + 1, "ok")
 
     def _went_down(self, op: str, start: int, end: int | None, outcome: Result) -> Record:
-        """Note a crash, or the start after it: nobody subscribes or holds anything then."""
+        """Note a crash, or the restart after it: all subscriptions and deliveries end."""
         self.unlimited.clear()
         self.held.clear()
         self.crashes += op == "crash"
@@ -226,7 +226,7 @@ class _Following:
         )
 
     def _accepted(self, message: str, number: int) -> int | None:
-        """Return the end of the step that tells that a parked publish was taken, if one does."""
+        """Return the end of the step that reports a parked publish as accepted, or None."""
         for later in range(number, self.end):
             if Accepted(message=message) in self.steps[later].events:
                 return 2 * (later + 1) + 1
@@ -318,7 +318,7 @@ class _Following:
         return isinstance(event, Delivered) and event.consumer is None
 
     def _channel(self, channel: str) -> str:
-        """Return a name that no other channel of the run has: channels' own names come again."""
+        """Return a unique name of a channel: a run may reuse a channel's name."""
         again = self.closes[channel] + self.crashes
         return f"{channel} again {again}" if again else channel
 

@@ -1,6 +1,6 @@
-"""The forms of recordings by name, how each is known, and who reads it.
+"""The forms of recordings by name, how each is recognised, and its reader.
 
-What is made of them is Parquet (`conversion.py`); everything after that reads nothing else.
+Readers produce Parquet (`conversion.py`); all later steps read only that.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PACKED: Final = {
     b"BZh": "bunzip2",
     b"PK\x03\x04": "unzip",
 }
-"""How compressed files begin, and what unpacks them."""
+"""The first bytes of compressed files, and the command that unpacks them."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A form of recording: what it is, how its files are known, and who reads them.
+    """A form of recording: its meaning, how its files are recognised, and its reader.
 
-    `argument` says what may stand behind the name, after a colon; it is handed to the reader.
+    `argument` describes the text that may follow the name after a colon; the reader gets that text.
     """
 
     name: str
@@ -103,7 +103,7 @@ SOURCES: Final[dict[str, Source]] = {
         ),
     )
 }
-"""All forms, in the order in which a file's beginning is held against them."""
+"""All forms, in the order in which a file's beginning is compared with them."""
 
 
 def source_of(path: Path) -> Source:
@@ -134,7 +134,7 @@ def source_of(path: Path) -> Source:
 
 
 def read(path: Path, form: str | None = None) -> Iterator[Record | SetAside]:
-    """Yield the records of a recording and the rows that were set aside, in tables' portions."""
+    """Yield the records of a recording and the rejected rows, table by table."""
     source, argument = named_form(form)
     for chunk in (source or source_of(path)).chunks(path, argument):
         yield from chunk.set_aside
@@ -142,7 +142,7 @@ def read(path: Path, form: str | None = None) -> Iterator[Record | SetAside]:
 
 
 def named_form(form: str | None) -> tuple[Source | None, str]:
-    """Return the form of a name, and what is said behind it; raises `UnreadableHistory`."""
+    """Return the form of a name, and the argument after it; raises `UnreadableHistory`."""
     if form is None:
         return None, ""
     name, _, argument = form.partition(":")

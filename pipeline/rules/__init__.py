@@ -1,1 +1,1 @@
-"""The rules on histories as column kernels: what each compares, and what it reports."""
+"""The rules on histories as column kernels: their comparisons, and their reports."""

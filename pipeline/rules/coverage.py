@@ -1,7 +1,7 @@
-"""How often each promise was put to the test: a promise of which nothing was asked is not kept.
+"""How often each requirement was exercised: one that was never exercised is not kept.
 
-Counted is what the rules were asked of: deliveries, passages that were there when something
-happened, gets. The names are those of the requirements.
+Counted are the cases of the rules: deliveries, intervals that had begun at an event, gets. The
+names are those of the requirements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from brokerproof.spec.histories import NEVER, Kind
 
 
 def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
-    """Return how often each requirement could be asked of these messages."""
+    """Return how often each requirement applied to these messages."""
     facts = control.facts(found.queue.keys)
     by_priority = np.array([each.levels is not None for each in facts], dtype=np.bool_)
     durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
@@ -66,7 +66,7 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
 
 
 def _passed(waits: Waits, found: Gathered, control: Control, kind: Kind) -> Marks:
-    """Return which passages had certainly begun before something happened to their queue."""
+    """Return which intervals had certainly begun before an event of their queue."""
     spans = control.spans_of(kind, found.queue.keys)
     until = np.full(waits.queue.size, NEVER, dtype=np.int64)
     within = spans.first_within(waits.queue, waits.begun_end, until)

@@ -1,9 +1,9 @@
-"""One kernel for all rules of two comparisons: who is overtaken, in columns and without pairs.
+"""The kernel of all rules of two comparisons: which early rows are overtaken, without pairs.
 
-A rule asks of a late thing whether an early one of its group has a smaller key and a greater value
-than the late one's. Sorted by key, the greatest value so far answers that for all: O(n log n). What
-is known of earlier keys is the row with the greatest value of each group, and nothing else, so
-slices of the key's range can be judged one by one.
+For each late row, a rule needs an early row of its group with a smaller key and a greater value.
+Sorted by key, the greatest value so far answers that for all: O(n log n). Of earlier keys only the
+row with the greatest value of each group matters, so slices of the key's range can be judged one by
+one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Early:
-    """What may be overtaken: group, key and value of each; `rank` settles ties, smaller is first.
+    """The rows that may be overtaken: group, key and value; the smaller `rank` wins ties.
 
-    A rank of None stands for the order in which they are given.
+    A rank of None stands for the order of the rows.
     """
 
     group: Ints
@@ -35,7 +35,7 @@ class Early:
 
 @dataclass(frozen=True)
 class Late:
-    """What may overtake: an early one of its group of a key below `key`, a value above `bound`."""
+    """The rows that may overtake an early one whose key is below `key` and value above `bound`."""
 
     group: Ints
     key: Ints
@@ -43,21 +43,21 @@ class Late:
 
 
 def overtaken(early: Early, late: Late) -> Ints:
-    """Return for each late one which early one witnesses that it overtakes, or `NOBODY`.
+    """Return for each late row the early row that it overtakes, or `NOBODY`.
 
-    Of all that do, it is the one of the greatest value, and of those the one of the lowest rank.
+    Of several, it is the one of the greatest value, and of those the one of the lowest rank.
     """
     found = np.full(late.key.size, NOBODY, dtype=np.int64)
     if early.key.size == 0 or late.key.size == 0:
         return found
     group_of_late, group_of_early = _numbered_groups(late.group, early.group)
-    # Of equal keys the late ones come first, and are not above the early ones.
+    # Among equal keys the late rows come first: an equal key is not below.
     order = _in_order(
         np.concatenate((group_of_late, group_of_early)), np.concatenate((late.key, early.key))
     )
     is_early = order >= late.key.size
     strength, by_strength = _strength(early)
-    # A later group begins above all that an earlier one can reach.
+    # A later group begins above all values that an earlier one can reach.
     floor = np.concatenate((group_of_late, group_of_early)) * np.int64(early.key.size + 1)
     lifted = floor[order]
     lifted[is_early] += strength[order[is_early] - late.key.size] + 1
@@ -82,7 +82,7 @@ def _numbered_groups(*groups: Ints) -> list[Ints]:
 
 
 def _in_order(group: Ints, key: Ints) -> Ints:
-    """Return rows by group and key; equal ones stay as they are."""
+    """Return rows by group and key; the sort is stable."""
     by_key = np.argsort(key, kind="stable")
     most = int(group.max(initial=0))
     if most == 0:
@@ -95,7 +95,7 @@ def _in_order(group: Ints, key: Ints) -> Ints:
 def dense(number: Ints) -> tuple[Ints, Ints]:
     """Return the distinct numbers in order, and for each number its place among them.
 
-    That is what `np.unique` says; where the numbers are not far apart no sorting is needed for it.
+    The result of `np.unique`; numbers that are close together need no sorting.
     """
     most = int(number.max(initial=0))
     if int(number.min(initial=0)) < 0 or most > 4 * number.size + 1024:
@@ -107,7 +107,7 @@ def dense(number: Ints) -> tuple[Ints, Ints]:
 
 
 def greatest(early: Early) -> Ints:
-    """Return of each group the row that stands for all of it towards greater keys."""
+    """Return the row of each group that represents it towards greater keys."""
     if early.key.size == 0:
         return np.empty(0, dtype=np.int64)
     strength, _ = _strength(early)
@@ -117,7 +117,7 @@ def greatest(early: Early) -> Ints:
 
 
 def _strength(early: Early) -> tuple[Ints, Ints]:
-    """Return the place of each row in the order of value, then of rank turned round, and back."""
+    """Return the place of each row by value, then by descending rank, and the inverse."""
     if early.rank is None:
         order = np.argsort(early.value[::-1], kind="stable")
         order = early.value.size - 1 - order

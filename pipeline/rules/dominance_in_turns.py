@@ -1,14 +1,13 @@
-"""The kernel for rules that are shown at each moment of a span: who is overtaken by turns.
+"""The kernel of rules about each moment of a span: which covering chains are overtaken.
 
-What waits from its key to its value, both left out, is one of several whose waits meet or overlap:
-a *stay* of the queue, in which it was never without one. Stays do not overlap, so a span lies
-within one if and only if it lies within the last one that begins before it. To join waits takes a
-sort and the greatest value so far; the stays are then asked by the kernel for two comparisons. That
-is O(n log n) and has no loop over rows.
+A row waits from its key to its value, both excluded. Waits that meet or overlap form a *stay* of
+the queue, during which it was never empty. Stays do not overlap, so a span lies within one if and
+only if it lies within the last one that begins before it. A sort and the greatest value so far join
+the waits; the kernel of two comparisons then finds the stays. O(n log n), without a loop over rows.
 
-Of what is before a time, all that matters to later times is the stay that goes on over it: where it
-began, and the row with the greatest value. That one row is a summary, and rows that are joined with
-those of a later slice make the summary of both.
+Of the rows before a time, later times need only the stay that continues over it: its begin, and the
+row with the greatest value. That row is a summary. Joined with the rows of a later slice, it gives
+the summary of both.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Mark
 
 @dataclass(frozen=True)
 class Spans:
-    """What may be overtaking: whenever from `start` to `end` of each it is asked of its group."""
+    """The rows that may overtake: the rule must hold at each moment from `start` to `end`."""
 
     group: Ints
     start: Ints
@@ -31,7 +30,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Stays:
-    """When groups were never without one; `of` says for each early row in which stay it lies."""
+    """The spans during which groups were never empty; `of` is the stay of each early row."""
 
     group: Ints
     begin: Ints
@@ -39,12 +38,12 @@ class Stays:
     of: Ints
 
     def around(self, group: Ints, start: Ints, end: Ints) -> Ints:
-        """Return which stay of its group each span lies within, or `NOBODY`."""
+        """Return the stay of its group around each span, or `NOBODY`."""
         return overtaken(Early(self.group, self.begin, self.end), Late(group, start, end))
 
 
 def stays_of(early: Early) -> Stays:
-    """Return the stays that waits make together."""
+    """Return the stays that waits form."""
     order = np.lexsort((early.key, early.group))
     group, key = early.group[order], early.key[order]
     new_group = np.append(True, group[1:] != group[:-1])[: group.size]
@@ -58,7 +57,7 @@ def stays_of(early: Early) -> Stays:
 
 
 def _most_so_far(values: Ints, begins: Marks) -> Ints:
-    """Return the greatest value so far since the last mark."""
+    """Return the greatest value since the last mark."""
     order = np.argsort(values, kind="stable")
     rank = np.empty(values.size, dtype=np.int64)
     rank[order] = np.arange(values.size)
@@ -68,10 +67,10 @@ def _most_so_far(values: Ints, begins: Marks) -> Ints:
 
 
 def overtaken_in_turns(early: Early, late: Spans) -> tuple[Ints, Ints]:
-    """Return for each late one the last of those that it overtakes by turns, and when they began.
+    """Return for each late row the last row of the chain that it overtakes, and the chain's begin.
 
-    The last is the early one of the greatest value that began before the span ended, of several the
-    one of the lowest rank. It is `NOBODY` where at some moment of the span nobody waited.
+    The last row has the greatest value of those that began before the span ended, and of several
+    the lowest rank. It is `NOBODY` if no row waited at some moment of the span.
     """
     last = np.full(late.end.size, NOBODY, dtype=np.int64)
     since = np.full(late.end.size, NOBODY, dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The kernel for rules of three comparisons: two keys to be smaller, and a value to be greater.
+"""The kernel of rules of three comparisons: two keys must be smaller, and a value greater.
 
-The early ones are sorted by their first key and cut into blocks of each power of two; those before
-a place are a block of each power in its binary form, and in each block a search by the second key
-finds the greatest value. That is O((n + m) log² n) and has no loop over rows. Source: the range
-tree of Bentley (Decomposable Searching Problems, 1979).
+The early rows are sorted by their first key and cut into blocks of each power of two. The rows
+before a place form one block for each power in its binary representation, and in each block a
+search by the second key finds the greatest value. That is O((n + m) log² n), without a loop over
+rows. Source: the range tree of Bentley (Decomposable Searching Problems, 1979).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, over
 
 @dataclass(frozen=True)
 class EarlyOfTwoKeys:
-    """What may be overtaken; `rank` settles ties, smaller is first."""
+    """The rows that may be overtaken; the smaller `rank` wins ties."""
 
     group: Ints
     first_key: Ints
@@ -28,7 +28,7 @@ class EarlyOfTwoKeys:
 
 @dataclass(frozen=True)
 class LateOfTwoKeys:
-    """What may overtake one with smaller keys and a value above `bound`."""
+    """The rows that may overtake one with smaller keys and a value above `bound`."""
 
     group: Ints
     first_key: Ints
@@ -37,9 +37,9 @@ class LateOfTwoKeys:
 
 
 def overtaken_of_two_keys(early: EarlyOfTwoKeys, late: LateOfTwoKeys) -> Ints:
-    """Return for each late one the witness that it overtakes, or `NOBODY`; see `overtaken`."""
+    """Return for each late row the row that it overtakes, or `NOBODY`; see `overtaken`."""
     found = np.full(late.bound.size, NOBODY, dtype=np.int64)
-    # Most late ones overtake nobody by the second key alone, and that is quickly asked.
+    # Most late rows overtake none by the second key alone, which is a quick test.
     by_second = overtaken(
         Early(early.group, early.second_key, early.value),
         Late(late.group, late.second_key, late.bound),
@@ -79,7 +79,7 @@ def _by_blocks(early: EarlyOfTwoKeys, late: LateOfTwoKeys) -> Ints:
 
 
 def _places(group: Ints, key: Ints, of_group: Ints, below: Ints) -> Ints:
-    """Return how many of the sorted rows stand before a key of a group."""
+    """Return the number of sorted rows before a key of a group."""
     both = np.lexsort(
         (
             np.concatenate((np.ones(key.size), np.zeros(below.size))),

@@ -1,8 +1,8 @@
-"""The rules about several messages of a queue: order, urgency, what returned, and gets.
+"""The rules about several messages of a queue: order, urgency, returned messages, and gets.
 
-Each family of rules compares times of one kind. Which rows of a table are early and which are late
-is said by their roles, so that a table may be one slice of a history; in a whole history each row
-has all roles. How a history is cut is in `slices.py`.
+Each family of rules compares times of one kind. A row's roles say whether it is early or late, so
+that a table may be one slice of a history; in a whole history each row has all roles. `slices.py`
+cuts a history.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from brokerproof.spec.histories import NEVER
 
 @dataclass(frozen=True)
 class Columns:
-    """A table of passages as numbers; equal queues and takers have equal numbers."""
+    """A table of waiting intervals as numbers; equal queues and subscribers have equal numbers."""
 
     table: pa.Table
     queue: Ints
@@ -96,15 +96,15 @@ class Columns:
         )
 
     def has(self, flags: int, without: int = 0) -> Marks:
-        """Return which rows have all of these flags, and none of the others."""
+        """Return which rows have all of `flags`, and none of `without`."""
         return np.asarray((self.flags & (flags | without)) == flags, dtype=np.bool_)
 
     def plays(self, role: int) -> Marks:
-        """Return which rows have a role in their slice, or one of several."""
+        """Return which rows have a role, or one of several, in their slice."""
         return np.asarray((self.roles & role) != 0, dtype=np.bool_)
 
     def rank(self, rows: Ints) -> Ints:
-        """Return the order of rows by which ties are settled: by name, then by time."""
+        """Return the order of rows that settles ties: by name, then by time."""
         name, _ = ranks(self.table.column("message").take(pa.array(rows)))
         order = np.lexsort((self.passage.begun.end[rows], name))
         rank = np.empty(rows.size, dtype=np.int64)
@@ -114,9 +114,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Sides:
-    """Which rows of a table a rule is asked of, and as what.
+    """The early and late rows of a rule in a table.
 
-    `group` tells apart what has nothing to do with each other.
+    Rows of different `group` are independent.
     """
 
     rule: Rule
@@ -147,14 +147,14 @@ class Sides:
         )
 
     def spans(self, columns: Columns, rows: Ints) -> Spans:
-        """Return the late side of these rows, where each moment of it is asked about."""
+        """Return the late side of these rows, for a rule about each moment of it."""
         [(_, of_late)] = self.rule.early_first
         span = of_late(columns.passage)
         return Spans(self.group[rows], span.start[rows], span.end[rows])
 
 
 def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  # noqa: ARG001
-    """Yield the rules that compare when messages arrived, which are about equals only."""
+    """Yield the rules that compare arrivals; they are about equal levels only."""
     arrived, arrives = columns.plays(ARRIVED), columns.plays(ARRIVES)
     first = columns.has(FIRST | ORDERED, without=VIEW | QUERY)
     of_level = joint(columns.queue, columns.level)
@@ -174,7 +174,7 @@ def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  
 
 
 def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
-    """Yield the rules that compare since when messages waited, for each level that is late."""
+    """Yield the rules that compare begins of waits, for each late level."""
     there = columns.has(0, without=VIEW | QUERY) & columns.plays(WAITED)
     taken = columns.plays(TAKEN)
     yield Sides(
@@ -205,10 +205,10 @@ def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
 
 
 def in_turns(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
-    """Yield the rules that are shown at each moment of a span, for each level that is late.
+    """Yield the rules about each moment of a span, for each late level.
 
-    They are asked of messages that never returned, where they are about urgency: what is wrong with
-    others has another name.
+    Those about urgency apply only to messages that never returned: other violations have other
+    names.
     """
     of = columns.passage
     there = columns.has(0, without=VIEW | QUERY) & (of.begun.end < of.left.start)
@@ -242,19 +242,19 @@ FOUND_NOTHING_OF_SEVERAL: Final = "found-nothing-of-several"
 LEFT_BEHIND_OF_SEVERAL: Final = "left-behind-of-several"
 OVERTAKES_SOME: Final = "overtakes-some-that-wait"
 IN_TURNS: Final = frozenset({FOUND_NOTHING_OF_SEVERAL, LEFT_BEHIND_OF_SEVERAL, OVERTAKES_SOME})
-"""The rules of which a violation has several early messages."""
+"""The rules whose violations have a covering chain of early messages."""
 
 Family: TypeAlias = Callable[[Columns, Sequence[int]], Iterator[Sides]]
 
 
 def asked_of(family: Family, columns: Columns) -> Iterator[Sides]:
-    """Yield what a family asks of a table, at the levels that there are."""
+    """Yield the sides of a family in a table, for the levels present."""
     late = columns.has(GIVEN, without=VIEW | QUERY) & (numbers(columns.table, "levels") > 0)
     yield from family(columns, np.unique(columns.level[late]).tolist())
 
 
 def judged_by(family: Family, columns: Columns) -> Iterator[pa.Table]:
-    """Yield what a family of rules finds wrong in a table of passages."""
+    """Yield the violations of a family of rules in a table of waiting intervals."""
     for sides in asked_of(family, columns):
         yield judged(columns, sides)
 
@@ -266,7 +266,7 @@ def judged(columns: Columns, sides: Sides) -> pa.Table:
     which = overtaken(sides.of_early(columns, early, ranked=False), of_late)
     if (which == NOBODY).all():
         return none()
-    # Names are looked at only where something is wrong, to find the one witness among equals.
+    # Names matter only for violations, to find the one witness among equals.
     groups = np.unique(sides.group[late[which != NOBODY]])
     early = early[np.isin(sides.group[early], groups)]
     late = late[which != NOBODY]
@@ -281,13 +281,13 @@ def judged(columns: Columns, sides: Sides) -> pa.Table:
 
 
 def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
-    """Return the violations of a rule that is shown at each moment of a span."""
+    """Return the violations of a rule about each moment of a span."""
     early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
     if not early.size or not late.size:
         return none()
     spans = sides.spans(columns, late)
     of_early = sides.of_early(columns, early, ranked=False)
-    # What is over before all spans, or begins after them, can only tell since when it was so.
+    # Rows that end before all spans, or begin after them, can only extend the chain's begin.
     then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
     which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
     if (which == NOBODY).all():
@@ -300,7 +300,7 @@ def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
 
 
 def returned(columns: Columns) -> pa.Table:
-    """Return where a message was given while one waited that had returned to its place ahead."""
+    """Return the deliveries made while a returned message waited at its place ahead."""
     flags = ORDERED | PLACED
     is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
     early = np.flatnonzero(is_early & (columns.passage.begun.end < NEVER))
@@ -338,7 +338,7 @@ def returned(columns: Columns) -> pa.Table:
 def _told(
     columns: Columns, name: str, late: Ints, early: Ints, strength: Ints, since: Ints | None = None
 ) -> pa.Table:
-    """Return violations; `since` is when the early ones began to wait, if others came before."""
+    """Return violations; `since` is the begin of the covering chain, if there is one."""
     of = columns.passage
     table = columns.table
     return violations(
@@ -354,7 +354,7 @@ def _told(
 
 
 def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[str]:
-    """Return which promise each is: the contract names what came back before what is urgent."""
+    """Return the requirement of each; as in the contract, returns take precedence over urgency."""
     if name in _ALWAYS:
         return [_ALWAYS[name]] * late.size
     came_back = (columns.flags[early] & CAME_BACK) != 0
@@ -373,4 +373,4 @@ _ALWAYS: Final = {
     LEFT_BEHIND_OF_SEVERAL: "nothing-lost",
     OVERTAKES_SOME: "priority-order",
 }
-"""The rules that are about one promise."""
+"""The rules that belong to one requirement."""

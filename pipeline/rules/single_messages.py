@@ -1,7 +1,7 @@
-"""The rules about one message: invented, given twice, lost, kept when it should be gone.
+"""The rules about one message: invented, delivered twice, lost, kept when it should be gone.
 
-Each is a rule of `models/contract/history.py` asked of columns. What a loss is called follows the
-contract's own order: by what happened to the message before (`Contract.histories`).
+Each is a rule of `models/contract/history.py` on columns. The name of a loss follows the contract's
+own order: by the events of the message before it (`Contract.histories`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NOTHING = Span(0, 0)
 def about_single_messages(
     table: pa.Table, found: Gathered, waits: Waits, seen: Waits, control: Control
 ) -> Iterator[pa.Table]:
-    """Yield what is wrong with messages by themselves.
+    """Yield the violations about single messages.
 
-    `waits` are their passages, `seen` the same as far as nobody can have had them unseen.
+    `waits` are their waiting intervals; `seen` allows for unrecorded deliveries.
     """
     if not control.begins_late:
         yield _never_published(table, found)
@@ -93,9 +93,9 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
 
 
 def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table:
-    """Find what may have returned since it was given before, and is not told as redelivered.
+    """Find deliveries that may follow a return and are not marked as redelivered.
 
-    After a crash either will do, for what was given before it.
+    After a crash either flag is correct for a message delivered before the crash.
     """
     given = found.deliveries
     group = np.cumsum(given.first) - 1
@@ -122,17 +122,17 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
 
 
 def may_have_returned(given: Deliveries) -> Marks:
-    """Return which deliveries are of what may have come back from an earlier one by then.
+    """Return which deliveries may follow a return from an earlier one.
 
-    Only of these the redelivered flag is asked. What is given again and cannot have come back is
-    `nothing-twice`, whatever its flag says.
+    The redelivered flag is checked only for these. A second delivery that cannot follow a return
+    breaks `nothing-twice`, whatever its flag.
     """
     back_start = np.where(given.first, NEVER, np.roll(given.back_start, 1))
     return np.asarray(running_least(back_start, given.first) <= given.end, dtype=np.bool_)
 
 
 def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Table]:
-    """Find what browsers were shown while somebody had it, or twice."""
+    """Find messages shown to browsers while a consumer held them, or shown twice."""
     rows, given = found.views, found.deliveries
     if not rows.size:
         return
@@ -178,15 +178,15 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
 
 
 def found_drained(found: Gathered, waits: Waits, control: Control) -> Ints:
-    """Return through which finding of its queue as drained each passage waited, or `NOBODY`."""
+    """Return the drained time within each waiting interval of its queue, or `NOBODY`."""
     drained = control.spans_of("drained", found.queue.keys)
     return drained.first_within(waits.queue, waits.begun_end, waits.left_start)
 
 
 def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
-    """Find what waited all the time while its queue was found drained.
+    """Find messages that waited all the time while their queue was found drained.
 
-    Nobody held anything then, so nobody had it unseen either.
+    No consumer held a message then, so none held it unseen.
     """
     drained = control.spans_of("drained", found.queue.keys)
     which = found_drained(found, waits, control)
@@ -223,9 +223,9 @@ def _names_of_losses(
 def _kept(
     table: pa.Table, found: Gathered, waits: Waits, seen: Waits, control: Control
 ) -> Iterator[pa.Table]:
-    """Find what was given after it had waited all through what should have ended it.
+    """Find messages delivered although a purge, deletion or crash should have removed them.
 
-    A purge drops what waits; a deletion and a crash drop what somebody has, too.
+    A purge drops waiting messages; a deletion and a crash drop held ones, too.
     """
     facts = control.facts(found.queue.keys)
     may_be = np.array([each.may_be_durable for each in facts], dtype=np.bool_)[waits.queue]

@@ -1,13 +1,12 @@
-"""The rule about messages that wait longer than is borne, while a consumer is free to take them.
+"""The rule about messages that wait longer than a limit while a consumer is idle.
 
-The contract knows no time: it says what must not be left when a broker has come to rest, not by
-when. How long may pass is the user's own bound, and without one nothing is said. It is meant for
-histories whose times are those of a clock.
+The contract has no time: it says which messages must not remain at rest, not by when. The limit is
+the user's, and without one nothing is checked. It suits histories whose times are those of a clock.
 
-A message is stalled while two things are so: it certainly waits in its queue, and a consumer of the
-queue is certainly there, with room, and is given nothing. What is ahead of the message does not
-matter: it waits for the same free consumer. A message that goes to that consumer as the next one is
-stalled until it is seen: till then it either waited or was on its way.
+A message is stalled while it certainly waits in its queue and a consumer of the queue certainly is
+subscribed, has room, and is given nothing. Messages ahead of it do not matter: they wait for the
+same idle consumer. If the message is that consumer's next delivery, it is stalled until that is
+seen: until then it waited or was in transit.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ NS_OF: Final = {
     "s": 1_000_000_000,
     "min": 60_000_000_000,
 }
-"""Nanoseconds, the unit of records, in each unit that a duration may have."""
+"""Nanoseconds, the unit of records, in each unit of a duration."""
 
 DURATIONS: Final = f"a number with one of {', '.join(NS_OF)}, such as 200ms; alone it is of seconds"
 
 
 def duration(_context: click.Context, _option: click.Parameter, words: str | None) -> int | None:
-    """Return the nanoseconds that 200ms or 5s are; a number alone is of seconds.
+    """Return the nanoseconds of a text such as 200ms or 5s; a number alone is in seconds.
 
-    None of them is refused: where no wait is borne, whatever took its time is accused.
+    Zero is refused: with no wait allowed, every delivery that took time would be a violation.
     """
     if words is None:
         return None
@@ -63,7 +62,7 @@ def duration(_context: click.Context, _option: click.Parameter, words: str | Non
 def stalled(
     table: pa.Table, found: Gathered, waits: Waits, certain: Waits, control: Control
 ) -> list[pa.Table]:
-    """Return the messages that were stalled; `certain` is how far `waits` are so for certain."""
+    """Return the stalled messages; `certain` are the certain parts of `waits`."""
     if control.idle is None:
         return []
     spans = _Spans.of(control.idle, found)
@@ -74,7 +73,7 @@ def stalled(
 
 
 def concerned(found: Gathered, waits: Waits, control: Control) -> int:
-    """Return how many passages there are of which somebody could have made an end."""
+    """Return the number of waiting intervals that a known consumer could have ended."""
     if control.idle is None:
         return 0
     served = {(each.record.run, each.record.queue or "") for each in control.idle.known}
@@ -83,7 +82,7 @@ def concerned(found: Gathered, waits: Waits, control: Control) -> int:
 
 
 class _Spans:
-    """The spans in which consumers were free, by numbers of queues."""
+    """The idle spans of consumers, by queue numbers."""
 
     def __init__(self, idle: Idle, queue: Ints) -> None:
         there = queue != NOBODY
@@ -95,7 +94,7 @@ class _Spans:
 
     @classmethod
     def of(cls, idle: Idle, found: Gathered) -> _Spans:
-        """Return the spans of the queues that are there."""
+        """Return the spans of the queues in a table."""
         queue_of = {each.taker: (each.record.run, each.record.queue or "") for each in idle.known}
         number = {key: each for each, key in enumerate(found.queue.keys)}
         takers = idle.spans.select(["run", "consumer"]).to_pylist()
@@ -104,9 +103,9 @@ class _Spans:
 
 
 def _while_it_waited(table: pa.Table, certain: Waits, spans: _Spans, bound: int) -> pa.Table:
-    """Find what waited while somebody was free: of several, for whom that was so the longest."""
+    """Find messages that waited during an idle span; of several spans the longest counts."""
     waited = np.flatnonzero(certain.left_start > certain.begun_end + bound)
-    # Others are there for the delivery with which they ended.
+    # Shorter ones are listed for the delivery that ended them.
     long = np.flatnonzero(spans.until - spans.since > bound)
     begun, left = certain.begun_end[waited], certain.left_start[waited]
     name, _ = ranks(spans.table.column("consumer"))
@@ -124,7 +123,7 @@ def _while_it_waited(table: pa.Table, certain: Waits, spans: _Spans, bound: int)
 def _until_it_was_seen(
     table: pa.Table, found: Gathered, waits: Waits, certain: Waits, spans: _Spans, bound: int
 ) -> pa.Table:
-    """Find what somebody got who had been free before that, as the next thing."""
+    """Find messages that were the next delivery of an idle consumer."""
     some = np.flatnonzero(spans.position != NO_DELIVERY)
     given = np.flatnonzero(
         (waits.given != NOBODY) & waits.sure & (certain.left_start >= waits.left_start)

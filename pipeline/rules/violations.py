@@ -1,7 +1,7 @@
-"""Violations as a table: what is wrong, of which message, and the strongest witness of it.
+"""Violations as a table: the requirement, the message, and the strongest witness.
 
-A violation is one for each requirement, run, queue and later message, whichever rules show it and
-however often. Owns which of several is kept; refuses to know how they are found.
+There is one violation for each requirement, run, queue and later message, whichever rules find it,
+and however often. Owns the choice among several findings.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SCHEMA: Final = pa.schema(
         ("early_end", pa.int64()),
     ]
 )
-"""A violation. `late_*` is the span of what was wrong, `early_*` that of what it is held against;
-`witness` names the message or the taker of the latter, where it has a name of its own.
+"""A violation. `late_*` is the span of the wrong event, `early_*` that of the event it is compared
+with; `witness` names the message or the subscriber of the latter, if that has its own name.
 """
 
 KEY: Final = ("requirement", "run", "queue", "message")
@@ -59,10 +59,10 @@ RULES: Final = (
     "overtakes-some-that-wait",
     "stalled",
 )
-"""The rules by their names; of two that show one violation, the one that is named first is kept."""
+"""The rules by name; if two find the same violation, the one listed first is kept."""
 
 NAMED_BY_WITNESS: Final = frozenset({"overtakes-what-waits", "overtakes-what-waits-in-a-stream"})
-"""The rules whose requirement is that of the strongest witness, of all that were overtaken."""
+"""The rules whose requirement is that of the strongest witness among all overtaken messages."""
 
 
 def violations(
@@ -106,8 +106,8 @@ def none() -> pa.Table:
 def strongest(tables: Sequence[pa.Table]) -> pa.Table:
     """Return each violation once, with its strongest witness, in the order of their keys.
 
-    That is the one by the rule that is named first, of the greatest strength, whose witness has the
-    first name; what is left is settled by the times.
+    It belongs to the rule listed first, has the greatest strength, and then the witness with the
+    first name; the times settle the rest.
     """
     table = pa.concat_tables(tables) if tables else none()
     if table.num_rows < 2:
@@ -126,7 +126,7 @@ def strongest(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _without_superseded(table: pa.Table) -> pa.Table:
-    """Leave out what a stronger witness, of a slice before, puts under another requirement."""
+    """Remove findings that a stronger earlier witness puts under another requirement."""
     named_so = pc.is_in(table.column("rule"), pa.array(sorted(NAMED_BY_WITNESS)))
     if not pc.any(named_so).as_py():
         return table
@@ -139,7 +139,7 @@ def _without_superseded(table: pa.Table) -> pa.Table:
 
 
 def _first_of_each(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return of rows that have the same in these columns, and lie side by side, the first."""
+    """Return the first of adjacent rows that are equal in these columns."""
     new = np.ones(table.num_rows, dtype=np.bool_)
     same = np.ones(max(table.num_rows - 1, 0), dtype=np.bool_)
     for name in names:

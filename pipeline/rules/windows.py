@@ -1,6 +1,6 @@
-"""The rule about windows: how much a taker had seen, and not begun to settle.
+"""The rule about windows: how many deliveries a subscriber had seen and not begun to settle.
 
-It is a sum over time, so what slices before leave is one number for each taker.
+It is a sum over time, so earlier slices contribute one number for each subscriber.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER
 
 Windows = dict[tuple[str, str], int]
-"""How many unsettled deliveries takers may hold, by run and name; who is not in it has no limit."""
+"""The window of subscribers, by run and name; one that is not listed has no limit."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What takers held, each time that it changed: in the order of takers and times.
+    """The deliveries that subscribers held after each change, by subscriber and time.
 
-    `row` is a row of the table, `takes` whether that is when it was seen; `held` is what its taker
-    held then.
+    `row` is a row of the table; `takes` is whether the change is a seen delivery; `held` is the
+    number held after it.
     """
 
     row: Ints
@@ -37,7 +37,7 @@ class Held:
 
 
 def beyond_windows(table: pa.Table, windows: Windows) -> pa.Table:
-    """Return the deliveries by which a taker held more than its window."""
+    """Return the deliveries by which a subscriber exceeded its window."""
     each = held(table, windows)
     wrong = np.flatnonzero((each.takes == 1) & (each.held > each.window))
     rows = each.row[wrong]
@@ -55,10 +55,10 @@ def beyond_windows(table: pa.Table, windows: Windows) -> pa.Table:
 
 
 def held(table: pa.Table, windows: Windows) -> Held:
-    """Return what takers with windows held, at least.
+    """Return the least number of deliveries that subscribers with windows held.
 
-    That is what was seen less what was begun to be settled; of one time, what was settled comes
-    first. Rows that say what slices before left have that in `position`.
+    That is the deliveries seen minus the settlements begun; at equal times settlements come first.
+    Rows that carry the count of earlier slices have it in `position`.
     """
     taker = named(table, "consumer")
     window = looked_up(taker, (windows.get(key, NEVER) for key in taker.keys))
@@ -66,7 +66,7 @@ def held(table: pa.Table, windows: Windows) -> Held:
     position, freed = numbers(table, "position"), numbers(table, "freed")
     given = numbers(table, "given_end")
     counted = (window < NEVER) & ((flags & GIVEN) != 0) & ((flags & (VIEW | QUERY)) == 0)
-    # What was settled when it was seen, such as all in automatic mode, was never held for sure.
+    # A delivery settled by the time it was seen, as in automatic mode, was never certainly held.
     counted &= freed > given
     before = np.flatnonzero((roles & CARRY) != 0)
     settled = np.flatnonzero(counted & ((roles & FREED) != 0) & (freed < NEVER))

@@ -1,4 +1,4 @@
-"""When consumers were free, found by Spark: the records of each consumer come together for it."""
+"""Idle spans on Spark: the records of each consumer are shuffled to one worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def idle_on_spark(history: DataFrame, control: Control, bound: int, parts: int) -> Idle:
-    """Return when consumers were free for longer than a bound; the rows go to so many parts."""
+    """Return the idle spans longer than the limit; the rows are shuffled to `parts` parts."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     known = history.sparkSession.sparkContext.broadcast(control)

@@ -1,16 +1,15 @@
-"""A history of any size, judged by Spark in two shuffles: by message, then by slice of a queue.
+"""The engine on Spark for a history of any size, in two shuffles: by message, then by slice.
 
-Where the files do not show by themselves that each consumer's deliveries are in order, a small one
-before them follows each consumer: a few columns of the deliveries (`streams.py`).
+If the files alone do not show that each consumer's deliveries are in order, a small shuffle before
+these follows each consumer: a few columns of the deliveries (`streams.py`).
 
-The stages are those of `stages.py`; here is what goes where. A first look at a few columns counts
-queues and finds where hot ones are cut. Then the history is read once: its rows are shuffled so
-that all of a message are together, judged, and the passages shuffled so that all of a slice are
-together. What comes out is small: violations, rows set aside, counts, and the summaries of slices.
-Where a summary shows that a slice fails with what was left to it, the failing slices, and no
-others, are made once more and judged with that in front.
+`stages.py` has the stages; this file distributes them. A first look at a few columns counts queues
+and decides where to cut hot ones. Then the history is read once. Its rows are shuffled by message
+and judged, and the waiting intervals are shuffled by slice. The results are small: violations,
+rejected rows, counts, and the summaries of slices. If a summary shows that a slice fails with the
+rows left by earlier slices, the failing slices alone are judged again with those rows in front.
 
-Nothing is collected but those results, each a table in Arrow's own form; no row is a Python object.
+Only these results are collected, each a table in Arrow's own form; no row is a Python object.
 """
 
 from __future__ import annotations
@@ -62,10 +61,9 @@ class Sizes:
     """How the work is cut.
 
     Attributes:
-        part: so many records are in a worker's memory at once, about; each takes a kilobyte.
-        hot: a queue is cut into slices of so many of its publishes and deliveries.
-        sampled: one row in so many is looked at to find where hot queues are cut.
-
+        part: the number of records in a worker's memory at once, about; each takes a kilobyte.
+        hot: the publishes and deliveries of a slice of a hot queue.
+        sampled: one row in this many is read to find where hot queues are cut.
     """
 
     part: int = 1_000_000
@@ -96,19 +94,19 @@ CODED: Final[dict[str, tuple[str | bool | None, ...]]] = {
     "persistent": (False, True),
     "redelivered": (None, False, True),
 }
-"""The columns of few values, which go through it as one number, and what each may hold."""
+"""The columns with few values, which are shuffled as one number, and the values of each."""
 
 CODE: Final = "code"
 
 TOLD: Final = "told"
-"""The column of results, each a table in Arrow's form; null in rows that are passages."""
+"""The column of results, each a table in Arrow's form; null in rows that are intervals."""
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a first look tells of a history."""
+    """The result of a first look at a history."""
 
     rows: int
     cuts: Cuts
@@ -127,7 +125,7 @@ def judged_on_spark(
     progress: Progress = lambda _: None,
     sizes: Sizes = _SIZES,
 ) -> Judgement:
-    """Return what is said of a history in Parquet files or folders; see `judged_alone`."""
+    """Return the judgement of a history in Parquet files or folders; see `judged_alone`."""
     history = spark.read.parquet(*paths)
     progress("looking for hot queues")
     seen = first_look(history, sizes)
@@ -163,7 +161,7 @@ _OF_SLICE: Final = ("run", "queue", "slice")
 
 
 def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
-    """Count the records, and find where hot queues are cut and to which something returned."""
+    """Count the records; find where hot queues are cut, and to which queues messages returned."""
     files = sorted(history.inputFiles())
     spark = history.sparkSession.sparkContext
     looks = spark.parallelize(files, max(1, len(files))).map(
@@ -194,13 +192,12 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """What a first look at a file tells.
+    """The result of a first look at a file.
 
     Attributes:
-        counted: how many records of each kind and queue there are.
+        counted: the number of records of each kind and queue.
         times: of each queue, some of the times at which its records start.
-        streams: the stretches of its streams, by parts.
-
+        streams: the parts of its streams.
     """
 
     counted: Counter[tuple[str, Key]]
@@ -209,7 +206,7 @@ class Look:
 
 
 def looked_at(file: str, sampled: int) -> Look:
-    """Look at a few columns of a file of Parquet; a worker opens it by itself."""
+    """Read a few columns of a Parquet file; a worker opens it by itself."""
     system, path = pa.fs.FileSystem.from_uri(file)
     counted: Counter[tuple[str, Key]] = Counter()
     times: dict[Key, list[Ints]] = {}
@@ -242,7 +239,7 @@ _LOOKED_AT: Final = ("op", "run", "queue", "consumer", "start", "end", "position
 def control_on_spark(
     history: DataFrame, *, begins_late: bool, known: KnownQueues = NOTHING_SAID
 ) -> Control:
-    """Return what a history says about no single message, which fits in memory."""
+    """Return the control records of a history, which fit in memory."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     kinds = list(KINDS_OF_CONTROL)
@@ -279,7 +276,7 @@ class Results:
 
 
 def _contradictions(history: DataFrame, seen: Seen, control: Control) -> pa.Table:
-    """Return the messages of deliveries that contradict others to their takers."""
+    """Return the messages of deliveries that contradict others to their subscribers."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     spark = history.sparkSession
@@ -296,7 +293,7 @@ def _contradictions(history: DataFrame, seen: Seen, control: Control) -> pa.Tabl
 
 
 def _parts(history: DataFrame, seen: Seen) -> int:
-    """Return into how many parts a few columns of all records are shuffled."""
+    """Return the number of parts for a shuffle of a few columns of all records."""
     spark = history.sparkSession
     return max(spark.sparkContext.defaultParallelism, math.ceil(seen.rows / seen.sizes.part / 2))
 
@@ -310,7 +307,7 @@ def _contradicting(batches: Iterator[pa.RecordBatch], control: Control) -> Itera
 def _told(
     history: DataFrame, seen: Seen, control: Control, torn: Doubtful, left: pa.Table | None
 ) -> Results:
-    """Run both stages; with `left`, only the slices to which that was left, with it in front."""
+    """Run both stages; with `left`, only for the slices in it, with its rows in front."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     spark = history.sparkSession
@@ -348,7 +345,7 @@ _RESULTS: Final = {
 
 
 def _coded() -> Column:
-    """Return the expression that makes one number of all columns of few values."""
+    """Return the expression that encodes all columns with few values as one number."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
     code, size = f.lit(0), 1
@@ -363,7 +360,7 @@ def _coded() -> Column:
 
 
 def _decoded(table: pa.Table) -> pa.Table:
-    """Return a table with the columns that were made one number."""
+    """Return a table with the encoded columns restored."""
     code = numbers(table, CODE)
     table = table.drop_columns([CODE])
     for name, values in CODED.items():
@@ -395,7 +392,7 @@ def _messages(
     torn: Doubtful,
     left: pa.Table | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Judge the messages of a part; yield their passages, and what is told of them."""
+    """Judge the messages of a part; yield their waiting intervals, and the results."""
     parts = list(batches)
     if not parts:
         return
@@ -417,13 +414,13 @@ def _messages(
 
 
 def _slices_of(table: pa.Table) -> set[tuple[str, str, int]]:
-    """Return the slices of which a table has rows."""
+    """Return the slices of a table's rows."""
     distinct = table.group_by(list(_OF_SLICE)).aggregate([])
     return set(zip(*(distinct.column(name).to_pylist() for name in _OF_SLICE), strict=True))
 
 
 def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
-    """Return which rows are of slices to which something was left."""
+    """Return which rows belong to the slices in `left`."""
     failing = _slices_of(left)
     queue = named(passages, "queue")
     slices = numbers(passages, "slice")
@@ -438,7 +435,7 @@ def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
 def _slices(
     batches: Iterator[pa.RecordBatch], control: Control, left: pa.Table | None
 ) -> Iterator[pa.RecordBatch]:
-    """Judge the slices of a part; yield what is told of them, and what was told before."""
+    """Judge the slices of a part; yield their results, and pass on earlier ones."""
     parts = []
     for batch in batches:
         is_told = pc.is_valid(batch.column(TOLD))

@@ -1,7 +1,7 @@
-"""Spark, started so that it runs the same Python everywhere and says nothing that is not asked for.
+"""A Spark session that runs the same Python on all workers and logs only errors.
 
-Owns what a session needs: a Java runtime, the interpreter of the workers, memory, that nothing
-listens beyond this machine unless the master is another one, and that Ctrl-C ends it at once.
+Owns what a session needs: a Java runtime, the interpreter of the workers, memory, no open port
+beyond this machine with a local master, and an immediate end by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = Spark: %p %c{1}: %m%n
 """
-"""Of what Spark has to say only errors are shown."""
+"""Spark's log shows only errors."""
 
 POLL_S: Final = 0.1
 END_S_MAX: Final = 60.0
-"""So long jobs may take to end when they are cancelled; then the session is stopped under them."""
+"""How long cancelled jobs may take to end; then the session is stopped under them."""
 
 BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""What keeps a Java runtime that ends soon from preparing for a long life."""
+"""Options for a Java runtime that ends soon: no compilation for speed."""
 
 _Result = TypeVar("_Result")
 
@@ -57,7 +57,7 @@ _INSTALL: Final = "install one, for instance with: apt-get install openjdk-17-jr
 
 
 def java() -> Path:
-    """Return the Java runtime that Spark will use; raises `CannotRun` where there is none."""
+    """Return the Java runtime that Spark will use; raises `CannotRun` if there is none."""
     home = os.environ.get("JAVA_HOME")
     name = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if name is None or not Path(name).is_file():
@@ -77,9 +77,8 @@ def java() -> Path:
 def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[SparkSession]:
     """Yield a session on a master, and stop it.
 
-    What it spills goes below `scratch`. One that `is_brief` has little to do: most of what that
-    takes is Java's compiling for speed, which is left out. Raises `CannotRun` where it cannot be
-    started.
+    It spills below `scratch`. A session that `is_brief` has little to do and skips most of Java's
+    compilation. Raises `CannotRun` if it cannot be started.
     """
     java()
     try:
@@ -96,7 +95,7 @@ def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[S
     try:
         with (scratch / "spark.log").open("ab") as log:
             spark = _started(conf, log)
-    # Whatever keeps Spark from starting is told in its own first line.
+    # Spark's first line of the error says what prevents its start.
     except Exception as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
@@ -106,13 +105,13 @@ def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[S
     finally:
         with undisturbed():
             spark.stop()
-        # Spark takes Ctrl-C for itself, and keeps it.
+        # Spark installs its own handler of Ctrl-C and leaves it behind.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
 
 
 def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:
-    """Return a session; raises `KeyboardInterrupt` when it is to end, and whatever Spark raises."""
+    """Return a session; raises `KeyboardInterrupt` on a requested end, and Spark's errors."""
     from pyspark import SparkContext  # noqa: PLC0415 (an extra)
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 (an extra)
     from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
@@ -132,7 +131,7 @@ def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:
             if not starting.pressed:
                 raise
         if starting.pressed:
-            # No later session is to be had from a runtime that is gone.
+            # A later session must not use the runtime that is gone.
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
             raise KeyboardInterrupt
     return spark
@@ -140,9 +139,10 @@ def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:
 
 @dataclass
 class _Starting:
-    """A start of Spark that Ctrl-C breaks off: the Java runtime that it has begun is killed.
+    """A start of Spark that Ctrl-C can end: it kills the Java runtime.
 
-    Whoever waits for its answer gets an error then. Left to itself it would be there for ever.
+    The thread that waits for the runtime's answer gets an error then; otherwise it would wait for
+    ever.
     """
 
     runtime: subprocess.Popen[bytes] | None = None
@@ -150,7 +150,7 @@ class _Starting:
 
     @contextmanager
     def runtime_noted(self) -> Iterator[None]:
-        """Note what `launch_gateway` starts meanwhile: it tells nobody before that is up."""
+        """Record the Java process at once: `launch_gateway` returns it only when it is up."""
         module: Any = importlib.import_module("pyspark.java_gateway")
         starting = self
 
@@ -170,7 +170,7 @@ class _Starting:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Listen for Ctrl-C while the body runs, where signals can be had."""
+        """Listen for Ctrl-C while the body runs, if this is the main thread."""
         before = {number: signal.getsignal(number) for number in SIGNALS}
         self.listen()
         try:
@@ -181,7 +181,7 @@ class _Starting:
                     signal.signal(number, handler)
 
     def listen(self) -> None:
-        """Take the signals, unless this is another thread than the main one."""
+        """Install the signal handlers, in the main thread only."""
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, self._note)
@@ -191,7 +191,7 @@ class _Starting:
         self.end()
 
     def end(self) -> None:
-        """End the runtime, if it was begun, and is not one that somebody else has started."""
+        """Kill the runtime, if this start has begun one."""
         if self.runtime is not None:
             logging.getLogger("py4j").setLevel(logging.CRITICAL)  # which tells what it misses
             self.runtime.kill()
@@ -199,10 +199,10 @@ class _Starting:
 
 
 def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
-    """Return what work on a session comes to; raises `KeyboardInterrupt` when it is to end.
+    """Return the result of work on a session; raises `KeyboardInterrupt` on a requested end.
 
-    The work has a thread of its own, since a signal that comes while Spark's answer is awaited
-    tears the connection to it. So Ctrl-C is noted here, and the jobs of the session are cancelled.
+    The work has its own thread, since a signal during a wait for Spark's answer breaks the
+    connection. So Ctrl-C is recorded here, and the jobs of the session are cancelled.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -266,7 +266,7 @@ def _settings(master: str, scratch: Path, *, is_brief: bool) -> dict[str, str]:
 
 
 def memory_mb() -> int:
-    """Return how much memory this machine has, in MiB; 4096 where that cannot be known."""
+    """Return the memory of this machine in MiB; 4096 if that is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     except (ValueError, OSError):

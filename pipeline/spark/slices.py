@@ -1,13 +1,13 @@
-"""How a hot queue is cut into slices of time, and what slices leave to those after them.
+"""How a hot queue is cut into slices of time, and the summaries for later slices.
 
-A row goes to each slice in which it plays a role: where it arrived, began to wait, was given, was
-settled. A slice is judged by itself. What it leaves to all later ones is its *summary*, a few rows
-of the same table: of each group the early row that a rule would name as its witness, and the late
-row that is most easily found overtaking. Where the rows that are left from before overtake nothing
-with the latter, nothing of the slice does, and it is right that it was judged by itself. The other
-slices fail: they are judged again with what was left to them in front.
+A row goes to each slice in which it has a role: it arrived there, began to wait, was delivered, or
+was settled. A slice is judged alone. It leaves its *summary* to all later slices, a few rows of the
+same table: of each group the early row that a rule would name as its witness, and the late row most
+easily found overtaking. If the rows left by earlier slices are not overtaken by that late row, they
+are not overtaken by any row of the slice, and its judgement stands. The other slices fail, and are
+judged again with the earlier rows in front.
 
-Combining summaries is associative, and a summary of no rows changes nothing: they are a monoid.
+Combining summaries is associative, and an empty summary changes nothing: they are a monoid.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ FAMILIES: Final[tuple[tuple[Family, int, int], ...]] = (
     (arrivals, ARRIVED, ARRIVES),
     (waiting, WAITED, TAKEN),
 )
-"""The families whose rules leave something to later slices, with their early and late roles."""
+"""The families that leave rows to later slices, with their early and late roles."""
 
 _BELOW_ALL: Final = (-1,)
 
 _NOTHING_TAKEN: Final = -(2**31)
-"""How much more a taker held at most in a slice in which it took nothing."""
+"""The greatest held count of a subscriber in a slice without a delivery to it."""
 
 
 @dataclass(frozen=True)
 class Cuts:
     """Where queues are cut: `at` has the times between slices, in order, of each hot queue.
 
-    `returning` are the queues to which something returned. A queue that is not in `at` is whole.
+    `returning` are the queues with returned messages. A queue that is not in `at` is whole.
     """
 
     at: Mapping[Key, Ints] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Cuts:
 
 
 def sliced(passages: pa.Table, cuts: Cuts, control: Control) -> pa.Table:
-    """Return the rows of each slice, with their roles in it; whole queues are slice 0."""
+    """Return the rows of each slice, with their roles there; whole queues are slice 0."""
     queue = named(passages, "queue")
     hot = np.array([key in cuts.at for key in queue.keys], dtype=np.bool_)
     if not hot.any():
@@ -152,7 +152,7 @@ def slice_of(bounds: Ints, time: Ints) -> Ints:
 
 
 def summary(table: pa.Table, windows: Windows) -> pa.Table:
-    """Return what the slices in a table leave; whole queues leave nothing."""
+    """Return the summaries of a table's slices; whole queues have none."""
     part = table.filter(pc.greater(table.column("slice"), 0))
     if not part.num_rows:
         return part
@@ -169,10 +169,9 @@ def summary(table: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
-    """Yield since when there always was a message, for those of each level or a higher one.
+    """Yield since when a message was always present, of any level and of each level or higher.
 
-    That is the early row that leaves last, with the time at which the first came of those that made
-    way for each other.
+    That is the early row that leaves last, with the begin of its stay.
     """
     levels = np.unique(columns.level[columns.has(FIRST, without=VIEW | QUERY)]).tolist()
     of_all, _, *of_levels = in_turns(columns, [each - 1 for each in levels])
@@ -189,11 +188,11 @@ def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
 
 
 def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
-    """Yield the late rows that overtake in turns if any of their group and level does.
+    """Yield the late rows that overtake a covering chain if any of their group and level does.
 
-    What was left to the slice has to last until `given_end`: from then on its own messages take
-    turns, or the late one had been given. Where that began in a slice before, it also must have
-    begun sooner, and of several such rows none is the one that is most easily found.
+    The chain from earlier slices must last until `given_end`: from then on the slice's own messages
+    continue it, or the late message had been delivered. If the late span began in an earlier slice,
+    the chain must also have begun before it, and of several such rows none is easiest for all.
     """
     for sides in asked_of(in_turns, columns):
         rows = np.flatnonzero(sides.late)
@@ -219,13 +218,13 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
 
 
 def _standing_for_all(columns: Columns, sides: Sides, rows: Ints) -> Ints:
-    """Return the early rows that witness for all of their group and level towards later slices."""
+    """Return the early rows that represent their group and level towards later slices."""
     early = sides.of_early(columns, rows, ranked=False)
     return _greatest_by_name(columns, early, rows, joint(early.group, columns.level[rows]))
 
 
 def _greatest_by_name(columns: Columns, early: Early, rows: Ints, group: Ints) -> Ints:
-    """Return of each group the early row of the greatest value, by the first name of several."""
+    """Return the early row of each group with the greatest value; the first name settles ties."""
     groups, number = np.unique(group, return_inverse=True)
     most = np.full(groups.size, np.iinfo(np.int64).min)
     np.maximum.at(most, number, early.value)
@@ -242,10 +241,10 @@ def _soonest(columns: Columns, sides: Sides, rows: Ints) -> Ints:
 
 
 def _counted(table: pa.Table, windows: Windows) -> pa.Table:
-    """Return a row for each slice and taker that counts what it holds.
+    """Return a row for each slice and subscriber that counts its deliveries.
 
-    `position` is how much more it holds after the slice than before, `level` how much more it held
-    at most when it took something. That can be less than nothing, where much was settled before.
+    `position` is the change of its held count over the slice, `level` the greatest change at a
+    delivery. That can be negative, after many settlements.
     """
     each = held(table, windows)
     if not each.row.size:
@@ -262,7 +261,7 @@ def _rows(table: pa.Table, rows: Ints, role: int) -> pa.Table:
 
 
 def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
-    """Return a table of passages in which some columns of numbers are others."""
+    """Return a table of waiting intervals with some columns replaced."""
     for name, values in columns.items():
         number = SCHEMA.get_field_index(name)
         kind = SCHEMA.field(number)
@@ -271,7 +270,7 @@ def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
 
 
 def left_to(summaries: pa.Table, windows: Windows) -> pa.Table:
-    """Return what is left to each slice that has to be judged again, as rows in front of it."""
+    """Return the rows left to each slice that has to be judged again."""
     found: list[pa.Table] = []
     queue = named(summaries, "queue")
     for number in range(len(queue.keys)):
@@ -310,7 +309,7 @@ def _overtakes(before: pa.Table, late: pa.Table) -> bool:
 
 
 def _combined(table: pa.Table) -> pa.Table:
-    """Return the rows that stand for the rows of several slices."""
+    """Return the rows that represent the rows of several slices."""
     together = _moved(table, 1)
     columns = Columns.of(together)
     kept = [
@@ -323,7 +322,7 @@ def _combined(table: pa.Table) -> pa.Table:
 
 
 def _added(counted: pa.Table, takers: pa.Table) -> pa.Table:
-    """Return how much takers hold after one more slice."""
+    """Return the held counts of subscribers after one more slice."""
     together = pa.concat_tables([counted, takers])
     taker = named(together, "consumer")
     total = np.zeros(len(taker.keys), dtype=np.int64)
@@ -333,7 +332,7 @@ def _added(counted: pa.Table, takers: pa.Table) -> pa.Table:
 
 
 def _exceeds(counted: pa.Table, takers: pa.Table, windows: Windows) -> bool:
-    """Whether a taker may exceed its window in a slice, with what it held before."""
+    """Return whether a subscriber may exceed its window in a slice, with its earlier count."""
     together = pa.concat_tables([counted, takers])
     taker = named(together, "consumer")
     held_before = np.zeros(len(taker.keys), dtype=np.int64)

@@ -1,1 +1,1 @@
-"""Histories that grow: what is judged now and what is kept until later."""
+"""Growing histories: what is judged now, and what is kept until later."""

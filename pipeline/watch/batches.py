@@ -1,9 +1,9 @@
-"""A watch on Spark: batches of files, each judged from what the batch before it left.
+"""A watch on Spark: batches of files, each judged from the state that the previous batch left.
 
-Spark's stream names the new files of a batch and notes in its checkpoint which they were; a batch
-that was cut short gets the same ones again. Everything else is a function of the files of a batch
-and of the state before it (`state.py`), so doing it again says the same. Of the shuffle by
-queue each part is judged by itself (`watching.py`); a queue is judged by one worker.
+Spark's stream names the new files of a batch and records them in its checkpoint; a batch that was
+cut short gets the same files again. All else is a function of the batch's files and the state
+before it (`state.py`), so a repeated batch gives the same results. After the shuffle by queue each
+part is judged alone (`watching.py`); one worker judges a queue.
 """
 
 from __future__ import annotations
@@ -60,17 +60,18 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 FILES_OF_A_BATCH: Final = 16
-"""So many files are read at once at most; the others are for the batches after it."""
+"""The largest number of files read at once; the others go to later batches."""
 FOR_EVER: Final = "36500d"
-"""How much older than the newest a file may be: Spark leaves out what is older than a week."""
+"""How much older than the newest a file may be: Spark's default leaves out files older than a week.
+"""
 NAMES_SHOWN: Final = 5
-"""So many queues are named of which something is open."""
+"""The largest number of undecided queues that are named."""
 _BINARY_FILES: Final = "path string, modificationTime timestamp, length long, content binary"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch said: violations raised and taken back, and rows set aside."""
+    """The results of a batch: violations raised and withdrawn, and rejected rows."""
 
     carried: Carried
     raised: list[dict[str, Any]] = field(default_factory=list)
@@ -83,8 +84,8 @@ class Batch:
 class Watch:
     """A watch over a directory. `late` and `keep` are in the unit of the history's times.
 
-    `say` is told of each batch once its state is there; `known` are queues that no file declares.
-    What goes wrong in a batch is in `failed`, for Spark tells of it in its own words.
+    `say` is called with each batch once its state is written; `known` has facts about undeclared
+    queues. `failed` is the error of a batch, since Spark reports it in its own words.
     """
 
     spark: SparkSession
@@ -98,7 +99,7 @@ class Watch:
     working: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, directory: Path, *, once: bool, interval_s: float) -> StreamingQuery:
-        """Begin to watch; with `once`, the files that are there, and no others."""
+        """Start to watch; with `once`, only the files that exist now."""
         paths = (
             self.spark.readStream.format("binaryFile")
             .schema(_BINARY_FILES)
@@ -116,9 +117,9 @@ class Watch:
         return writer.trigger(processingTime=f"{interval_s} seconds").start()
 
     def stop(self, query: StreamingQuery, wait_s: float) -> bool:
-        """Stop between two batches, and return whether one has ended within that time.
+        """Stop between two batches; return whether one has ended within that time.
 
-        A batch that is torn has to be judged again.
+        An interrupted batch has to be judged again.
         """
         if not self.working.acquire(timeout=wait_s):
             return False
@@ -130,7 +131,7 @@ class Watch:
         return True
 
     def leave_batch(self) -> None:
-        """Let the batch that is judged fail; started again, the watch judges it anew."""
+        """Let the current batch fail; a restarted watch judges it again."""
         self.spark.sparkContext.cancelAllJobs()
 
     def _batch_of_spark(self, paths: DataFrame, batch: int) -> None:
@@ -144,9 +145,9 @@ class Watch:
                 raise
 
     def batch(self, paths: Sequence[str], batch: int) -> None:
-        """Judge what some more files say, unless that was done.
+        """Judge some new files, unless that was done.
 
-        Raises `StateIsMissing`, and `CannotRun` where they declare another queue than `known` says.
+        Raises `StateIsMissing`, and `CannotRun` if they declare a queue other than `known` says.
         """
         if self.folder.has(batch):
             return
@@ -161,7 +162,7 @@ class Watch:
             new.unpersist()
 
     def finish(self) -> None:
-        """Judge what is left as if nothing came any more."""
+        """Judge the rest as if no more files came."""
         before = self.folder.latest()
         if before is None or self.folder.has(before.carried.batch, end=True):
             return
@@ -219,7 +220,7 @@ class Watch:
         of_files: Sequence[FileTold],
         clock: Clock,
     ) -> None:
-        """Write what the batch says, and then that it is done."""
+        """Write the results of the batch, and then that it is done."""
         end = clock.finished
         raised = [row for state in states for row in state.found]
         raised.sort(key=lambda row: (row["late_end"], *(row[n] for n in _KEY)))
@@ -249,7 +250,7 @@ def _row(state: QueueState, each: Raised) -> dict[str, Any]:
 
 
 def _counted(before: Carried, told: Sequence[FileTold], batch: int, files: int) -> Carried:
-    """Return what is carried on, with the rows of some more files."""
+    """Return the carried counts with the rows of some more files."""
     account = before.account
     newest = dict(before.newest)
     for each in told:
@@ -270,7 +271,7 @@ def _counted(before: Carried, told: Sequence[FileTold], batch: int, files: int) 
 def _judged_by_queue(
     records: DataFrame, control: pa.Table, clock: Clock, queues: KnownQueues
 ) -> DataFrame:
-    """Return the records that are kept and the states of queues, all parts side by side."""
+    """Return the kept records and the states of queues, of all parts."""
     spark = records.sparkSession
     told = (record for batch in control.to_batches() for record in records_of(batch))
     of_control = Control.of(told, known=queues)
@@ -303,7 +304,7 @@ def _states_in(rows: Path) -> list[QueueState]:
 
 
 def _oldest(states: Sequence[QueueState], clock: Clock) -> dict[str, int]:
-    """Return for each run the time before which nothing is kept, and nothing comes."""
+    """Return for each run the time before which no record is kept, and none comes."""
     oldest: dict[str, int] = {}
     for state in states:
         coming = clock.forgets_before(state.run)

@@ -1,8 +1,8 @@
-"""The files that a watch is given, read by Spark's workers with the readers of `trace check`.
+"""The files of a watch, read by Spark's workers with the readers of `trace check`.
 
-Spark's stream says only which files are new; here they are opened, each by one worker, so that bad
-rows are set aside with file and line, as everywhere. A file that cannot be read at all is one row
-that is set aside: it does not end the watch.
+Spark's stream only says which files are new. Here a worker opens each file, so that bad rows are
+rejected with file and line, as everywhere. An unreadable file is one rejected row; it does not end
+the watch.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from brokerproof.pipeline.readers.sources import source_of
 from brokerproof.pipeline.tables import PLACE, SCHEMA, UnreadableHistory, place_of
 
 SUFFIXES: Final = ("parquet", "jsonl", "ndjson")
-"""What the names of the files end in that are read."""
+"""The suffixes of the files that are read."""
 
 TOLD: Final = "told"
-"""The column of what is told of files and queues; null in rows that are records."""
+"""The column of states of files and queues; null in rows that are records."""
 
 ROWS_AND_TOLD: Final = pa.schema(
     [*(pa.field(each.name, each.type) for each in SCHEMA), pa.field(TOLD, pa.binary())]
 )
-"""Records, and beside them what is told; all may be null."""
+"""Records, and beside them encoded states; all may be null."""
 
 _KINDS: Final = {
     pa.string(): "string",
@@ -42,7 +42,7 @@ ROWS_IN_SPARK: Final = ", ".join(f"`{each.name}` {_KINDS[each.type]}" for each i
 
 
 class FileTold(msgspec.Struct, kw_only=True):
-    """What became of the rows of a file; `newest` is the greatest start of each run in it."""
+    """The row counts of a file; `newest` is the greatest start of each run in it."""
 
     rows: int = 0
     checked: int = 0
@@ -51,14 +51,14 @@ class FileTold(msgspec.Struct, kw_only=True):
 
     @property
     def by_category(self) -> Counter[Category]:
-        """How many rows were set aside, and why."""
+        """The number of rejected rows by reason."""
         return Counter(each.category for each in self.aside)
 
 
 def rows_of_files(
     paths: Sequence[str], first: int, numbers: Iterator[int]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of some of these files, and then what is told of each.
+    """Yield the records of some of these files, and after each file its row counts.
 
     The files are numbered from `first` on; a place tells which of all files a record is from.
     """
@@ -88,14 +88,14 @@ def rows_of_files(
 
 
 def told_row(told: bytes, run: str | None = None, queue: str | None = None) -> pa.RecordBatch:
-    """Return a row that is no record, of a queue or of none."""
+    """Return a row that is no record but an encoded state, of a queue or of none."""
     values = {"run": run, "queue": queue, TOLD: told}
     columns = [pa.array([values.get(each.name)], each.type) for each in ROWS_AND_TOLD]
     return pa.RecordBatch.from_arrays(columns, schema=ROWS_AND_TOLD)
 
 
 def records_and_told(batches: Sequence[pa.RecordBatch]) -> tuple[pa.Table, list[bytes]]:
-    """Return the records of some rows, and what is told beside them."""
+    """Return the records of some rows, and the encoded states beside them."""
     table = (
         pa.Table.from_batches(batches).cast(ROWS_AND_TOLD)
         if batches
@@ -107,7 +107,7 @@ def records_and_told(batches: Sequence[pa.RecordBatch]) -> tuple[pa.Table, list[
 
 
 def path_of(address: str) -> str:
-    """Return the path that Spark names, in which nothing is escaped.
+    """Return the path of an address of Spark's, which is not escaped.
 
     >>> path_of("file:/tmp/a b.jsonl"), path_of("file:///tmp/a%20b.jsonl")
     ('/tmp/a b.jsonl', '/tmp/a%20b.jsonl')

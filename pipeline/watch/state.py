@@ -1,9 +1,9 @@
-"""What `trace watch` keeps between batches, in a folder: whole or not at all, one for each batch.
+"""The state of `trace watch` between batches, in a folder: one for each batch, whole or absent.
 
-Owns the names in the folder and the order in which they appear. A batch reads the state that the
-batch before it left and writes its own beside it, under a name that only a finished one has. So a
-batch that was cut short is done once more from the same state, and says the same again under the
-same names: what was written of it is replaced, and nothing is said twice or lost.
+Owns the names in the folder and the order in which they appear. A batch reads the state of the
+previous batch and writes its own beside it, under a name that only a finished one has. A batch that
+was cut short is repeated from the same state and writes the same results under the same names, so
+no result is lost or doubled.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _UNFINISHED: Final = ".unfinished"
 
 
 class StateIsMissing(Exception):
-    """The state that a batch goes on from is not there; the message is one line."""
+    """The state that a batch continues from is missing; the message is one line."""
 
 
 class Carried(msgspec.Struct, kw_only=True):
-    """What is known besides the records: counts, and how far each run has come.
+    """The state besides the records: counts, and the newest time of each run.
 
-    `batch` is the batch that left this, `files` how many files were read in all; `checked` and
-    `aside` count their rows; `raised`, `withdrawn` and `strangers` count what was said so far.
-    `undecided` counts the queues of which something found is not certain yet, or something given
-    was not seen for certain; `first_undecided` names a few.
+    `batch` is the batch that left this, `files` the number of files read; `checked` and `aside`
+    count their rows; `raised`, `withdrawn` and `strangers` count the results so far. `undecided`
+    counts the queues with an uncertain finding, or with a delivery that may not have been seen;
+    `first_undecided` names a few.
     """
 
     batch: int = -1
@@ -60,7 +60,7 @@ class Carried(msgspec.Struct, kw_only=True):
 
     @property
     def account(self) -> Account:
-        """How many rows there were, and what became of them."""
+        """The number of rows, and how many of them were checked and rejected."""
         account = Account(self.rows, self.checked)
         account.by_category.update(self.aside)
         return account
@@ -68,7 +68,7 @@ class Carried(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True)
 class State:
-    """What a batch left; `rows` is the folder of the records and the states of queues."""
+    """The state that a batch left; `rows` is the folder of the records and the states of queues."""
 
     carried: Carried = field(default_factory=Carried)
     control: pa.Table = field(default_factory=SCHEMA.empty_table)
@@ -82,9 +82,9 @@ class Folder:
     path: Path
 
     def prepare(self) -> None:
-        """Make the folder, and remove what batches that were cut short left half done.
+        """Create the folder, and remove the files of batches that were cut short.
 
-        Raises `StateIsMissing` where Spark has noted batches of which there is no state.
+        Raises `StateIsMissing` if Spark has recorded batches without a state.
         """
         for name in (VIOLATIONS, SET_ASIDE, STATE):
             (self.path / name).mkdir(parents=True, exist_ok=True)
@@ -98,16 +98,16 @@ class Folder:
 
     @property
     def checkpoint(self) -> Path:
-        """Where Spark notes which files are of which batch."""
+        """The folder in which Spark records the files of each batch."""
         return self.path / CHECKPOINT
 
     def latest(self) -> State | None:
-        """Return the state that was left last, None where there is none."""
+        """Return the last state, or None."""
         names = sorted(each.name for each in (self.path / STATE).iterdir())
         return self._read(names[-1]) if names else None
 
     def left_by(self, batch: int) -> State:
-        """Return what a batch left, or what was left when all was taken for finished after it.
+        """Return the state that a batch left, or the final state after it.
 
         Raises `StateIsMissing`.
         """
@@ -122,7 +122,7 @@ class Folder:
         )
 
     def has(self, batch: int, *, end: bool = False) -> bool:
-        """Whether a batch was finished."""
+        """Return whether a batch was finished."""
         return (self.path / STATE / _name(batch, end=end)).is_dir()
 
     def _read(self, name: str) -> State:
@@ -135,7 +135,7 @@ class Folder:
         return State(carried, control, folder / ROWS)
 
     def begin(self, batch: int, *, end: bool = False) -> Path:
-        """Return a new folder for the state that a batch will leave; it has no name yet."""
+        """Return a new folder for the state of a batch; it has no final name yet."""
         folder = self._unfinished(batch, end=end)
         if folder.exists():
             shutil.rmtree(folder)
@@ -143,11 +143,11 @@ class Folder:
         return folder
 
     def _unfinished(self, batch: int, *, end: bool) -> Path:
-        # A process that was killed may leave a Java runtime that writes for a moment longer.
+        # A Java runtime may write for a moment longer than its killed process.
         return self.path / STATE / f".{_name(batch, end=end)}.{os.getpid()}{_UNFINISHED}"
 
     def finish(self, carried: Carried, control: pa.Table, *, end: bool = False) -> None:
-        """Give the state of a batch its name, and remove those that nobody will ask for."""
+        """Give the state of a batch its name, and remove the states no longer needed."""
         folder = self._unfinished(carried.batch, end=end)
         pq.write_table(control, folder / _CONTROL, compression="zstd")
         (folder / _CARRIED).write_bytes(msgspec.json.encode(carried))
@@ -165,7 +165,7 @@ class Folder:
     def tell(
         self, kind: str, batch: int, lines: Iterable[dict[str, Any] | msgspec.Struct], *, end: bool
     ) -> Path:
-        """Write what a batch says, in place of what it said when it was cut short."""
+        """Write the results of a batch, in place of those of an interrupted attempt."""
         path = self.path / kind / f"{_name(batch, end=end)}.jsonl"
         text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         if text:
@@ -177,7 +177,7 @@ class Folder:
 
 
 def told(folder: Path, kind: str = VIOLATIONS) -> Iterator[dict[str, Any]]:
-    """Yield what a watch wrote, batch by batch."""
+    """Yield the results that a watch wrote, batch by batch."""
     for path in sorted((folder / kind).glob("*.jsonl")):
         for line in path.read_bytes().splitlines():
             yield msgspec.json.decode(line, type=dict[str, Any])
@@ -188,7 +188,7 @@ def _name(batch: int, *, end: bool = False) -> str:
 
 
 def _to_disk(path: Path) -> None:
-    """Have what was written there survive the machine."""
+    """Make a file or folder durable."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

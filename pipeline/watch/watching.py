@@ -1,41 +1,41 @@
-"""Judging a history while it grows: what may be said of a queue now, and what must be kept of it.
+"""Judging a history while it grows: the results that are certain now, and the records to keep.
 
-The rules are those of `stages.py`, asked of all records of a queue that are kept. A verdict hangs
-on what was recorded and on what was not, so nothing is *raised* that a record still to come could
-take back. What can still come is bounded by the *clock* of a run, the greatest start of its
-records, and one allowance, `late`:
+The rules are those of `stages.py`, on all kept records of a queue. A verdict depends on recorded
+and on missing records, so a violation is *raised* only if no record still to come could take it
+back. The *clock* of a run, the greatest start of its records, and one allowance, `late`, bound what
+can still come:
 
     When a record that starts at t is there, all records are there that started before t - late, and
-    all deliveries that were seen before it.
+    all deliveries that were seen before t - late.
 
 So an operation that takes longer than `late` to be answered, and is recorded then, may be judged as
-if it had not been. From this follow two horizons of a queue, beyond which nothing is certain:
+if it were missing. From this follow two horizons of a queue, beyond which nothing is certain:
 
-* `seen`: clock - late. What comes later starts later or, if it is a delivery, was seen later. It
-  settles who certainly held what: a publish, a release, a close that comes later is later.
-* `made`: what comes later also starts later if it is a delivery. The start of a delivery is as old
-  as what made room for it, at worst its subscription; but those to one consumer do not go back. So
-  it lies before the last start of each consumer that is still there. A consumer without a window,
-  or one to which nothing comes, holds it back until it leaves: a message that waits may be with it.
+* `seen`: clock - late. A later record starts later or, if it is a delivery, was seen later. This
+  settles which subscriber certainly held what: a later publish, release or close is later in time.
+* `made`: a later delivery also starts later. A delivery's start can be as early as the event that
+  made room for it, at worst its subscription, but starts never go back within one consumer. So
+  `made` lies before the last start of each consumer still subscribed. A consumer without a window,
+  or without deliveries, holds it back until it leaves: a waiting message may be with it.
 
-Let a violation be found among some records, its late event ending at or before `made`. Deliveries
-that come later start later, so no message is found to have left earlier than that; ends of waits,
-returns and settlements that come later lie later. So each comparison of the rule stays true, and
-`trace check` of all records finds the violation too. Rules that compare no moment at which a
-delivery was *made* need `seen` only. What was overtaken must have been seen by `made` as well:
-until then a consumer that leaves may turn out to have had it, and it may go to another stream.
+Suppose that a violation's late event ends at or before `made`. Later deliveries start later, so no
+message turns out to have left before that; later ends of waits, returns and settlements lie later
+too. Each comparison of the rule stays true, and `trace check` of all records finds the violation
+too. Rules that compare no moment at which a delivery was *made* need `seen` only. An overtaken
+message must also have been seen by `made`: until then a leaving consumer may turn out to have held
+it, or it may go to another stream.
 
-What `made` has passed is over: nothing that comes later overtakes it. So it is kept only for what
-it overtook itself, which is seen later, and to be known if it comes again: messages that were
-settled for good are kept for `keep` longer, and what is decided later than that is missed.
+No later record overtakes an event before `made`. Such an event is kept only for the messages that
+it overtook, which are seen later, and to be recognised if it comes again. Messages settled for good
+are kept for `keep` longer, and violations decided later than that are missed.
 
-Four things hang on the future for ever: under which of two requirements a violation is filed
-(`settled-once` for `nothing-twice`, and the like); a return by a close or crash of what is settled
-later all the same; a loss, which a consumer that leaves unseen takes back; and what a queue is (a
-consumer that selects, another declaration). A violation that such a record takes away or renames is
-*withdrawn*, as long as all that it was judged by is kept: where nothing was forgotten, always; else
-where it is about one message, which is kept. A queue that has forgotten messages does not call a
-message invented that it does not know.
+Four things stay open for ever: which of two requirements names a violation (`settled-once` for
+`nothing-twice`, and the like); a return by a close or crash of a message that is settled later
+after all; a loss, which a consumer that leaves unseen takes back; and the facts about a queue (a
+selective consumer, another declaration). If such a record removes or renames a violation, the
+violation is *withdrawn*, provided that all records behind it are kept: always if nothing was
+forgotten, otherwise if it is about one kept message. A queue that has forgotten messages does not
+report an unknown message as invented.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ ABOUT_SEVERAL: Final = frozenset(
     {"found-nothing", "found-nothing-of-several", "left-behind-of-several", "more-than-the-window"}
     | {rule for rule in RULES if rule.startswith("overtakes-")}
 )
-"""The rules that look at more than the records of one message."""
+"""The rules that use more than the records of one message."""
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """A violation of a queue that was raised; `late_end` is when what was wrong had happened."""
+    """A raised violation of a queue; `late_end` is when the wrong event had happened."""
 
     requirement: str
     message: str
@@ -91,18 +91,17 @@ class Raised(msgspec.Struct, frozen=True):
 
 
 class QueueState(msgspec.Struct, kw_only=True):
-    """What is known of a queue besides the records that are kept of it.
+    """The state of a queue besides its kept records.
 
     Attributes:
         made: the horizon, which never goes back.
-        pending: whether something is to be judged again when the clock has moved.
+        pending: whether the queue must be judged again when the clock has moved.
         forgot: whether records of it were forgotten.
-        oldest: the least start of what is kept of it, `NEVER` where nothing is.
-        last: the greatest start of a delivery to each of its consumers that are still there.
-        raised: what was raised about messages that are kept.
+        oldest: the least start of its kept records, `NEVER` without any.
+        last: the greatest start of a delivery to each of its consumers still subscribed.
+        raised: the violations raised about kept messages.
         found, withdrawn: the violations that this judgement raises, and takes back.
-        strangers: how many records this judgement forgot that were about no message it knows.
-
+        strangers: how many forgotten records of this judgement were about unknown messages.
     """
 
     run: str
@@ -132,16 +131,15 @@ class Takers:
 
 @dataclass(frozen=True)
 class Clock:
-    """How far runs have come, in their own times.
+    """The progress of runs, in their own times.
 
     Attributes:
         newest: the greatest start of each run.
         late: how much later than it starts, or is seen, something may be recorded.
-        keep: how long what is settled is kept, None for ever.
-        fresh_from: the least place of the rows that are new.
-        stirred: the runs of which something new is known that is about no single message.
-        finished: whether nothing comes any more.
-
+        keep: how long settled messages are kept, None for ever.
+        fresh_from: the least place of the new rows.
+        stirred: the runs with new control records.
+        finished: whether no more records come.
     """
 
     newest: Mapping[str, int]
@@ -152,11 +150,11 @@ class Clock:
     finished: bool = False
 
     def seen(self, run: str) -> int:
-        """Return the horizon of a run for what was seen."""
+        """Return the `seen` horizon of a run."""
         return NEVER if self.finished else self.newest.get(run, 0) - self.late - 1
 
     def forgets_before(self, run: str) -> int:
-        """Return the time before which what is settled is forgotten."""
+        """Return the time before which settled messages are forgotten."""
         return -1 if self.keep is None or self.finished else self.seen(run) - self.keep
 
 
@@ -167,10 +165,10 @@ def judged(
     takers: Takers,
     clock: Clock,
 ) -> tuple[pa.Table, list[QueueState]]:
-    """Judge some queues; return the records that are kept of them, and their new states.
+    """Judge some queues; return their kept records and their new states.
 
-    `table` has all records of these queues that are kept or new. Queues of which nothing new is
-    known, and nothing is pending, are left as they are.
+    `table` has all kept and new records of these queues. A queue without new records that is not
+    pending stays as it is.
     """
     known = {
         each.key: msgspec.structs.replace(each, found=[], withdrawn=[], strangers=0)
@@ -187,7 +185,7 @@ def judged(
 
 
 def _chosen(table: pa.Table, queue: Named, known: Mapping[Key, QueueState], clock: Clock) -> Marks:
-    """Return which rows are of queues that have to be judged."""
+    """Return which rows belong to queues that have to be judged."""
     fresh = np.bincount(
         queue.number, weights=numbers(table, PLACE) >= clock.fresh_from, minlength=len(queue.keys)
     )
@@ -226,7 +224,7 @@ class _Part:
         self._move_horizons(takers)
 
     def _of_message(self, rows: Marks) -> Marks:
-        """Return which rows are about a message that one of these rows is about."""
+        """Return the rows of all messages in the given rows."""
         about = np.bincount(self._message[rows], minlength=int(self._message.max()) + 1) > 0
         return np.asarray(about[self._message] & self._has_name)
 
@@ -256,9 +254,9 @@ class _Part:
                 state.made = max(state.made, made)
 
     def kept(self) -> pa.Table:
-        """Judge, tell the states what was found, and return the rows that are kept."""
+        """Judge, update the states, and return the rows that are kept."""
         forgot = np.array([state.forgot for state in self._states], dtype=np.bool_)
-        # What is known of these has been forgotten, so that nothing can be said of them.
+        # The facts about these messages have been forgotten, so nothing can be judged of them.
         strange = forgot[self._queue.number] & self._has_name & ~self._published
         self._judge(self._table.filter(pa.array(~strange)))
         over = self._over(forgot)
@@ -281,7 +279,7 @@ class _Part:
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
         flags = numbers(stage.passages, "flags")
         open_ = numbers(stage.passages, "given_end") > made[number]
-        # What is not seen yet may have been on its way to a consumer that leaves later, and return.
+        # An unseen delivery may have been in transit to a consumer that leaves later, and return.
         begun = np.where(open_, NEVER, numbers(stage.passages, "begun_end"))
         flags = np.where(open_, flags & ~(FIRST | SURE), flags)
         passages = with_columns(stage.passages, flags=flags, begun_end=begun)
@@ -297,7 +295,7 @@ class _Part:
         self._withdraw(wrong, part)
 
     def _final(self, wrong: pa.Table, at: Mapping[Key, int], made: Ints) -> Marks:
-        """Return which violations no record that is still to come takes back."""
+        """Return which violations no record still to come takes back."""
         queue = named(wrong, "queue")
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
         by_seen = is_one_of(wrong, "rule", *sorted(SEEN_RULES))
@@ -305,7 +303,7 @@ class _Part:
         return np.asarray(numbers(wrong, "late_end") <= horizon)
 
     def _raise(self, wrong: pa.Table, at: Mapping[Key, int]) -> None:
-        """Tell the states what is found that was not raised before."""
+        """Add the violations not raised before to the states."""
         before = [{(each.requirement, each.message) for each in s.raised} for s in self._states]
         for row in wrong.to_pylist():
             number = at[row["run"], row["queue"]]
@@ -316,7 +314,7 @@ class _Part:
                 state.raised.append(Raised(*(row[name] for name in names)))
 
     def _withdraw(self, wrong: pa.Table, part: pa.Table) -> None:
-        """Take back what is found no more, where all that it was judged by is kept."""
+        """Take back violations that are no longer found, if all records behind them are kept."""
         columns = (
             wrong.column(name).to_pylist() for name in ("run", "queue", "requirement", "message")
         )
@@ -354,7 +352,7 @@ class _Part:
         return np.asarray(too_old & (done | ~self._has_name))
 
     def _forget_raised(self, kept: pa.Table) -> None:
-        """Forget what was raised about messages that are forgotten, and note what is kept."""
+        """Forget the raised violations of forgotten messages, and record the oldest kept start."""
         queue = named(kept, "queue")
         oldest = np.full(len(queue.keys), NEVER, dtype=np.int64)
         np.minimum.at(oldest, queue.number, numbers(kept, "start"))
@@ -373,10 +371,10 @@ class _Part:
 
 
 def _may_be_renamed(wrong: pa.Table, unseen: pa.Table) -> Marks:
-    """Return which violations may turn out to have a stronger witness, with another requirement.
+    """Return which violations may get a stronger witness, with another requirement.
 
-    Of two that a message overtook the one that left last is the witness, and the requirement says
-    whether that one had returned. `unseen` are the passages whose ends are not known.
+    Of two messages that one overtook, the witness is the one that left last, and the requirement
+    depends on whether that one had returned. `unseen` are the intervals with unknown ends.
     """
     result = np.zeros(wrong.num_rows, dtype=np.bool_)
     both = pa.concat_tables([each.select(["run", "queue"]) for each in (wrong, unseen)])
@@ -399,10 +397,11 @@ def _messages_of(table: pa.Table) -> set[tuple[str, str, str]]:
 
 
 def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
-    """Return the consumers that the records about no single message tell of.
+    """Return the consumers in the control records.
 
-    Browsers are left out, which take nothing. A consumer has left when its cancel was answered, its
-    channel was closed or, if that is to count, its queue deleted, or when the broker stopped.
+    Browsers are left out, since they take nothing. A consumer has left when its cancel was
+    answered, its channel was closed, the broker stopped or, with `by_deletion`, its queue was
+    deleted.
     """
     records = (record for batch in control.to_batches() for record in records_of(batch))
     found: dict[Key, dict[str, tuple[int, int]]] = {}
@@ -414,11 +413,12 @@ def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
 
 
 def still_needed(control: pa.Table, oldest: Mapping[str, int]) -> pa.Table:
-    """Return the records about no single message that matter to what is kept, or comes.
+    """Return the control records that matter to kept or coming records.
 
-    `oldest` is the least start of what is kept of each run. What had ended before that is over, and
-    so is the subscription of a consumer that had left; its channel may close after its queue is
-    deleted, and is then asked what it was given unseen.
+    `oldest` is the least start of the kept records of each run. A control record that ended before
+    that is not needed, nor the subscription of a consumer that had left by then. The deletion of a
+    queue does not end a subscription here: its channel may close later, and then shows which
+    deliveries were unseen.
     """
     takers = takers_of(control, by_deletion=False).of
     keep = [_matters(row, takers, oldest.get(row["run"], 0)) for row in control.to_pylist()]
@@ -445,5 +445,5 @@ def _matters(
 
 
 def states_of(told: Sequence[bytes]) -> list[QueueState]:
-    """Return states that were written."""
+    """Return the states that were written."""
     return [msgspec.msgpack.decode(each, type=QueueState) for each in told]

@@ -1,9 +1,8 @@
-"""The queue of ActiveMQ (5.1 to 5.3): what of it is in memory, what on disk, and how it comes back.
+"""The queue of ActiveMQ (5.1 to 5.3): its messages in memory and on disk, and its recovery.
 
-Here belongs what such a queue is made of, each part in a file of its own: the account of memory,
-the audit of what was seen, the linked store on disk with its journal, the cursors that read from
-it, and the queue that hands out what they have. Clients and their names do not, nor what is shared
-by queues of all systems.
+Each part has a file: memory accounting, the audit of seen messages, the linked store with its
+journal, the cursors that read from it, and the queue that delivers. Clients, their names, and the
+parts shared by all systems are elsewhere.
 
 Sources: the analysis of ActiveMQ's queue (5.1), and the releases from 5.1.0 to 5.3.0 where the
 analysis is silent or wrong; each file says which.

@@ -1,14 +1,13 @@
-"""Which messages were seen: for each producer a window of numbers, and not for all producers.
+"""The message audit: which ids were seen, in a window of numbers for each remembered producer.
 
-Owns the map from producers to their windows, and which producer is forgotten when there are too
-many: the one asked for longest ago, with its whole window. Refuses to know what is done with a
-duplicate, and whether a message is still here: a bit says that it was recorded, not where it is.
+Owns the map from producers to windows, and its eviction: the producer asked for least recently
+loses its whole window. The caller decides what happens to a duplicate. A set bit says that an id
+was recorded, not where its message is.
 
-An id is a producer and a number. `is_duplicate` records as it answers; `rollback` takes that back.
-Both are blind outside of the window: a rollback below it does nothing, and one far above it moves
-the window there and forgets all (in all releases; a mistake that nobody has reported).
-
-Source: ActiveMQ's message audit of 5.1.0, and of 5.2.0 and later (`bit_array` has what differs).
+An id is a producer and a number. `is_duplicate` records and answers; `rollback` takes that back.
+Both fail outside of the window: a rollback below it has no effect, and one far above it moves the
+window there and forgets all (in all releases; a defect that is not reported). Source: ActiveMQ's
+message audit of 5.1.0, and of 5.2.0 and later (`bit_array` has the difference).
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from typing import Final
 from brokerproof.reference.activemq.bit_array import WORD_BITS, AuditRules, BitArrayBin
 
 DEPTH: Final = 2048
-"""How many numbers of a producer are remembered at least, where nothing else is said."""
+"""The default number of ids that are remembered of a producer at least."""
 
 PRODUCERS: Final = 64
-"""How many producers are remembered, where nothing else is said."""
+"""The default number of remembered producers."""
 
 
 def split_id(text: str) -> tuple[str, int]:
-    """Return the producer and the number of an id that is a text.
+    """Return the producer and the number of a textual id.
 
-    The producer is everything up to the last colon, and the colon.
+    The producer is everything up to and including the last colon.
 
     >>> split_id("ID:host-1-2:1:7")
     ('ID:host-1-2:1:', 7)
@@ -40,9 +39,9 @@ def split_id(text: str) -> tuple[str, int]:
 
 
 class MessageAudit:
-    """Which ids were recorded, of at most `producers`, for each a window of `depth`.
+    """The recorded ids of at most `producers` producers, with a window of `depth` for each.
 
-    A change of `depth` affects producers that come later alone.
+    A change of `depth` affects only producers that come later.
     """
 
     __slots__ = ("_bins", "_producers", "depth", "rules", "word_bits")
@@ -58,20 +57,19 @@ class MessageAudit:
         self.rules = rules
         self.word_bits = word_bits
         self._producers = 0
-        # The one asked for longest ago is the first.
+        # Ordered by use: the producer asked for least recently is the first.
         self._bins: dict[str, BitArrayBin] = {}
         self.set_producers(producers)
 
     @property
     def producers(self) -> int:
-        """How many producers are remembered at most."""
+        """The largest number of remembered producers."""
         return self._producers
 
     def set_producers(self, producers: int) -> None:
-        """Remember so many from now on; if they are fewer, those asked for last stay.
+        """Set the number of remembered producers; if it shrinks, the most recently used stay.
 
-        In 5.1.0, and in 5.2.0 as well, all stay: only from then on one is forgotten for each that
-        comes.
+        In 5.1.0 and in 5.2.0, all stay: from then on each new producer replaces one.
         """
         if producers < 1:
             raise ValueError("an audit remembers at least one producer")
@@ -80,42 +78,42 @@ class MessageAudit:
             self._forget_one()
 
     def known(self) -> tuple[str, ...]:
-        """Return whose numbers are remembered, the next one to be forgotten first."""
+        """Return the remembered producers, the next one to be forgotten first."""
         return tuple(self._bins)
 
     def is_duplicate(self, producer: str, index: int) -> bool:
-        """Record an id, and return whether it had been recorded."""
+        """Record an id; return whether it was recorded before."""
         return self._asked_for(producer).set(index, True)
 
     def rollback(self, producer: str, index: int) -> None:
-        """Take back that an id was recorded, if anything is remembered of its producer."""
+        """Undo the recording of an id, if its producer is remembered."""
         if producer in self._bins:
             self._asked_for(producer).set(index, False)
 
     def is_in_order(self, producer: str, index: int) -> bool:
-        """Say whether an id follows the one of its producer that was asked for before."""
+        """Return whether an id follows the previous one of its producer."""
         return self._asked_for(producer).is_in_order(index)
 
     def probe(self, producer: str, index: int) -> bool:
-        """Return what `is_duplicate` would, without any effect.
+        """Return the answer of `is_duplicate` without any effect.
 
-        Our own, for whoever only looks. Later releases record and roll back instead, which erases
-        what was there.
+        Our addition, for inspection. Later releases record and roll back instead, which erases an
+        earlier recording.
         """
         known = self._bins.get(producer)
         return known is not None and known.probe(index)
 
     def first_of(self, producer: str) -> int | None:
-        """Return the lowest number covered, or None if there is no window; without any effect."""
+        """Return the lowest number of the window, None without one; has no effect."""
         known = self._bins.get(producer)
         return None if known is None else known.first
 
     def covered(self) -> int:
-        """Return how many numbers a window covers."""
+        """Return the number of ids that a window covers."""
         return BitArrayBin(self.depth, self.rules, self.word_bits).size * self.word_bits
 
     def last_of(self, producer: str) -> int:
-        """Return the highest number recorded, or -1; without any effect."""
+        """Return the highest number recorded, or -1; has no effect."""
         known = self._bins.get(producer)
         return -1 if known is None else known.last_set_index
 
@@ -146,6 +144,6 @@ class MessageAudit:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for audits that answer alike for ever."""
+        """Return a value that is equal for audits that answer alike for ever."""
         windows = tuple([(each, window.fingerprint()) for each, window in self._bins.items()])
         return self.depth, self.rules, self.word_bits, self._producers, windows

@@ -1,19 +1,19 @@
-"""Which numbers of one producer were seen: a window of words of bits that moves up.
+"""The seen numbers of one producer: a window of words of bits that moves up.
 
-Owns the arithmetic of that window, as two releases have it, to the last bit. Refuses to know
-producers and messages, and what its answers are used for.
+Owns the arithmetic of that window, bit by bit, as two releases have it. Does not know producers,
+messages, or the use of its answers.
 
-The window covers `first` up to `first` + `word_bits` * (number of words). `first` only grows, a
-word at a time. A number above the window moves it up, and what falls out at the bottom is
-forgotten. What is answered of a number below the window is a guess, whichever way: "seen" loses a
-message that is read again (5.1.0; AMQ-1742), "new" hands one out twice (since 5.2.0).
+The window covers `first` up to `first` + `word_bits` * (number of words). `first` only grows, one
+word at a time. A number above the window moves it up, and the numbers below it are forgotten. The
+answer for a number below the window is a guess: "seen" loses a message that is read again (5.1.0;
+AMQ-1742), "new" delivers one twice (since 5.2.0).
 
-Division is Java's, which cuts off towards zero: the numbers right below `first` count into its own
-word, at an offset below 0.
+Division is Java's, which truncates towards zero: the numbers just below `first` fall into its own
+word, at a negative offset.
 
-Source: ActiveMQ's `BitArrayBin` of 5.1.0 and of 5.2.0 and later. Where the number 31 is exceeded in
-5.1.0 is as its own arithmetic of 32 bits has it (AMQ-5016, AMQ-6431); of 5.2.0 to 5.14, which have
-that too, the arithmetic is that of later ones.
+Source: ActiveMQ's `BitArrayBin` of 5.1.0 and of 5.2.0 and later. Beyond 31 bits, 5.1.0 follows its
+own 32-bit arithmetic (AMQ-5016, AMQ-6431). 5.2.0 to 5.14 share that defect, but here they have the
+arithmetic of later releases.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from collections.abc import Hashable
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 AuditRules: TypeAlias = Literal["5.1", "5.2"]
-"""Of which release the arithmetic is: 5.1.0, or 5.2.0 and later."""
+"""The release whose arithmetic is used: 5.1.0, or 5.2.0 and later."""
 
 WORD_BITS: Final = 64
 """Bits of a word in all releases; small scopes have fewer."""
 
 
 class Landing(NamedTuple):
-    """Where a number comes to lie: how far the window moves for it, and the bit within it then.
+    """The place of a number: the window after the move that it causes, and its bit there.
 
-    `place` is None where the number is below the window; `is_in_first_word` says that by the
-    division it is in the first word nevertheless.
+    `place` is None for a number below the window. `is_in_first_word` then says that the division
+    puts it into the first word all the same.
     """
 
     first: int
@@ -42,7 +42,7 @@ class Landing(NamedTuple):
 
 
 class BitArrayBin:
-    """A window of numbers for at least `depth` of them; numbers start at 0."""
+    """A window that covers at least `depth` numbers; numbers start at 0."""
 
     __slots__ = ("_bits", "_previous", "_top", "first", "rules", "size", "word_bits")
 
@@ -52,17 +52,17 @@ class BitArrayBin:
         self.rules = rules
         self.word_bits = word_bits
         self.size = (depth + 1) // word_bits + 1
-        """How many words there are; never another number of them."""
+        """The number of words; it never changes."""
         self.first: int | None = None
-        """The lowest number that is covered; None before anything was asked."""
-        # One number for all words: it is shifted and copied as quickly as a single word.
+        """The lowest covered number; None before the first call."""
+        # One integer holds all words: it shifts and copies as fast as a single word.
         self._bits = 0
         self._top = -1
         self._previous: int | None = None
 
     @property
     def words(self) -> tuple[int, ...]:
-        """The words, the lowest numbers first; a bit is set where a number was seen."""
+        """The words, lowest numbers first; a set bit is a seen number."""
         mask = (1 << self.word_bits) - 1
         return tuple([self._bits >> self.word_bits * at & mask for at in range(self.size)])
 
@@ -70,13 +70,13 @@ class BitArrayBin:
     def last_set_index(self) -> int:
         """The highest number of the highest word in use that was ever set or unset there.
 
-        A word is in use once a number of it was asked for, or once the window has moved; of one in
-        use without such a number it is the number before the word. -1 at the start.
+        A word is in use once one of its numbers was asked for, or once the window has moved. If a
+        word in use has no such number, this is the number before the word. -1 at the start.
         """
         return -1 if self.first is None else self.first + self._top
 
     def set(self, index: int, flag: bool) -> bool:
-        """Note whether a number counts as seen, and return whether it did before."""
+        """Mark a number as seen or not; return whether it was seen before."""
         landing = self._land(index)
         if landing.place is None:
             return self.rules == "5.1"
@@ -88,10 +88,10 @@ class BitArrayBin:
         return seen
 
     def get(self, index: int) -> bool:
-        """Return whether a number counts as seen. The window moves all the same, as for `set`.
+        """Return whether a number counts as seen. Like `set`, this moves the window.
 
-        What is below the window counts as seen, in all releases, but for what the division counts
-        into the first word.
+        A number below the window counts as seen, in all releases, unless the division puts it into
+        the first word.
         """
         landing = self._land(index)
         if landing.place is None:
@@ -100,7 +100,7 @@ class BitArrayBin:
         return bool(self._bits >> landing.place & 1)
 
     def probe(self, index: int) -> bool:
-        """Return what `set` would, without any effect. Our own, for whoever only looks."""
+        """Return the answer of `set` without any effect. Our addition, for inspection."""
         landing = self._land(index)
         if landing.place is None:
             return self.rules == "5.1"
@@ -108,7 +108,7 @@ class BitArrayBin:
         return bool(bits >> landing.place & 1)
 
     def is_in_order(self, index: int) -> bool:
-        """Say whether a number follows the one that was asked for before; the first one does."""
+        """Return whether a number follows the previous one; the first number does."""
         previous, self._previous = self._previous, index
         return previous is None or index == previous + 1
 
@@ -127,7 +127,7 @@ class BitArrayBin:
         return self._land_in_32_bits(index) if self.rules == "5.1" else self._land_exactly(index)
 
     def _land_exactly(self, index: int) -> Landing:
-        """Find a number's bit: the window begins where the first one is, and moves to any other."""
+        """Find a number's bit. The window begins at the first number and moves as far as needed."""
         if self.first is None:
             return Landing(index - index % self.word_bits, 0, index % self.word_bits)
         word = truncated(index - self.first, self.word_bits)
@@ -139,11 +139,11 @@ class BitArrayBin:
         return Landing(first, dropped, self.word_bits * (word - dropped) + offset)
 
     def _land_in_32_bits(self, index: int) -> Landing:
-        """Find a number's bit in 5.1.0: the window begins at 0, and moves by one word at a time.
+        """Find a number's bit in 5.1.0: the window begins at 0 and moves one word at a time.
 
-        The first number of all goes into the first word, wherever it belongs. `first` and the word
-        are of 32 bits: beyond them `first` is below 0, the bit is the lowest of its word, and with
-        the next number the window begins at 0 anew, its words as they are.
+        The very first number goes into the first word, whatever it is. `first` and the word are
+        32-bit values. After an overflow `first` is negative, the bit is the lowest of its word, and
+        the next number starts the window at 0 again with the same words.
         """
         if self.first is None or self.first < 0:
             return Landing(0, 0, self._offset_in_32_bits(index, 0))
@@ -178,13 +178,13 @@ class BitArrayBin:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for windows that answer alike for ever."""
+        """Return a value that is equal for windows that answer alike for ever."""
         window = self.rules, self.word_bits, self.size
         return window, self.first, self._bits, self._top, self._previous
 
 
 def truncated(number: int, by: int) -> int:
-    """Divide as Java does, towards zero; Python's `//` goes down instead.
+    """Divide as Java does, towards zero; Python's `//` rounds down.
 
     >>> truncated(-63, 64), -63 // 64
     (0, -1)
@@ -193,7 +193,7 @@ def truncated(number: int, by: int) -> int:
 
 
 def int32(number: int) -> int:
-    """Return what is left of a number in 32 bits, as Java casts it.
+    """Cast a number to 32 bits as Java does.
 
     >>> int32(2**31)
     -2147483648

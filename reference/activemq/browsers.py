@@ -1,14 +1,14 @@
-"""The browsers of an ActiveMQ queue: who is shown what, and nothing twice.
+"""The browsers of an ActiveMQ queue; a browser is shown no message twice.
 
-Owns what each browser was shown, or need not be shown since somebody was given it meanwhile.
-Refuses to know consumers and cursors: the queue says what is paged in, given out, returned, gone.
+Owns, for each browser, the messages still to be shown and the messages it has passed. The queue
+reports which messages are paged in, given out, returned and gone.
 
-A browser takes nothing, and what it is shown stays where it is. What somebody has when it comes, or
-is given while it is there, it has passed, and is not shown when that comes back.
+Browsing removes nothing. A browser has passed a message that a consumer holds when the browser
+arrives, or is given later; when that message returns, the browser is not shown it.
 
-Source: ActiveMQ's browser subscriptions, current, each of which has an exact set of what it has
-seen. There a browser ends when a pass finds nothing new, and is shown what consumers have as well;
-here it stays until it leaves, and is shown what is available, arrivals too (driver protocol 1).
+Source: ActiveMQ's browser subscriptions, current, which keep an exact set of seen messages. There a
+browser ends when a pass finds nothing new, and also sees messages that consumers hold. Here it
+stays until it leaves, and sees available messages and arrivals (driver protocol 1).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Browser:
-    """One browser; `unseen` is what it is to be shown, `passed` what it is not shown again."""
+    """One browser; `unseen` has the messages to show, `passed` those not to show again."""
 
     __slots__ = ("consumer", "passed", "unseen")
 
@@ -39,7 +39,7 @@ class Browser:
 
 
 class Browsers:
-    """All browsers of one queue, in the order in which they came."""
+    """All browsers of one queue, in the order of their arrival."""
 
     __slots__ = ("there",)
 
@@ -53,36 +53,36 @@ class Browsers:
         return iter(self.there)
 
     def add(self, consumer: RankedConsumer, paged_in: Iterable[Reference]) -> None:
-        """Let a browser come, which is to be shown what is paged in and with nobody."""
+        """Add a browser; it will see the messages that are paged in and not held."""
         self.there.append(Browser(consumer, paged_in))
 
     def remove(self, consumer: RankedConsumer) -> bool:
-        """Let a browser leave; say whether it was there."""
+        """Remove a browser; return whether it was present."""
         left = [each for each in self.there if each.consumer is not consumer]
         was_there = len(left) < len(self.there)
         self.there = left
         return was_there
 
     def note_available(self, reference: Reference) -> None:
-        """Note that a message is available, paged in or returned."""
+        """Note that a message is available, because it was paged in or returned."""
         for browser in self.there:
             if reference.id not in browser.passed:
                 browser.unseen[reference.id] = reference
 
     def note_given(self, reference: Reference) -> None:
-        """Note that a message was given to somebody: where it was is passed by then."""
+        """Note that a consumer was given a message: every browser has passed it."""
         for browser in self.there:
             browser.unseen.pop(reference.id, None)
             browser.passed.add(reference.id)
 
     def note_gone(self, reference: Reference) -> None:
-        """Note that a message is done with."""
+        """Note that a message has left the queue."""
         for browser in self.there:
             browser.unseen.pop(reference.id, None)
             browser.passed.discard(reference.id)
 
     def want_more(self) -> bool:
-        """Whether somebody is there who looks at what there is."""
+        """Return whether a browser with room is present."""
         return any(not each.consumer.is_suspended() for each in self.there)
 
     def show(
@@ -90,12 +90,12 @@ class Browsers:
         in_order: Callable[[], Iterable[Reference]],
         send: Callable[[RankedConsumer, Reference], None],
     ) -> bool:
-        """Show everybody what is unseen, in the queue's order; say whether anything was."""
+        """Show each browser its unseen messages, in the queue's order; return whether any was."""
         shown = False
         for browser in self.there:
             if not browser.unseen or browser.consumer.is_suspended():
                 continue
-            # Mostly it is one arrival, for which nobody has to go through the queue.
+            # Usually a single arrival is unseen, and then the queue's order need not be computed.
             unseen: Iterable[Reference] = browser.unseen.values()
             if len(browser.unseen) > 1:
                 unseen = [each for each in in_order() if each.id in browser.unseen]
@@ -111,7 +111,7 @@ class Browsers:
         consumers: Mapping[RankedConsumer, RankedConsumer],
         copy_of: Callable[[Reference], Reference],
     ) -> Browsers:
-        """Return the same of copies."""
+        """Return a copy for copied consumers and messages."""
         copy = Browsers()
         for original in self.there:
             browser = Browser(consumers[original.consumer], ())
@@ -121,5 +121,5 @@ class Browsers:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for browsers that go on alike, beside the consumers themselves."""
+        """Return a value that is equal for browsers that behave alike, consumers apart."""
         return tuple([(frozenset(each.unseen), frozenset(each.passed)) for each in self.there])

@@ -1,6 +1,7 @@
-"""Copying an ActiveMQ queue and naming its state, for whoever searches; its disk is copied apart.
+"""Copying an ActiveMQ queue and naming its state, for searches; its disk is copied separately.
 
-Owns what of its state matters for ever. No step of the algorithm is here, and none runs meanwhile.
+Owns which parts of the state affect later behaviour. No step of the algorithm is here, and none
+runs during a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _new = object.__new__
 
 
 class CursorCopies:
-    """What has been copied so far of ActiveMQ queues; whoever has left is shared."""
+    """The copies made so far of ActiveMQ queues; closed consumers are shared, not copied."""
 
     __slots__ = ("consumers", "references")
 
@@ -74,7 +75,7 @@ class _Copying:
 def fork_cursor_queue(
     queue: CursorQueue, outbox: Outbox, executor: Executor, copies: CursorCopies
 ) -> CursorQueue:
-    """Return a copy of all but what is on disk, which is that of the original until it is moved."""
+    """Return a copy of a queue that still uses the original's disk, until `move_to`."""
     copy = _new(CursorQueue)
     copy.name = queue.name
     copy.order = queue.order
@@ -157,9 +158,9 @@ def _copy_transient(cursor: MemoryCursor, queue: CursorQueue, copying: _Copying)
 
 
 def fingerprint_cursor_queue(queue: CursorQueue) -> Hashable:
-    """Return a value that is equal for queues that behave alike, given the same disk.
+    """Return a value that is equal for queues that behave alike on equal disks.
 
-    What is used of the memory follows from what is in it.
+    The memory use follows from the messages in memory.
     """
     late = queue.late and (
         tuple([each.id for each in queue.late.references]),

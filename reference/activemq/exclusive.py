@@ -1,11 +1,10 @@
-"""The exclusive consumer: of several who want a queue for themselves, the one who has it.
+"""The exclusive consumer: the elected one of several that want a queue for themselves.
 
-Owns that election. Refuses to know browsers, which it does not concern, and what consumers are
-given: while somebody is elected, no other consumer is given anything new, and what that is to mean
-is the queue's. Who does not ask for a queue for itself takes no part, but waits like the others.
+Owns that election. Browsers take no part, nor do consumers that are not exclusive. While a consumer
+is elected, the queue gives new messages to no other consumer.
 
-Source: ActiveMQ's queue, 5.1 to current; the priority that always wins is that of AMQ-3218, and not
-in releases before it.
+Source: ActiveMQ's queue, 5.1 to current; the priority that always wins comes from AMQ-3218, and is
+not in earlier releases.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from collections.abc import Hashable
 from typing import Final
 
 ALWAYS: Final = 127
-"""The priority with which a newcomer is elected whoever was before it; the highest there is."""
+"""A newcomer with this priority, the highest one, is always elected."""
 
 
 class ExclusiveElection:
-    """Who is elected of the exclusive consumers, which are named; nobody if there are none."""
+    """The exclusive consumers by name, and the elected one; None if there are none."""
 
     __slots__ = ("_priorities", "elected")
 
     def __init__(self) -> None:
         self.elected: str | None = None
-        # Those who stay are in the order in which they came: while somebody is elected, nobody
-        # else is served, so the queue's own line does not turn.
+        # In order of arrival. While a consumer is elected the queue serves no other, so its own
+        # line does not rotate.
         self._priorities: dict[str, int] = {}
 
     def add(self, consumer: str, priority: int = 0) -> bool:
-        """Let an exclusive consumer come; say whether it is elected.
+        """Add an exclusive consumer; return whether it is elected.
 
-        It is if nobody was, or with a higher priority than who was, or with 127.
+        It is elected if there was none, if its priority is higher, or if its priority is 127.
         """
         assert consumer not in self._priorities, "a consumer comes once"
         self._priorities[consumer] = priority
@@ -45,17 +44,17 @@ class ExclusiveElection:
         return priority == ALWAYS or priority > self._priorities[self.elected]
 
     def remove(self, consumer: str) -> None:
-        """Let a consumer leave, if it took part.
+        """Remove a consumer, if it took part.
 
-        If it was elected, that is now who has the highest priority of the others, and of equals who
-        came first; so an earlier one that was outdone by 127 is elected again.
+        If it was elected, the next one has the highest priority, and among equals came first. A
+        consumer outdone by priority 127 can therefore be elected again.
         """
         if self._priorities.pop(consumer, None) is None or self.elected != consumer:
             return
         self.elected = max(self._priorities, key=self._priorities.__getitem__, default=None)
 
     def admits(self, consumer: str) -> bool:
-        """Say whether a consumer that is not a browser may be given something new."""
+        """Return whether a consumer that is not a browser may be given a new message."""
         return self.elected is None or self.elected == consumer
 
     def fork(self) -> ExclusiveElection:
@@ -66,7 +65,7 @@ class ExclusiveElection:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for elections that go on alike."""
-        # Who came first counts only among equals.
+        """Return a value that is equal for elections that behave alike."""
+        # The order of arrival matters only among equals.
         by_priority = sorted(self._priorities.items(), key=lambda each: each[1])
         return self.elected, tuple(by_priority)

@@ -1,13 +1,12 @@
-"""Message groups: all messages of a group go to one consumer, who owns the group meanwhile.
+"""Message groups: all messages of a group go to the consumer that owns the group.
 
-Owns who owns which group, in the three maps that ActiveMQ has for it, and the rule by which a
-consumer may take a message of a group. Refuses to know queues, windows and selectors: it is asked
-last, when the consumer would take the message if it were not for its group, since the answer may
-make it the owner (AMQ-2952).
+Owns the ownership of groups, in ActiveMQ's three kinds of map, and the rule by which a consumer may
+take a message of a group. The queue asks it last, after credit and exclusivity, since the answer
+may make the consumer the owner (AMQ-2952).
 
-Source: ActiveMQ's queue, 5.1 to current; maps by bucket are the default of 5.1, those that forget
-are the current one. How many groups a consumer owns is counted in current releases only, which give
-the next group to who has fewer.
+Source: ActiveMQ's queue, 5.1 to current. Maps by bucket are the default of 5.1; the map that
+forgets is the current one. Only current releases count a consumer's groups, and give the next group
+to the consumer with fewer.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from brokerproof.reference.activemq.bit_array import int32
 from brokerproof.spec.protocol.messages import Message
 
 BUCKETS: Final = 1024
-"""How many buckets groups share."""
+"""The number of buckets that groups share."""
 
 CACHED: Final = 1024
-"""How many groups are remembered by a map that forgets."""
+"""The number of groups that a `CachedGroupMap` remembers."""
 
 GROUP_PROPERTY: Final = "JMSXGroupID"
 SEQUENCE_PROPERTY: Final = "JMSXGroupSeq"
 
 
 class Membership(NamedTuple):
-    """The group of a message, and its number in the group: 1 begins it anew, below 0 ends it."""
+    """A message's group and its number there: 1 starts the group anew, a negative one ends it."""
 
     group: str
     sequence: int = 0
 
 
 def membership_of(message: Message) -> Membership | None:
-    """Return which group a message says it belongs to; None if it says nothing, or no name."""
+    """Return the group that a message names; None if it names none."""
     group = message.properties.get(GROUP_PROPERTY)
     sequence = message.properties.get(SEQUENCE_PROPERTY, 0)
     if not isinstance(group, str):
@@ -48,7 +47,7 @@ def membership_of(message: Message) -> Membership | None:
 
 
 def without_content(message: Message) -> Message:
-    """Return what has to be known of a message whose content is not in memory.
+    """Return the part of a message that the queue needs while its content is not in memory.
 
     >>> without_content(Message(id="m", properties={"JMSXGroupID": "g", "k": "long"})).properties
     {'JMSXGroupID': 'g'}
@@ -61,40 +60,40 @@ def without_content(message: Message) -> Message:
 
 
 class Taking(enum.Enum):
-    """What the rule says of a consumer and a message."""
+    """The rule's answer for a consumer and a message."""
 
     REFUSED = "refused"
     """Another consumer owns the group."""
     TAKEN = "taken"
-    """It takes the message, and had the group already, or there is no group."""
+    """It takes the message; it owned the group already, or there is no group."""
     TAKEN_FIRST = "taken first"
-    """It takes the message and the group with it: the message is flagged as its first one."""
+    """It takes the message and becomes the owner; the message is flagged as the group's first."""
 
 
 class GroupMap(Protocol):
-    """Who owns which group; a consumer is named."""
+    """The owner of each group; a consumer is known by its name."""
 
     def put(self, group: str, owner: str) -> str | None:
-        """Make a consumer the owner; return who has lost a group by that, if anybody has."""
+        """Set the owner; return the consumer that lost a group by that, or None."""
 
     def get(self, group: str) -> str | None:
-        """Return who owns a group; a map that forgets does so later for it."""
+        """Return the owner of a group, or None; a map that forgets counts this as a use."""
 
     def remove_group(self, group: str) -> str | None:
-        """Let nobody own a group; return who did."""
+        """Remove the owner of a group; return the previous one."""
 
     def remove_consumer(self, owner: str) -> None:
-        """Let nobody own what this consumer owns."""
+        """Remove a consumer as the owner of all its groups."""
 
     def fork(self) -> GroupMap:
         """Return an independent copy."""
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for maps that behave alike."""
+        """Return a value that is equal for maps that behave alike."""
 
 
 class SimpleGroupMap:
-    """Each group has its owner."""
+    """An exact map: each group has its own owner."""
 
     __slots__ = ("_owners",)
 
@@ -102,21 +101,21 @@ class SimpleGroupMap:
         self._owners: dict[str, str] = {}
 
     def put(self, group: str, owner: str) -> str | None:
-        """Make a consumer the owner; return who was."""
+        """Set the owner; return the previous one."""
         before = self._owners.get(group)
         self._owners[group] = owner
         return before
 
     def get(self, group: str) -> str | None:
-        """Return who owns a group."""
+        """Return the owner of a group, or None."""
         return self._owners.get(group)
 
     def remove_group(self, group: str) -> str | None:
-        """Let nobody own a group; return who did."""
+        """Remove the owner of a group; return the previous one."""
         return self._owners.pop(group, None)
 
     def remove_consumer(self, owner: str) -> None:
-        """Let nobody own what this consumer owns."""
+        """Remove a consumer as the owner of all its groups."""
         self._owners = {group: each for group, each in self._owners.items() if each != owner}
 
     def fork(self) -> SimpleGroupMap:
@@ -131,9 +130,9 @@ class SimpleGroupMap:
 
 
 class BucketGroupMap:
-    """Groups share buckets by their hashes; whoever owns a bucket owns all groups of it.
+    """Groups share buckets by their hashes; the owner of a bucket owns all its groups.
 
-    To remove one group frees all of its bucket.
+    Removing one group frees its whole bucket.
     """
 
     __slots__ = ("_owners", "buckets")
@@ -149,22 +148,22 @@ class BucketGroupMap:
         return abs(java_hash(group)) % self.buckets
 
     def put(self, group: str, owner: str) -> str | None:
-        """Make a consumer the owner of the bucket; return who was."""
+        """Set the owner of the bucket; return the previous one."""
         bucket = self.bucket_of(group)
         before = self._owners.get(bucket)
         self._owners[bucket] = owner
         return before
 
     def get(self, group: str) -> str | None:
-        """Return who owns the bucket."""
+        """Return the owner of the bucket, or None."""
         return self._owners.get(self.bucket_of(group))
 
     def remove_group(self, group: str) -> str | None:
-        """Let nobody own the bucket; return who did."""
+        """Remove the owner of the bucket; return the previous one."""
         return self._owners.pop(self.bucket_of(group), None)
 
     def remove_consumer(self, owner: str) -> None:
-        """Let nobody own what this consumer owns."""
+        """Remove a consumer as the owner of all its buckets."""
         self._owners = {bucket: each for bucket, each in self._owners.items() if each != owner}
 
     def fork(self) -> BucketGroupMap:
@@ -180,9 +179,9 @@ class BucketGroupMap:
 
 
 class CachedGroupMap:
-    """Each group has its owner, but only so many are remembered.
+    """Each group has its own owner, but only `most` groups are remembered.
 
-    The one asked for longest ago is forgotten first, and then belongs to nobody.
+    The group used least recently is forgotten first, and then has no owner.
     """
 
     __slots__ = ("_owners", "most")
@@ -191,11 +190,11 @@ class CachedGroupMap:
         if most < 1:
             raise ValueError("at least one group is remembered")
         self.most = most
-        # The one asked for longest ago is the first.
+        # Ordered by use: the group used least recently is the first.
         self._owners: dict[str, str] = {}
 
     def put(self, group: str, owner: str) -> str | None:
-        """Make a consumer the owner; return who was, or whose other group is forgotten for it."""
+        """Set the owner; return the previous one, or the owner of the group forgotten for it."""
         before = self._owners.pop(group, None)
         self._owners[group] = owner
         if len(self._owners) <= self.most:
@@ -203,18 +202,18 @@ class CachedGroupMap:
         return self._owners.pop(next(iter(self._owners)))
 
     def get(self, group: str) -> str | None:
-        """Return who owns a group, which is then the last to be forgotten."""
+        """Return the owner of a group, or None; the group becomes the last to be forgotten."""
         owner = self._owners.pop(group, None)
         if owner is not None:
             self._owners[group] = owner
         return owner
 
     def remove_group(self, group: str) -> str | None:
-        """Let nobody own a group; return who did."""
+        """Remove the owner of a group; return the previous one."""
         return self._owners.pop(group, None)
 
     def remove_consumer(self, owner: str) -> None:
-        """Let nobody own what this consumer owns."""
+        """Remove a consumer as the owner of all its groups."""
         self._owners = {group: each for group, each in self._owners.items() if each != owner}
 
     def fork(self) -> CachedGroupMap:
@@ -230,11 +229,10 @@ class CachedGroupMap:
 
 
 class GroupRule:
-    """Whether a consumer may take a message of a group, and how many groups each consumer owns.
+    """The rule whether a consumer may take a message of a group, and each consumer's groups.
 
-    A consumer's count goes down when a group is closed, forgotten (AMQ-5483) or given to another,
-    and is gone with the consumer. It counts what the map has for it, so buckets where there are
-    buckets.
+    A consumer's count goes down when a group is closed, forgotten (AMQ-5483) or given to another
+    consumer, and goes away with the consumer. With buckets it counts buckets.
     """
 
     __slots__ = ("_counts", "owners")
@@ -244,15 +242,14 @@ class GroupRule:
         self._counts: dict[str, int] = {}
 
     def count(self, consumer: str) -> int:
-        """Return how many groups a consumer owns."""
+        """Return the number of groups that a consumer owns."""
         return self._counts.get(consumer, 0)
 
     def take(self, consumer: str, member: Membership | None) -> Taking:
-        """Let a consumer take a message, unless another owns its group.
+        """Let a consumer take a message, unless another consumer owns its group.
 
-        The number 1 gives the group to whoever is asked first, whoever owned it. A number below 0
-        is the group's last, but only where it comes to an owner: of a group without one it is the
-        beginning.
+        The number 1 gives the group to the first consumer asked, whatever the owner. A negative
+        number ends the group if its owner takes it; without an owner it starts the group.
         """
         if member is None:
             return Taking.TAKEN
@@ -280,7 +277,7 @@ class GroupRule:
             self._counts[consumer] = left
 
     def remove_consumer(self, consumer: str) -> None:
-        """Let a consumer leave; its groups belong to nobody."""
+        """Remove a consumer; its groups have no owner then."""
         self.owners.remove_consumer(consumer)
         self._counts.pop(consumer, None)
 
@@ -292,12 +289,12 @@ class GroupRule:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for rules that behave alike; counts follow from who owns what."""
+        """Return a value that is equal for rules that behave alike; counts follow from owners."""
         return self.owners.fingerprint()
 
 
 def java_hash(text: str) -> int:
-    """Return a text's hash as Java has it: over 16-bit units, in 32 bits.
+    """Return Java's hash of a text: over 16-bit units, in 32 bits.
 
     >>> java_hash("group")
     98629247

@@ -1,7 +1,7 @@
-"""What an ActiveMQ queue looks like inside: the grey-box view of its cursors and what is paged in.
+"""The grey-box view of an ActiveMQ queue: its cursors and its paged-in messages.
 
-Owns that reading, and nothing of what should be. Nothing moves by it: what it reads of the disk is
-counted there (`SimulatedDisk.counts`), which is no part of any state.
+Owns the reading of the view; it judges nothing and changes nothing. Its disk reads are counted in
+`SimulatedDisk.counts`, which is no part of any state.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _level_view(at: LevelCursors, queue: CursorQueue) -> CursorLevelView:
 
 
 def _with_store(view: CursorLevelView, cursor: StoreCursor, queue: CursorQueue) -> CursorLevelView:
-    """Return the view of a level with what its store has, and how far it was read."""
+    """Return the view of a level, with the content of its store and the read position."""
     store = cursor.store
     references, container = store.references, store.references.container
     position = references.pos

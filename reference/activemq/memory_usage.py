@@ -1,15 +1,14 @@
-"""How much memory messages take: a tree of accounts, and who is told when one is no longer full.
+"""Memory usage: a tree of nodes with limits, and the callbacks that wait for space.
 
-Owns what is used at each node, the percentage that follows from it, and who waits for space.
-Refuses to know queues and cursors, and whether anybody keeps to a limit: nodes count what they are
-told, and answer when they are asked (`is_full`, `room_for`).
+Owns the use of each node, its percentage, and the waiting callbacks. A node only counts and answers
+(`is_full`, `room_for`); keeping to a limit is the caller's part.
 
-A change is made at a node and then at all above it, under one lock for the whole tree, so that
-nobody can register between the last look and the change. Whoever is to be told of it is told when
-it is complete at all of them (`usage_notices`).
+A change is made at a node and then at all nodes above, under one lock for the whole tree, so that
+no callback can be registered between a check and the change. Notices go out when the change is
+complete at all nodes (`usage_notices`).
 
-Source: ActiveMQ's usage of memory (5.1 to current), as far as nothing else is said. AMQ-4361 is
-followed: after a stop nobody waits again.
+Source: ActiveMQ's memory usage (5.1 to current), unless stated. AMQ-4361 is followed: no callback
+waits after a stop.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
 
 FULL_PERCENT: Final = 100
 MESSAGE_BYTES_MIN: Final = 1024
-"""What a message costs at least, whatever it carries (all releases)."""
+"""The least charge of a message, in bytes, whatever it carries (all releases)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageCopies:
-    """What has been copied so far of those who listen and wait, and of nodes; told by identity."""
+    """The copies made so far of nodes, callbacks and listeners, by identity."""
 
     callbacks: Mapping[SpaceCallback, SpaceCallback] = field(default_factory=dict)
     listeners: Mapping[UsageListener, UsageListener] = field(default_factory=dict)
@@ -49,11 +48,11 @@ class UsageCopies:
 
 
 class MemoryUsage:
-    """One node of the tree: `used` of `limit` bytes, and the whole `percent` that this is.
+    """One node of the tree: `used` of `limit` bytes, and the rounded `percent` of it.
 
-    A node below `parent` has `portion` of its limit, rounded down, and follows its changes, unless
-    it is given a `limit` of its own; then its portion is 0. A limit of 0 is no limit. The
-    percentage is rounded down to a multiple of `min_delta`, so that small changes are no events.
+    A node below `parent` has `portion` of its limit, rounded down, and follows its changes. A node
+    with a `limit` of its own has portion 0. A limit of 0 is no limit. The percentage is rounded
+    down to a multiple of `min_delta`, so that small changes cause no notice.
     """
 
     __slots__ = (
@@ -109,12 +108,12 @@ class MemoryUsage:
             node = node.parent
 
     def increase(self, size: int) -> None:
-        """Count `size` bytes more here and then above."""
+        """Add `size` bytes here and then above."""
         assert size >= 0, "to count less, decrease"
         self._change(size)
 
     def decrease(self, size: int) -> None:
-        """Count `size` bytes less here and then above."""
+        """Subtract `size` bytes here and then above."""
         assert size >= 0, "to count more, increase"
         self._change(-size)
 
@@ -129,7 +128,7 @@ class MemoryUsage:
         self.notices.tell()
 
     def set_limit(self, limit: int) -> None:
-        """Give the node a limit of its own, in bytes; those below that have a part of it follow."""
+        """Give the node its own limit, in bytes; nodes below with a portion of it follow."""
         if limit < 0:
             raise ValueError("a limit is at least 0")
         with self.notices.changed:
@@ -138,7 +137,7 @@ class MemoryUsage:
         self.notices.tell()
 
     def set_portion(self, portion: float) -> None:
-        """Give the node a part of its parent's limit."""
+        """Give the node a portion of its parent's limit."""
         if self.parent is None or portion <= 0:
             raise ValueError("a part is more than nothing of a parent's limit")
         with self.notices.changed:
@@ -147,42 +146,42 @@ class MemoryUsage:
         self.notices.tell()
 
     def is_full(self, water_mark: int = FULL_PERCENT) -> bool:
-        """Say whether this node or one above it has reached `water_mark` percent."""
+        """Return whether this node or one above it has reached `water_mark` percent."""
         return any(node.percent >= water_mark for node in self.path())
 
     def room_for(self, size: int) -> bool:
-        """Say whether `size` bytes more keep within the limits here and above.
+        """Return whether `size` more bytes keep within the limits here and above.
 
-        Our own: the releases ask `is_full` before they add, so they go beyond a limit by the last
-        message. Whoever asks this instead never does.
+        Our addition. The releases check `is_full` before they add, and so exceed a limit by the
+        last message. A caller of this method never exceeds it.
         """
         return all(node.limit == 0 or node.used + size <= node.limit for node in self.path())
 
     def add_listener(self, listener: UsageListener) -> None:
-        """Tell `listener` of each change of the percentage from now on."""
+        """Notify `listener` of each change of the percentage from now on."""
         with self.notices.changed:
             self.listeners.append(listener)
 
     def remove_listener(self, listener: UsageListener) -> None:
-        """Tell it no more."""
+        """Stop notifying a listener."""
         with self.notices.changed:
             self.listeners.remove(listener)
 
     def notify_when_not_full(self, callback: SpaceCallback) -> bool:
-        """Register a callback that runs once when there is space; say whether it was registered.
+        """Register a callback that runs once when there is space; return whether it was registered.
 
-        If not, there is space already, or the node has stopped, and the caller goes on by itself.
-        Where the parent is full the callback waits there, and this node is looked at again when
-        that has space.
+        If not, there is space already or the node has stopped, and the caller goes on. If the
+        parent is full the callback waits there, and this node is checked again when the parent has
+        space.
         """
         with self.notices.changed:
             return _register(self, callback)
 
     def wait_for_space(self, timeout_s: float | None = None) -> bool:
-        """Block this thread until neither this node nor one above is full; say whether that is so.
+        """Block this thread until this node and all above have space; return whether they have.
 
-        It ends without space when the time is over, or when one of these nodes has stopped. The
-        releases ask one node after the other; here all must have space at one moment.
+        It returns without space after the timeout, or when one of these nodes stops. The releases
+        check one node after the other; here all must have space at one moment.
         """
         changed = self.notices.changed
         with changed:
@@ -193,11 +192,11 @@ class MemoryUsage:
         return any(node.is_stopped for node in self.path())
 
     def stop(self) -> None:
-        """Wake all who wait for this node and those below, and run the callbacks that are left.
+        """Stop this node and those below: wake all waiting threads and run the remaining callbacks.
 
-        Nobody can register here any more (AMQ-4361), and those that wait at a full parent on behalf
-        of a stopped node run, too; current releases still let callers register, and leave those at
-        the parent waiting. What is charged stays charged until it is given back.
+        No callback can register here any more (AMQ-4361). Callbacks that wait at a full parent on
+        behalf of a stopped node run, too. Current releases still let callers register, and leave
+        those at the parent waiting. Charges stay until they are given back.
         """
         with self.notices.changed:
             _stop(self)
@@ -209,17 +208,16 @@ class MemoryUsage:
         self.notices.tell()
 
     def fork(self, copies: UsageCopies) -> MemoryUsage:
-        """Return a copy of a root and all below it, and note each node's copy in `copies`.
+        """Return a copy of a root and all nodes below, and record each node's copy in `copies`.
 
-        Who listens and waits there are the copies that `copies` has of them. Threads that block
-        have none.
+        Its callbacks and listeners are the copies in `copies`. Blocked threads are not copied.
         """
         assert self.parent is None, "a tree is copied from its root"
         assert not self.notices.waiting, "a tree is copied between changes"
         return _fork(self, None, Notices(copies.execute), copies)
 
     def fingerprint(self, name: Callable[[SpaceCallback | UsageListener], Hashable]) -> Hashable:
-        """Return a value that is equal for trees that behave alike; `name` tells who is waiting."""
+        """Return a value that is equal for trees that behave alike; `name` names callbacks."""
         return (
             self.limit,
             self.portion,
@@ -233,7 +231,7 @@ class MemoryUsage:
 
 
 class _LookAgain:
-    """Waits at a full parent for `node`, which is looked at again before `callback` is told."""
+    """A callback at a full parent on behalf of `node`, which is checked before `callback` runs."""
 
     __slots__ = ("callback", "node")
 
@@ -242,20 +240,20 @@ class _LookAgain:
         self.callback = callback
 
     def space_available(self) -> None:
-        """Wait at the node itself, if that is full."""
+        """Run the callback, or register it at the node itself if that is full."""
         with self.node.notices.changed:
             if _register_here(self.node, self.callback):
                 return
         self.callback.space_available()
 
 
-# What is done under the lock.
+# Steps under the lock.
 
 
 def _follow_limit(node: MemoryUsage) -> None:
-    """Take a part of the parent's limit, if there is one to take."""
+    """Take the portion of the parent's limit, if the node has one."""
     if node.parent is not None and node.portion > 0:
-        # In decimals: 29 percent of 100 bytes are 29, which binary fractions miss.
+        # Decimal: 29 percent of 100 bytes are 29, which binary fractions miss.
         node.limit = int(node.parent.limit * Decimal(str(node.portion)))
     _refresh(node)
     for child in node.children:
@@ -264,7 +262,7 @@ def _follow_limit(node: MemoryUsage) -> None:
 
 
 def _refresh(node: MemoryUsage) -> None:
-    """Reckon the percentage anew, and note who is to be told."""
+    """Compute the percentage again, and queue the notices."""
     old, new = node.percent, _percent_used(node)
     if old == new:
         return
@@ -310,7 +308,7 @@ def _stop(node: MemoryUsage) -> None:
 
 
 def _stay_while_used(node: MemoryUsage) -> None:
-    """Let a stopped node leave unless it is charged something: a copy of that needs the node's."""
+    """Remove a stopped node that has no charge from its parent; a charge's copy needs it."""
     if node.parent is None:
         return
     siblings = node.parent.children
@@ -362,7 +360,7 @@ def _name_callback(
     at: MemoryUsage,
     name: Callable[[SpaceCallback | UsageListener], Hashable],
 ) -> Hashable:
-    """Name who waits, and the way down to the node that is looked at again before that."""
+    """Name a waiting callback, and the path to the node that is checked before it."""
     if isinstance(callback, _LookAgain):
         place = at.children.index(callback.node)
         return place, _name_callback(callback.callback, callback.node, name)
@@ -372,10 +370,9 @@ def _name_callback(
 def charge_of(message: Message, minimum: int = MESSAGE_BYTES_MIN) -> int:
     """Return the bytes that a message's content is charged.
 
-    That is its body and its properties as MessagePack, of which there are no bytes if there are no
-    properties; where that is less than `minimum`, `minimum` comes on top. So a body of
-    100 bytes costs 1124. The releases measure the whole message as it comes over the wire, which
-    ours does not have, and marshal properties in a form of their own.
+    That is its body and its properties as MessagePack; no properties cost no bytes. A sum below
+    `minimum` is increased by `minimum`: a body of 100 bytes costs 1124. The releases measure the
+    whole message as sent, which ours does not have, and marshal properties in their own form.
     """
     properties = len(msgspec.msgpack.encode(message.properties)) if message.properties else 0
     size = message.size + properties
@@ -383,10 +380,10 @@ def charge_of(message: Message, minimum: int = MESSAGE_BYTES_MIN) -> int:
 
 
 class Charged:
-    """A message's content: `size` bytes, charged to `usage` while there are `references` to it.
+    """A message's content: `size` bytes, charged to `usage` while it has `references`.
 
-    The first reference charges it and the last one discharges it; nothing else does. Whoever shares
-    it between threads holds a lock of its own while it counts.
+    The first reference charges it and the last one discharges it. Threads that share it need a lock
+    of their own.
     """
 
     __slots__ = ("references", "size", "usage")
@@ -397,23 +394,23 @@ class Charged:
         self.references = 0
 
     def house(self, usage: MemoryUsage) -> None:
-        """Let it be charged to `usage`, unless it is at home at a node already (AMQ-2861).
+        """Set the node to charge, unless there is one already (AMQ-2861).
 
-        So a copy for another queue is a new `Charged`, without a node (AMQ-2487).
+        A copy for another queue is therefore a new `Charged`, without a node (AMQ-2487).
         """
         if self.usage is None:
             assert self.references == 0, "what is referred to has been charged to nobody"
             self.usage = usage
 
     def retain(self) -> int:
-        """Refer to it once more; return how many references there are."""
+        """Add a reference; return the number of references."""
         self.references += 1
         if self.references == 1 and self.usage is not None:
             self.usage.increase(self.size)
         return self.references
 
     def release(self) -> int:
-        """Refer to it once less; return how many references are left."""
+        """Remove a reference; return the number left."""
         assert self.references > 0, "what nobody refers to is let go"
         self.references -= 1
         if self.references == 0 and self.usage is not None:
@@ -421,7 +418,7 @@ class Charged:
         return self.references
 
     def fork(self, nodes: Mapping[MemoryUsage, MemoryUsage]) -> Charged:
-        """Return a copy that is charged to the copy of its node, which has been charged already."""
+        """Return a copy that belongs to the copy of its node; its charge is counted already."""
         copy = object.__new__(Charged)
         copy.size = self.size
         copy.usage = None if self.usage is None else nodes[self.usage]
@@ -429,5 +426,5 @@ class Charged:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for contents that are charged alike, given the same node."""
+        """Return a value that is equal for contents that are charged alike at the same node."""
         return self.size, self.references, self.usage is not None

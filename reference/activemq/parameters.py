@@ -1,11 +1,10 @@
-"""The sizes that an ActiveMQ queue is run with, and the rules in which its releases differ.
+"""The sizes of an ActiveMQ queue, and the rules in which its releases differ.
 
-Owns their meaning, and their values in 5.1.0 and in the design without known defects. Refuses to
-know what is done with them. Every combination of rules can be built, so that each defect of 5.1.0
-can be looked at by itself.
+Owns their meaning, and their values in 5.1.0 and in the design without known defects. Rules combine
+freely, so that each defect of 5.1.0 can be studied by itself.
 
-Sources: the analysis of ActiveMQ's queue (5.1); the releases from 5.1.0 to 5.3.0. The ids are those
-of the ActiveMQ issues that changed a rule.
+Sources: the analysis of ActiveMQ's queue (5.1); the releases from 5.1.0 to 5.3.0. The ids are the
+ActiveMQ issues that changed a rule.
 """
 
 from __future__ import annotations
@@ -57,43 +56,43 @@ Groups: TypeAlias = Literal["cached", "buckets", "simple"]
 class CursorParameters:
     """Sizes, then rules; the defaults are the design without known defects.
 
-    `memory` is how many bytes of messages a queue may have in memory, 0 for any number; a message
-    counts at least `minimum` bytes beside its body. `page` is how many are paged in at most in one
-    pass. A cursor takes nothing more into memory from `water_mark` percent on. The audit remembers
-    `depth` ids of each of `producers`, in words of `word` bits. `lag` is how many additions or
-    acknowledgements the index may lag behind the journal. A data file ends after `data` bytes.
+    `memory` is the limit for messages in memory, in bytes, 0 for none; a message counts at least
+    `minimum` bytes beside its body. A pass pages in at most `page` messages. From `water_mark`
+    percent on, a cursor takes no more into memory. The audit remembers `depth` ids of each of
+    `producers`, in words of `word` bits. The index may lag `lag` additions or acknowledgements
+    behind the journal. A data file ends after `data` bytes.
 
     The defects of 5.1.0:
 
     * `audit`: the arithmetic of 5.1.0 calls every id below its window a duplicate (AMQ-1742).
-    * `read`: what the store's loop does at a message for which there is no room. It stops there
-      (`stop`, AMQ-2149), goes on behind it (`advance`, 5.1.0), or does what the analysis proposes,
-      as it is meant (`document`) or as it is `printed`.
-    * `detached`: whether a subscription takes a message when it has left meanwhile (AMQ-1738).
+    * `read`: the store's loop at a message without room. It stops there (`stop`, AMQ-2149), goes on
+      behind it (`advance`, 5.1.0), or follows the analysis's fix, as intended (`document`) or as
+      `printed`.
+    * `detached`: whether a subscription is given a message after it has left (AMQ-1738).
     * `counters`: a cursor's size drifts, and a negative one is read as empty (AMQ-1984).
 
     Further rules of 5.1.0 that matter beside them:
 
-    * `duplicates`: what the audit leaves out uses up a batch (5.1, 5.2), or not.
-    * `passes`: a pass that moved something is followed by another, or by none before the next
-      event.
-    * `cache`: whether the store's position is set behind what is cached when the cache goes off
-      (AMQ-2020).
-    * `paged`: whether a message is paged in that already is (AMQ-1957).
-    * `leaving`: whether the cursor lets go of what it has when the last consumer leaves (AMQ-2016).
-    * `in_flight`: whether what a consumer has can make room for what could be delivered: its
+    * `duplicates`: whether a message rejected by the audit uses up the batch (5.1, 5.2).
+    * `passes`: whether a pass that moved something is followed by another, or waits for an event.
+    * `cache`: whether the store's position is set behind the cached messages when the cache goes
+      off (AMQ-2020).
+    * `paged`: whether a message that is paged in already is paged in again (AMQ-1957).
+    * `leaving`: whether the cursor drops its messages in memory when the last consumer leaves
+      (AMQ-2016).
+    * `in_flight`: whether messages held by consumers give up memory for deliverable ones: their
       content can be read again by its id.
-    * `classes`: persistent and other messages come in the order of their arrival, or each class in
+    * `classes`: whether persistent and other messages share the order of arrival, or each class has
       its own.
-    * `levels`: each level of priority has a store of its own, or they share one and are in order
+    * `levels`: whether each priority level has its own store, or all share one and are ordered
       within a page.
-    * `room`: there is room if the message still fits, or if the percentage before is below the
-      mark.
+    * `room`: whether there is room if the message still fits, or if the percentage before it is
+      below the mark.
     * `free_list`: see `linked_container`.
 
-    Neither right nor wrong: `flow` says which publishes wait for memory, those that have no other
-    place or all; `transient` where messages are that need not outlive a crash; `groups` who
-    remembers which consumer has a group of messages.
+    Neither right nor wrong: `flow` says which publishes wait for memory, all or those without
+    another place. `transient` says where messages are that need not outlive a crash. `groups` is
+    the map from message groups to consumers.
     """
 
     memory: int = 64 * 1024 * 1024
@@ -124,7 +123,7 @@ class CursorParameters:
     groups: Groups = "cached"
 
     def may_park(self) -> bool:
-        """Whether there can be a publish that waits for memory."""
+        """Return whether a publish may have to wait for memory."""
         return self.memory > 0 and (self.flow == "full" or self.transient == "memory")
 
 

@@ -1,12 +1,11 @@
-"""What a queue has in memory and is to hand out, in the order in which it is handed out.
+"""The queue's lists of messages in memory, in the order of delivery.
 
-Owns the three lists that the queue and its cursors are made of: in order of arrival, by priority in
-ten levels, and the one that consumers are served from, where what was given back comes before what
-was never given. Refuses to know what an entry is: it has an id and a priority, and an id is never
-in one list twice.
+Owns three lists: in order of arrival, by priority in ten levels, and the dispatch list, in which
+returned entries come before new ones. An entry has an id and a priority, and an id is in a list at
+most once. Removing an absent entry does nothing.
 
 Source: ActiveMQ's pending lists, current; the releases up to 5.3 have only the first of them, and
-nothing of what is said of priorities. What is absent may be removed, which does nothing.
+no priorities.
 """
 
 from __future__ import annotations
@@ -22,40 +21,40 @@ HIGHEST: Final = PRIORITIES[-1]
 
 
 class Pending(Protocol):
-    """What a list holds."""
+    """An entry of a list."""
 
     @property
     def id(self) -> str:
-        """Its name, by which it is found."""
+        """Its id, the key in the list."""
 
     @property
     def priority(self) -> int:
-        """Its priority; what is beyond 0 to 9 counts as the nearest of these."""
+        """Its priority; a value outside 0 to 9 counts as the nearest of these."""
 
 
 Entry = TypeVar("Entry", bound=Pending)
 
 
 def level_of(entry: Pending) -> int:
-    """Return which of the ten levels an entry belongs to.
+    """Return the level of an entry, one of ten.
 
-    Releases before 5.4 throw the clamped value away, so that every message is of level 4
-    (AMQ-2789, AMQ-2843).
+    Releases before 5.4 throw the clamped value away, so that every message is of level 4 (AMQ-2789,
+    AMQ-2843).
     """
     return max(LOWEST, min(entry.priority, HIGHEST))
 
 
 class OrderedPendingList(Generic[Entry]):
-    """Entries in the order in which they are handed out; each is found and taken out in O(1).
+    """Entries in the order of delivery; each is found and removed in O(1).
 
-    It must not change while somebody goes through it; whoever takes out meanwhile goes through its
-    `values`.
+    It must not change during an iteration; a loop that removes entries iterates over `values`.
     """
 
     __slots__ = ("_entries",)
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        # Not a plain dictionary: that has no front to insert at, and forgets slowly at the front.
+        # An ordered dictionary: a plain one cannot insert at the front, and is slow to delete
+        # there.
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self.add_all(entries)
 
@@ -69,15 +68,15 @@ class OrderedPendingList(Generic[Entry]):
         return entry.id in self._entries
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return the entry with this id, if it is here."""
+        """Return the entry with this id, or None."""
         return self._entries.get(entry_id)
 
     def first(self) -> Entry | None:
-        """Return what is handed out next."""
+        """Return the entry that is delivered next."""
         return next(iter(self._entries.values()), None)
 
     def values(self) -> list[Entry]:
-        """Return all in their order, as they are now."""
+        """Return a snapshot of all entries, in order."""
         return list(self._entries.values())
 
     def add_last(self, entry: Entry) -> None:
@@ -101,15 +100,15 @@ class OrderedPendingList(Generic[Entry]):
             self.add_first(entry)
 
     def remove(self, entry: Entry | None) -> Entry | None:
-        """Take an entry out; return it, or None if it is not here."""
+        """Remove an entry; return it, or None if it is absent."""
         return None if entry is None else self._entries.pop(entry.id, None)
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all entries."""
         self._entries.clear()
 
     def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> OrderedPendingList[Entry]:
-        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        """Return a copy, of the same entries or of the results of `copy_of`."""
         copy = object.__new__(OrderedPendingList)
         copy._entries = self._entries.copy()
         if copy_of is not None:
@@ -123,16 +122,16 @@ class OrderedPendingList(Generic[Entry]):
 
 
 class PrioritizedPendingList(Generic[Entry]):
-    """A list for each of ten levels, of which the highest that has something is served first.
+    """A list for each of ten levels; the highest nonempty level is served first.
 
-    Where an entry is put first or last, or at the head, that is within its level. `values` has the
-    order in which they are handed out, which it had not always (AMQ-6128).
+    First, last and head mean a place within the entry's level. `values` has the order of delivery,
+    which it did not always have (AMQ-6128).
     """
 
     __slots__ = ("_levels",)
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        # Only levels that have something: few have, and all are copied.
+        # Only nonempty levels: there are few, and copies copy all.
         self._levels: dict[int, OrderedPendingList[Entry]] = {}
         self.add_all(entries)
 
@@ -151,22 +150,22 @@ class PrioritizedPendingList(Generic[Entry]):
         return self.get(entry.id) is not None
 
     def of_level(self, level: int) -> Iterable[Entry]:
-        """Return what is of one level, in its order."""
+        """Return the entries of one level, in order."""
         return self._levels.get(level, ())
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return the entry with this id, if it is here."""
+        """Return the entry with this id, or None."""
         for level in self._levels.values():
             if (entry := level.get(entry_id)) is not None:
                 return entry
         return None
 
     def first(self) -> Entry | None:
-        """Return what is handed out next."""
+        """Return the entry that is delivered next."""
         return next(iter(self), None)
 
     def values(self) -> list[Entry]:
-        """Return all in their order, as they are now."""
+        """Return a snapshot of all entries, in order."""
         return list(self)
 
     def add_last(self, entry: Entry) -> None:
@@ -188,7 +187,7 @@ class PrioritizedPendingList(Generic[Entry]):
             self.add_first(entry)
 
     def remove(self, entry: Entry | None) -> Entry | None:
-        """Take an entry out; return it, or None if it is not here."""
+        """Remove an entry; return it, or None if it is absent."""
         if entry is None:
             return None
         for number, level in self._levels.items():
@@ -199,13 +198,13 @@ class PrioritizedPendingList(Generic[Entry]):
         return None
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all entries."""
         self._levels.clear()
 
     def fork(
         self, copy_of: Callable[[Entry], Entry] | None = None
     ) -> PrioritizedPendingList[Entry]:
-        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        """Return a copy, of the same entries or of the results of `copy_of`."""
         copy = object.__new__(PrioritizedPendingList)
         copy._levels = {each: level.fork(copy_of) for each, level in self._levels.items()}
         return copy
@@ -219,10 +218,10 @@ PendingList: TypeAlias = OrderedPendingList[Entry] | PrioritizedPendingList[Entr
 
 
 class DispatchPendingList(Generic[Entry]):
-    """What consumers are served from: entries that were given back, and then those paged in.
+    """The list that consumers are served from: returned entries, then those paged in.
 
-    Where the queue is `prioritized` the two are merged by priority, and of one level what was given
-    back comes first; releases before 5.14 serve all of it first (AMQ-6151).
+    In a `prioritized` queue the two are merged by priority, and within a level returned entries
+    come first. Releases before 5.14 serve all returned entries first (AMQ-6151).
     """
 
     __slots__ = ("paged_in", "prioritized", "redelivered")
@@ -249,62 +248,62 @@ class DispatchPendingList(Generic[Entry]):
         return entry in self.redelivered or entry in self.paged_in
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return the entry with this id, if it is here."""
+        """Return the entry with this id, or None."""
         found = self.redelivered.get(entry_id)
         return self.paged_in.get(entry_id) if found is None else found
 
     def first(self) -> Entry | None:
-        """Return what is handed out next."""
+        """Return the entry that is delivered next."""
         return next(iter(self), None)
 
     def values(self) -> list[Entry]:
-        """Return all in their order, as they are now."""
+        """Return a snapshot of all entries, in order."""
         return list(self)
 
     def add_last(self, entry: Entry) -> None:
-        """Put an entry behind all that is paged in."""
+        """Put an entry behind all paged-in ones."""
         assert entry not in self.redelivered, "an entry is in a list once"
         self.paged_in.add_last(entry)
 
     def add_first(self, entry: Entry) -> None:
-        """Put an entry before all that is paged in, behind what was given back."""
+        """Put an entry before all paged-in ones, behind the returned ones."""
         assert entry not in self.redelivered, "an entry is in a list once"
         self.paged_in.add_first(entry)
 
     def add_all(self, entries: Iterable[Entry] | None) -> None:
-        """Put entries behind all that is paged in, in their order."""
+        """Put entries behind all paged-in ones, in their order."""
         for entry in entries or ():
             self.add_last(entry)
 
     def insert_at_head(self, entries: Sequence[Entry] | None) -> None:
-        """Put entries before all that is paged in, in their order."""
+        """Put entries before all paged-in ones, in their order."""
         for entry in reversed(entries or ()):
             self.add_first(entry)
 
     def add_for_redelivery(self, entries: Iterable[Entry] | None) -> None:
-        """Put entries behind all others that were given back, in their order."""
+        """Put returned entries behind all other returned ones, in their order."""
         for entry in entries or ():
             assert entry not in self.paged_in, "an entry is in a list once"
             self.redelivered.add_last(entry)
 
     def insert_for_redelivery(self, entries: Sequence[Entry] | None) -> None:
-        """Put entries before all others that were given back, in their order (AMQ-6286)."""
+        """Put returned entries before all other returned ones, in their order (AMQ-6286)."""
         for entry in entries or ():
             assert entry not in self.paged_in, "an entry is in a list once"
         self.redelivered.insert_at_head(entries)
 
     def remove(self, entry: Entry | None) -> Entry | None:
-        """Take an entry out; return it, or None if it is not here."""
+        """Remove an entry; return it, or None if it is absent."""
         found = self.paged_in.remove(entry)
         return self.redelivered.remove(entry) if found is None else found
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all entries."""
         self.redelivered.clear()
         self.paged_in.clear()
 
     def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> DispatchPendingList[Entry]:
-        """Return a copy, of the same entries or of what `copy_of` makes of each."""
+        """Return a copy, of the same entries or of the results of `copy_of`."""
         copy = object.__new__(DispatchPendingList)
         copy.prioritized = self.prioritized
         copy.redelivered = self.redelivered.fork(copy_of)

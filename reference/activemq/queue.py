@@ -1,16 +1,15 @@
-"""The queue: what is paged in from its cursors, and given to those who have room for it.
+"""The queue: it pages messages in from its cursors, and gives them to consumers with room.
 
-Owns what is paged in and not settled, when something is paged in, and who is given it. Refuses to
-know where what is pending is kept (`queue_cursor`) and what is on disk (`storage`).
+Owns the messages that are paged in and not settled, when a message is paged in, and its consumer.
+`queue_cursor` keeps pending messages, and `storage` the disk.
 
-What a consumer gave back comes before what was paged in and given to nobody, and that before what
-is pending. In a queue of priorities the level decides before that. A pass pages in no more than
-consumers have room for, so that what comes later and is more urgent need not overtake it; what is
-with a consumer gives way in memory to what could be given next, since its content can be read again
-by its id.
+Returned messages come first, then paged-in ones, then pending ones. In a priority queue the level
+decides before that. A pass pages in no more than consumers have room for, so that a later and more
+urgent message need not overtake them. Messages that consumers hold give up their memory to
+deliverable ones, since their content can be read again by its id.
 
 Source: the analysis of ActiveMQ's queue (5.1), doPageIn; ActiveMQ 5.3 and later where the analysis
-is silent. Of what 5.1 does otherwise the parameters have what matters, see `parameters`.
+is silent. `parameters` has the differences of 5.1 that matter.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ if TYPE_CHECKING:
 
 
 class Late(NamedTuple):
-    """Messages paged in, and who was there then: they are given out when it is somebody's turn."""
+    """Messages paged in, and the consumers present then; the next event gives them out."""
 
     references: list[Reference]
     consumers: list[RankedConsumer]
 
 
 class CursorQueue(RankedQueue[Reference]):
-    """One queue; `arrivals` is how many messages have come to it.
+    """One queue; `arrivals` is the number of messages that have arrived.
 
-    Of what is paged in, `resident` has its content in memory; `fresh` was paged in by the pass that
-    goes on, and does not give way. `late` is given out when something else happens. `replaced` are
-    messages that were paged in once more while somebody had them (AMQ-1957).
+    `resident` has the paged-in messages with their content in memory. `fresh` has the ids paged in
+    by the current pass, which do not give way. `late` is given out at the next event. `replaced`
+    has messages that were paged in again while a consumer held them (AMQ-1957).
     """
 
     __slots__ = (
@@ -107,7 +106,7 @@ class CursorQueue(RankedQueue[Reference]):
     # Arriving.
 
     def enqueue(self, message: Message, times: Times | None = None) -> None:
-        """Take a message in, or let its publisher wait until there is memory for it."""
+        """Accept a message, or park it until there is memory for it."""
         assert times is None, "here nothing has a time"
         self._give_what_is_late()
         self.last_waits = bool(self.parked) or self._must_wait(message)
@@ -118,7 +117,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.wake_up()
 
     def has_parked_last(self) -> bool:
-        """Whether the last message that was to be taken in waits for memory, or did."""
+        """Return whether the last published message had to wait for memory."""
         return self.last_waits
 
     def _must_wait(self, message: Message) -> bool:
@@ -140,7 +139,7 @@ class CursorQueue(RankedQueue[Reference]):
             self.storage.sync()
 
     def _take_parked(self) -> bool:
-        """Take in what waits, in its order, while there is memory (AMQ-2523)."""
+        """Accept parked messages in order, while there is memory (AMQ-2523)."""
         were = len(self.parked)
         for name, message in list(self.parked.items()):
             if self._must_wait(message):
@@ -153,12 +152,12 @@ class CursorQueue(RankedQueue[Reference]):
     # Waking up.
 
     def wake_up(self) -> None:
-        """Do what there is to do; the release does one pass for each event, and no more."""
+        """Run passes until nothing moves; 5.1 runs one pass for each event."""
         while self._pass() and self.parameters.passes == "again":
             pass
 
     def _pass(self) -> bool:
-        """Give out what is paged in, then page in what there is room for; say if anything moved."""
+        """Deliver paged-in messages, then page in as there is room; return whether any moved."""
         moved = self._take_parked()
         moved |= self._give_what_is_late()
         first = self.pending.first()
@@ -169,7 +168,7 @@ class CursorQueue(RankedQueue[Reference]):
         if len(self.pending) < page and self._page_in(self.takers.room(page)):
             moved = True
             if self.parameters.detached == "accepted":
-                # Outside of any lock, with those who were there: they may have left by then.
+                # Outside of any lock, with the consumers of that time: they may have left by then.
                 self.late = Late(self._take_fresh(), list(self.takers))
                 return False
             self._dispatch()
@@ -177,12 +176,12 @@ class CursorQueue(RankedQueue[Reference]):
         return self._show() or moved
 
     def _show(self) -> bool:
-        """Show browsers what there is; as long as one looks, all that is pending is paged in."""
+        """Show browsers new messages; while one has room, all pending messages are paged in."""
         if not self.browsers.want_more():
             return False
         while (reference := self.cursor.take_next(self.parameters.page)) is not None:
             self._is_paged_in(reference)
-            # Nobody is given it at once.
+            # No consumer is given it in this pass.
             self.fresh.clear()
         return self.browsers.show(self.pending.values, self._send_to_browser)
 
@@ -194,7 +193,7 @@ class CursorQueue(RankedQueue[Reference]):
         return self.parameters.levels == "apart" and self.cursor.level() > reference.level
 
     def _page_in(self, wanted: int, *, above: bool = False) -> bool:
-        """Page in up to as many messages as are wanted; with `above`, of the highest level."""
+        """Page in up to `wanted` messages; with `above`, of the highest level only."""
         level = self.cursor.level()
         moved = False
         for left in range(wanted, 0, -1):
@@ -207,7 +206,7 @@ class CursorQueue(RankedQueue[Reference]):
         return moved
 
     def _is_paged_in(self, reference: Reference) -> bool:
-        """Note that a message is paged in, unless it was; say so."""
+        """Register a paged-in message; return False if it was paged in already."""
         if reference.id in self.paged_in and self.parameters.paged == "checked":
             assert reference.content is not None, "what is paged in is in memory"
             reference.content.release()
@@ -230,16 +229,16 @@ class CursorQueue(RankedQueue[Reference]):
         return taken
 
     def others(self, cursor: GivesWay) -> Iterator[GivesWay]:
-        """Yield who gives way to a message that a cursor reads: consumers first."""
+        """Yield the parts that give way to a message that a cursor reads: held messages first."""
         yield self
         for each in self.cursor.cursors():
             if each is not cursor:
                 yield each
 
     def give_way(self) -> bool:
-        """Let go of the content of a message that nobody is given now; say whether there was one.
+        """Drop the content of a message that is not being delivered; return whether there was one.
 
-        It is with a consumer, or was; it is read again if it comes back.
+        A consumer holds it, or held it. It is read again if it comes back.
         """
         if self.parameters.in_flight == "stays":
             return False
@@ -250,7 +249,7 @@ class CursorQueue(RankedQueue[Reference]):
         return False
 
     def _let_go(self, reference: Reference) -> None:
-        """Have the content of a message in memory no more, if it is there."""
+        """Drop the content of a message, if it is in memory."""
         if reference.content is not None:
             reference.content.release()
             reference.content = None
@@ -261,9 +260,9 @@ class CursorQueue(RankedQueue[Reference]):
     # Giving out.
 
     def _dispatch(self) -> bool:
-        """Give out what is paged in, to whose turn it is; say whether anything was given.
+        """Deliver paged-in messages to the consumers next in line; return whether any was given.
 
-        What nobody may take now stays, and does not keep back what is behind it.
+        A message that no consumer may take now stays, and does not block those behind it.
         """
         given = []
         try:
@@ -275,7 +274,7 @@ class CursorQueue(RankedQueue[Reference]):
                     given.append(reference)
                     self._hand_out(reference, taker)
         finally:
-            # Not meanwhile: a list that is gone through must not change, and a copy of it costs.
+            # Remove afterwards: a list must not change during an iteration, and a copy would cost.
             for reference in given:
                 self.pending.remove(reference)
         return bool(given)
@@ -293,7 +292,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.outbox.send(taker, reference)
 
     def _load(self, reference: Reference) -> None:
-        """Have the content of a message in memory, whoever has to give way."""
+        """Load the content of a message; anything else in memory gives way."""
         fresh, self.fresh = self.fresh, {reference.id}
         self.cursor.of(reference).load(reference, self.others(self))
         self.resident[reference.id] = reference
@@ -301,7 +300,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.fresh = fresh
 
     def _give_what_is_late(self) -> bool:
-        """Give out what an earlier pass has paged in, to those who were there (AMQ-1738)."""
+        """Deliver the messages of an earlier pass to the consumers of that time (AMQ-1738)."""
         if self.late is None:
             return False
         late, self.late = self.late, None
@@ -311,7 +310,7 @@ class CursorQueue(RankedQueue[Reference]):
                 self.pending.remove(reference)
                 self.pending.add_last(reference)
             elif taker.is_closed():
-                # It has left, and nobody will ever hear of the message.
+                # The consumer has left: it holds the message for ever, unknown to any client.
                 reference.owner = taker
                 self.browsers.note_given(reference)
             else:
@@ -321,14 +320,14 @@ class CursorQueue(RankedQueue[Reference]):
         return True
 
     def credit_restored(self) -> None:
-        """Note that a window that others share may have room: here nobody shares one."""
+        """Do nothing: consumers of this system share no window."""
 
     # Consumers.
 
     def subscribe(self, subscription: RankedConsumer, others: Sequence[CursorQueue] = ()) -> bool:
-        """Let a consumer stand in line, and serve it; say whether it was let in."""
+        """Add a consumer to the line and serve it; return whether it was accepted."""
         assert not others, "here a consumer is of one queue"
-        # One that wants the queue for itself is let in beside others, and they beside it.
+        # An exclusive consumer may join others, and others may join it.
         alone = False
         if not self.registrations.enter(alone):
             return False
@@ -340,19 +339,19 @@ class CursorQueue(RankedQueue[Reference]):
             self.browsers.add(subscription, self.paged_in.values())
         self.wake_up()
         if self.parameters.passes == "once":
-            # One for the page-in at once, and one for the wake-up.
+            # One pass for the page-in at once, and one for the wake-up.
             self.wake_up()
         return True
 
     def unsubscribe(self, subscription: RankedConsumer) -> bool:
-        """Let a consumer leave, whose groups others may have now; what it holds stays."""
+        """Remove a consumer and free its groups; it keeps the deliveries that it holds."""
         was_there = self._leave(subscription)
         if was_there:
             self.wake_up()
         return was_there
 
     def _leave(self, subscription: RankedConsumer) -> bool:
-        """With the last consumer the cursor lets go of what it has in memory (5.1, 5.2)."""
+        """Remove a consumer; after the last one the cursor drops its batch (5.1, 5.2)."""
         is_browser = self.browsers.remove(subscription)
         if not (is_browser or self.takers.remove(subscription)):
             return False
@@ -364,7 +363,7 @@ class CursorQueue(RankedQueue[Reference]):
         return True
 
     def get(self, channel: str, mode: Mode) -> bool:
-        """Give the first message to whoever asks, past all who stand in line."""
+        """Give the first message to a `get`, ahead of all consumers in line."""
         taker = self.new_subscription(consumer=None, channel=channel, mode=mode, credit=Window(1))
         taker.open()
         self._give_what_is_late()
@@ -399,7 +398,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.wake_up()
 
     def _forget(self, reference: Reference) -> None:
-        """Let go of a message that is paged in, in memory and on disk."""
+        """Remove a paged-in message from memory and disk."""
         cursor = self.cursor.of(reference)
         if self.parameters.counters == "drifting" and reference.redelivered:
             cursor.count_off_again()
@@ -421,7 +420,7 @@ class CursorQueue(RankedQueue[Reference]):
         for reference, taker in deliveries:
             reference.owner = None
             reference.redelivered = True
-            # Of two references to one message (AMQ-1957) the later one is given out again.
+            # Of two references to one message (AMQ-1957), the later one is delivered again.
             self.pending.remove(reference)
             self.pending.add_for_redelivery([reference])
             self.browsers.note_available(reference)
@@ -429,7 +428,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.wake_up()
 
     def purge(self) -> None:
-        """Drop what is available, for good."""
+        """Drop the available messages for good."""
         self._give_what_is_late()
         dropped = self.pending.values()
         for reference in dropped:
@@ -440,12 +439,12 @@ class CursorQueue(RankedQueue[Reference]):
         self.wake_up()
 
     def come_to_rest(self, *, drained: bool) -> None:
-        """Give out what is late, when nothing else happens."""
+        """At a drain, deliver late messages until there are none."""
         while drained and self._give_what_is_late():
             self.wake_up()
 
     def drop_everything(self) -> list[RankedConsumer]:
-        """Let all consumers leave, and drop all messages, those given out too."""
+        """Remove all consumers and drop all messages, held ones too."""
         self.late = None
         leaving = [each for each in self._everybody() if self._leave(each)]
         for reference in (*self.paged_in.values(), *self.replaced):
@@ -462,7 +461,7 @@ class CursorQueue(RankedQueue[Reference]):
         return [*self.takers, *(each.consumer for each in self.browsers)]
 
     def move_to(self, storage: Storage) -> None:
-        """Have, as a copy, the messages of a copy of the disk."""
+        """Move this copy of a queue to a copy of the disk."""
         assert isinstance(storage, CursorStorage)
         self.storage = storage
         storage.house(self.name, self.order, self.cursor)

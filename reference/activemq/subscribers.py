@@ -1,13 +1,12 @@
-"""The consumers of an ActiveMQ queue, and which of them is given a message.
+"""The consumers of an ActiveMQ queue, and the choice of the one that gets a message.
 
-Owns the line in which they stand, who is elected of those who want the queue for themselves, and
-who owns which group. Refuses to know what is pending and where.
+Owns their line, the exclusive election, and the ownership of groups. Does not know the messages of
+the queue.
 
-They are served in turn: whoever is given something goes behind all of its priority. One that has no
-room is passed over, and so is one that the message's group does not belong to, which is asked last,
-since it may come to own the group by that.
-
-Source: ActiveMQ's queue, 5.2 to current (doActualDispatch); AMQ-1902, AMQ-2952.
+Consumers are served in turn: a served consumer goes behind all of its priority. A consumer without
+room is skipped, and so is one that does not own the message's group. The group is checked last,
+since the check may make the consumer its owner. Source: ActiveMQ's queue, 5.2 to current
+(doActualDispatch); AMQ-1902, AMQ-2952.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ GROUP_MAPS: Final[Mapping[str, Callable[[], GroupMap]]] = {
     "buckets": BucketGroupMap,
     "simple": SimpleGroupMap,
 }
-"""Who owns a group: remembered for the groups asked for last, by buckets, or exactly."""
+"""The map of group owners: of the groups used last, by buckets, or exact."""
 
 
 class Takers:
-    """Consumers in the order in which they are asked."""
+    """The consumers in the order in which they are served."""
 
     __slots__ = ("election", "groups", "line")
 
@@ -57,13 +56,13 @@ class Takers:
         return iter(self.line)
 
     def add(self, consumer: RankedConsumer) -> None:
-        """Let a consumer come."""
+        """Add a consumer."""
         self._stand_in_line(consumer)
         if consumer.exclusive:
             self.election.add(_name(consumer), consumer.priority)
 
     def remove(self, consumer: RankedConsumer) -> bool:
-        """Let a consumer leave, and its groups belong to nobody; say whether it was there."""
+        """Remove a consumer and free its groups; return whether it was present."""
         if consumer not in self.line:
             return False
         self.line.remove(consumer)
@@ -78,7 +77,7 @@ class Takers:
         self.line.insert(at, consumer)
 
     def room(self, most: int) -> int:
-        """Return for how many messages there is room, up to `most`."""
+        """Return the number of messages that there is room for, up to `most`."""
         room = 0
         for consumer in self.line:
             room += self._room_of(consumer, most)
@@ -93,7 +92,7 @@ class Takers:
         return most if limit is None or not consumer.mode.uses_credit else limit - used
 
     def taker_of(self, message: Message) -> RankedConsumer | None:
-        """Return who is given a message, and goes to the end; None if nobody may or has room."""
+        """Return the consumer for a message, moved to the end of the line; None if none can."""
         member = membership_of(message)
         for at, consumer in enumerate(self.line):
             if (
@@ -107,7 +106,7 @@ class Takers:
         return None
 
     def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> Takers:
-        """Return the same with copies of the consumers."""
+        """Return a copy with copied consumers."""
         copy = object.__new__(Takers)
         copy.line = [copies[each] for each in self.line]
         copy.election = self.election.fork()
@@ -115,7 +114,7 @@ class Takers:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for lines that go on alike, beside the consumers themselves."""
+        """Return a value that is equal for lines that behave alike, consumers apart."""
         return self.election.fingerprint(), self.groups.fingerprint()
 
 

@@ -1,12 +1,11 @@
-"""Who is told when the use of memory changes, and when.
+"""The notices of changes of memory usage, and when they are delivered.
 
-Owns the two sorts of notice and the order in which they are handed out. Refuses to know what is
-measured: the tree of accounts (`memory_usage`) puts a notice here while it changes, under the lock
-that is here as well, and lets them be handed out when the change is complete.
+Owns the two kinds of notice and their order. `memory_usage` queues a notice while its tree changes,
+under the lock that is here, and has the notices delivered when the change is complete.
 
-The releases hand each notice to a thread of its own, so it comes late and perhaps out of order;
-whoever is told only looks again. Here it comes in order, and before the change returns to whoever
-made it, unless somebody else is named who hands them out.
+The releases give each notice to a thread of its own, so it may come late and out of order; its
+receiver only checks again. Here notices come in order and before the change returns, unless an
+`Execute` is given.
 """
 
 from __future__ import annotations
@@ -18,51 +17,50 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 
 class SpaceCallback(Protocol):
-    """Somebody who waits for a node that is full; told apart by identity."""
+    """A callback that waits for space at a full node; compared by identity."""
 
     def space_available(self) -> None:
-        """The node is not full any more, or has stopped; called once for each registration."""
+        """Called once for each registration, when the node is no longer full or has stopped."""
 
 
 class UsageListener(Protocol):
-    """Somebody who is told of every change of a node's percentage; told apart by identity."""
+    """A listener to every change of a node's percentage; compared by identity."""
 
     def usage_changed(self, old: int, new: int) -> None:
-        """The percentage was `old` and became `new`; it may have changed again since."""
+        """The percentage changed from `old` to `new`; it may have changed again since."""
 
 
 class SpaceNotice(NamedTuple):
-    """What a callback is still to be told."""
+    """A pending notice for a callback."""
 
     callback: SpaceCallback
 
     def deliver(self) -> None:
-        """Tell it."""
+        """Call the callback."""
         self.callback.space_available()
 
 
 class ChangeNotice(NamedTuple):
-    """What a listener is still to be told."""
+    """A pending notice for a listener."""
 
     listener: UsageListener
     old: int
     new: int
 
     def deliver(self) -> None:
-        """Tell it."""
+        """Call the listener."""
         self.listener.usage_changed(self.old, self.new)
 
 
 Notice: TypeAlias = SpaceNotice | ChangeNotice
 Execute: TypeAlias = Callable[[Notice], None]
-"""Who is handed each notice, in order, and calls its `deliver` now or later."""
+"""Gets each notice, in order, and calls its `deliver` now or later."""
 
 
 class Notices:
-    """The notices of one tree that are not handed out yet, and the lock of that tree.
+    """The pending notices of one tree, and the lock of that tree.
 
-    `changed` is held while the tree changes and notices are put `waiting`, never while one is
-    handed out.
+    `changed` is held while the tree changes and notices are queued, never during a delivery.
     """
 
     __slots__ = ("changed", "execute", "is_telling", "waiting")
@@ -74,7 +72,7 @@ class Notices:
         self.execute = execute
 
     def tell(self) -> None:
-        """Hand out all notices; those that come up meanwhile are handed out by whoever began."""
+        """Deliver all notices; notices queued meanwhile are delivered by the same call."""
         if not self.waiting:
             return
         with self.changed:

@@ -1,5 +1,4 @@
-"""The broker as clients meet it.
+"""The broker as clients meet it: candidate interface, claims, consumers, credit and durability.
 
-The candidate interface, claims, consumers, credit, and durability. How a queue keeps its messages
-is not here: each documented system has its own folder.
+How a queue keeps its messages is not here: each documented system has its own folder.
 """

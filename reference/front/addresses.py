@@ -1,6 +1,6 @@
-"""How a reference broker is asked for by text: a system, then parameters.
+"""The address of a reference broker: a system, then parameters.
 
-Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; the values are the business of `systems`.
+Owns the form `SYSTEM[?NAME=VALUE[&NAME=VALUE]...]`; `settings` owns the values.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ DOCUMENTED_SYSTEMS = (
     "rabbitmq-paging?segment=2&batch=2&journal=4&file=200&target=1",
     "activemq-cursor?memory=2200&page=2&depth=1&word=2",
 )
-"""What is checked when no address is given: the documents' systems, without known faults, and where
-sizes matter with such that small scopes go beyond them."""
+"""The brokers checked when no address is given: the documents' systems without known faults. Sizes
+are small, so that small scopes exceed them."""
 
 
 def _known_to(system: str, name: str) -> str:
-    """Return the end of a sentence: which parameters a system has, if there is such a system."""
+    """Return the end of an error sentence, the parameters of a system; empty for an unknown one."""
     known = [each for each, parameter in PARAMETERS.items() if system in parameter.systems]
     return f"{meant(name, known)}; {system} has {', '.join(known)}" if known else ""
 
 
 def make(address: str) -> Broker:
-    """Return the broker that `address` describes; ValueError says in one line what is wrong.
+    """Return the broker that `address` describes; a one-line ValueError says what is wrong.
 
     >>> make("qpid-push?pointer=inclusive&runner=drain").hello().name
     'reference:qpid-push?pointer=inclusive&runner=drain'

@@ -1,7 +1,7 @@
-"""What is asked of this broker; what an operation asks for beyond is answered `unsupported`.
+"""The claims of this broker; an operation beyond them is answered `unsupported`.
 
-Owns all that any of the systems claims, and the reading of operations against claims, the same for
-every system. Refuses to know what the operations do, and which system claims less (`systems`).
+Owns the union of all systems' claims, and the check of operations against claims, which is the same
+for every system. `systems` owns which system claims less.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ CLAIMS = Capabilities(
     purge=True,
     delete=True,
 )
-"""What is asked of this broker; `inspect` shows the released form of pointers only."""
+"""The union of all claims; `inspect` shows the released form of pointers only."""
 
 
 def beyond(claims: Capabilities, operation: Operation) -> str | None:
-    """Return in a few words what an operation asks for beyond the claims; None if nothing."""
+    """Return in a few words what an operation needs beyond the claims; None if nothing."""
     match operation:
         case Consume():
             return _beyond_of_consumers(claims, operation)

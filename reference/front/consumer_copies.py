@@ -1,6 +1,6 @@
 """Copying a consumer that has a priority, and naming its state.
 
-Owns what of such a consumer matters for ever. Windows that it shares are copied by the broker.
+Owns which parts of such a consumer affect its later behaviour. The broker copies shared windows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _new = object.__new__
 
 
 def copy_ranked(consumer: RankedConsumer) -> RankedConsumer:
-    """Return an independent copy, which shares no window yet."""
+    """Return an independent copy that shares no window yet."""
     copy = _new(RankedConsumer)
     copy.consumer = consumer.consumer
     copy.channel = consumer.channel

@@ -1,12 +1,11 @@
-"""A consumer: who may be given messages, how much of them, and whether it is still there.
+"""A consumer: its mode, its credit, and whether it is registered.
 
-Owns whether it may be given anything (open, and with room) and how a message given to it is
-accounted for. Refuses to know how a queue chooses what it is given (`subscriptions` adds that for
-queues with pointers; one of the others has a rank at most).
+Owns whether it can be given a message (open, and with room) and how a message counts against its
+credit. Does not know how a queue chooses messages (`subscriptions` adds that for queues with
+pointers).
 
 Source: Qpid, Message Delivery, section Subscriptions. The document has a subclass for each way of
-acknowledging; they differ in the three answers of `Mode` and nothing else, so here they are a
-table.
+acknowledging. They differ only in the three fields of `Mode`, so here they are a table.
 """
 
 from __future__ import annotations
@@ -30,11 +29,12 @@ class Mode:
     """What a kind of subscription does with a message that it is given."""
 
     acquires: bool
-    """Whether it takes the entry; a browser only looks, and is never moved back by a release."""
+    """Whether it acquires the entry. A browser does not, and a release never moves it back."""
     settled_when_sent: bool
-    """Whether a message is done with as it is sent: lost if that fails, never sent twice."""
+    """Whether sending settles a message: if the send fails the message is lost, never sent twice.
+    """
     uses_credit: bool
-    """Whether what it is given fills its window; a window of 0 stops every kind."""
+    """Whether deliveries fill its window; a window of 0 stops every mode."""
 
 
 ACKNOWLEDGE = Mode(acquires=True, settled_when_sent=False, uses_credit=True)
@@ -44,7 +44,7 @@ AUTOMATIC = Mode(acquires=True, settled_when_sent=True, uses_credit=False)
 BROWSE = Mode(acquires=False, settled_when_sent=False, uses_credit=False)
 """The document's BrowserSubscription."""
 GET_AUTOMATIC = Mode(acquires=True, settled_when_sent=True, uses_credit=True)
-"""The document's GetNoAckSubscription: its window of one message is how it stops after one."""
+"""The document's GetNoAckSubscription: its window of one message stops it after one."""
 
 CONSUME_MODES: Mapping[ConsumeMode, Mode] = {
     "acknowledge": ACKNOWLEDGE,
@@ -55,10 +55,10 @@ GET_MODES: Mapping[GetMode, Mode] = {"acknowledge": ACKNOWLEDGE, "automatic": GE
 
 
 class ConsumerState(enum.Enum):
-    """Whether a subscription is there; whether it has room is its credit's to say."""
+    """Whether a subscription is registered; its room belongs to its credit."""
 
     NEW = "new"
-    """Not let in yet: others may meet it, and give it nothing."""
+    """Not registered yet: other threads may meet it, and give it nothing."""
     OPEN = "open"
     CLOSED = "closed"
 
@@ -69,11 +69,11 @@ CLOSED = ConsumerState.CLOSED
 
 
 class Held(Protocol):
-    """A message that a consumer was sent, as far as anybody but its queue knows it."""
+    """A message that was sent to a consumer, as code outside its queue sees it."""
 
     @property
     def message(self) -> Message | None:
-        """The message; None of what is never sent."""
+        """The message; None for a dummy entry, which is never sent."""
         ...
 
     @property
@@ -82,22 +82,21 @@ class Held(Protocol):
         ...
 
     def holder(self) -> Consumer | None:
-        """Return who has it, if somebody has."""
+        """Return the consumer that holds it, or None."""
         ...
 
     def is_dispensed(self) -> bool:
-        """Whether it is out of its queue for good."""
+        """Whether it has left its queue for good."""
         ...
 
 
 class Consumer:
     """One consumer of one queue, or (with `consumer` None) one `get`.
 
-    `credit` is its own window, `shared` that of its channel, where one was set. An `exclusive` one
-    has its queue for itself.
+    `credit` is its own window; `shared` is the window of its channel, if one was set. An
+    `exclusive` consumer has its queue for itself.
 
-    Once closed it never changes again, which copies of a broker rely on: they share the closed
-    ones.
+    A closed consumer never changes again. Copies of a broker rely on that: they share closed ones.
     """
 
     __slots__ = (
@@ -140,21 +139,21 @@ class Consumer:
         return (self.queue,)
 
     def open(self) -> bool:
-        """Be given messages from now on, unless it was closed already; say so."""
+        """Open a new consumer; return False if it was closed already."""
         return self.state.compare_and_set(NEW, OPEN)
 
     def is_open(self) -> bool:
-        """Whether it is there, let in and not closed."""
+        """Return whether it is registered and not closed."""
         return self.state.get() is OPEN
 
     def is_closed(self) -> bool:
-        """Whether it has left its queue."""
+        """Return whether it has left its queue."""
         return self.state.get() is CLOSED
 
     def is_suspended(self) -> bool:
-        """Whether it can be given nothing for now: not open, or without room.
+        """Return whether it can be given nothing now: not open, or without room.
 
-        One that is not may still have no room for a particular message.
+        A consumer that is not suspended may still have no room for a particular message.
         """
         if self.state.get() is not OPEN or not self.credit.has_credit():
             return True
@@ -172,14 +171,14 @@ class Consumer:
             return False
         if shared is None or shared.use(self._name(), size):
             return True
-        # Nobody can have missed this room: only its own deliveries take of it, one at a time.
+        # The room is not missed meanwhile: only its own deliveries take it, one at a time.
         self.credit.restore(size)
         return False
 
     def restore_credit(self, held: Held) -> bool:
-        """Give back the room of a message, and say whether its queue has to deliver again.
+        """Give back the room of a message; return whether the queue has to deliver again.
 
-        Those who share the channel's window with it are told by that.
+        This also wakes the consumers that share the channel's window.
         """
         if not self.mode.uses_credit or self.is_closed():
             return False
@@ -190,14 +189,14 @@ class Consumer:
         return restored
 
     def set_limits(self, limit: int | None, byte_limit: int | None) -> bool:
-        """Replace its own window, and say whether its queue has to deliver again."""
+        """Replace its own window; return whether the queue has to deliver again."""
         return self.credit.set_limits(limit, byte_limit)
 
     def share(self, window: ChannelWindow, queue: Served) -> None:
-        """Count for a window of its channel from now on, with all that it holds.
+        """Join the window of its channel, with all that it holds.
 
-        Nothing is given to it meanwhile, and what it has is settled through the channel, of which
-        this is an operation too.
+        The send lock stops deliveries to it meanwhile. Settlements go through the same channel, so
+        none runs at the same time.
         """
         with self.send_lock:
             fills = self.mode.uses_credit
@@ -206,7 +205,7 @@ class Consumer:
             self.shared.set(window)
 
     def leave_channel(self) -> None:
-        """Let what it holds count for its channel no more; after it was closed."""
+        """Remove its deliveries from the window of its channel; called after closing."""
         shared = self.shared.get()
         if shared is not None:
             shared.leave(self._name())
@@ -216,21 +215,21 @@ class Consumer:
         return self.consumer
 
     def is_same_consumer(self, other: Consumer) -> bool:
-        """Whether both are of one client's consumer: those of one share a window, no others do."""
+        """Return whether both belong to one client's consumer: only those share a window."""
         return self.credit is other.credit
 
     def sending(self) -> Lock:
-        """Return the lock under which it is sent everything."""
+        """Return the lock that is held during each send to it."""
         return self.send_lock
 
     def close(self) -> None:
-        """Be given nothing from now on; the lock lets a delivery that is under way end first."""
+        """Stop deliveries; the lock lets a delivery under way finish first."""
         with self.send_lock:
             self.state.set(CLOSED)
 
 
 class RankedConsumer(Consumer):
-    """A consumer of a priority of its own: a higher `priority` is served first."""
+    """A consumer with a priority; a higher `priority` is served first."""
 
     __slots__ = ("priority",)
 

@@ -1,14 +1,12 @@
-"""Flow control: how much a subscription may hold unsettled, and what a whole channel may.
+"""Flow control: how much a subscription, and a whole channel, may hold unsettled.
 
-Owns windows, of messages and of bytes, and what fills them. A subscription has a window of its own;
-beside it the consumers of one channel share one instance, as the documents say of AMQP 0-8 and 0-9.
-Refuses to know entries and pointers: who gives room back is told whether that made room, and has to
-wake those who deliver.
+Owns windows of messages and bytes, and what fills them. Each subscription has its own window; the
+consumers of one channel may share another, as the documents say of AMQP 0-8 and 0-9. Does not know
+entries and pointers: `restore` says whether it made room, and its caller wakes the deliverers.
 
-A message that is larger than a whole window of bytes goes to one of which nothing is used (Qpid's
-manager for the protocols before 0-10), since it would never go otherwise.
-
-Source: Qpid, Message Delivery, section Flow Control; driver protocol 1, rules 3, 5 and 22.
+A message larger than a whole window of bytes goes to an empty window (Qpid's manager for the
+protocols before 0-10); otherwise it would never be delivered. Source: Qpid, Message Delivery,
+section Flow Control; driver protocol 1, rules 3, 5 and 22.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_window(*limits: int | None) -> bool:
-    """Whether there can be a window with these limits."""
+    """Return whether a window can have these limits."""
     return all(limit is None or 0 <= limit <= NUMBER_MAX for limit in limits)
 
 
@@ -33,7 +31,7 @@ def is_window(*limits: int | None) -> bool:
     writes=("use", "restore", "set_limits"),
 )
 class Window:
-    """A window of messages and of bytes; a limit of None is unlimited, of 0 a pause."""
+    """A window of messages and bytes. A limit of None is unlimited; a limit of 0 pauses."""
 
     __slots__ = ("byte_limit", "limit", "used", "used_bytes")
 
@@ -52,15 +50,15 @@ class Window:
         self._replace(limit, byte_limit)
 
     def has_credit(self) -> bool:
-        """Whether there may be room for one more message: for one without a body there is."""
+        """Return whether there is room for one more message without a body."""
         return self._has_messages() and self._has_bytes(0)
 
     def is_paused(self) -> bool:
-        """Whether nothing at all may pass, not even what fills no window."""
+        """Return whether nothing may pass, not even deliveries that fill no window."""
         return self.limit == 0 or self.byte_limit == 0
 
     def lets_through(self, size: int) -> bool:
-        """Whether a message of `size` bytes may pass that will not fill the window."""
+        """Return whether a message of `size` bytes may pass without filling the window."""
         if self.limit == 0:
             return False
         return self.byte_limit is None or 0 < self.byte_limit >= size
@@ -74,11 +72,11 @@ class Window:
         return True
 
     def restore(self, size: int) -> bool:
-        """Give back the room of one message, exactly once for each that took it.
+        """Give back the room of one message, exactly once for each message that took it.
 
-        Says whether something may pass now that could not before: in the same step, since whoever
-        gives back the last of it has to wake those who deliver, and nobody else will. Of bytes any
-        more may be enough for a message that waits.
+        Returns whether a message may pass now that could not before. The answer belongs to the same
+        step: the caller that gives back the last room is the only one to wake the deliverers. With
+        a limit of bytes, any returned byte may be enough for a waiting message.
         """
         assert self.used > 0, "more room given back than was taken"
         assert self.used_bytes >= size, "more bytes given back than were taken"
@@ -88,16 +86,16 @@ class Window:
         return self.has_credit() and (not had or self.byte_limit is not None)
 
     def set_limits(self, limit: int | None, byte_limit: int | None) -> bool:
-        """Replace the window; what is held stays held, and counts against the new window too.
+        """Replace the window; held messages count against the new window too.
 
-        Says whether something may pass now that could not before.
+        Returns whether a message may pass now that could not before.
         """
         had, bytes_before = self.has_credit(), self.byte_limit
         self._replace(limit, byte_limit)
         return self.has_credit() and (not had or byte_limit != bytes_before)
 
     def usage(self) -> tuple[int, int]:
-        """Return how many messages are held, and how many bytes."""
+        """Return the number of held messages, and their bytes."""
         return self.used, self.used_bytes
 
     def _replace(self, limit: int | None, byte_limit: int | None) -> None:
@@ -117,7 +115,7 @@ class Window:
 
 
 class Served(Protocol):
-    """A queue, as far as flow control knows one."""
+    """A queue, as flow control sees it."""
 
     @property
     def name(self) -> str:
@@ -125,12 +123,12 @@ class Served(Protocol):
         ...
 
     def credit_restored(self) -> None:
-        """Deliver what may have been waiting for room."""
+        """Deliver messages that may have been waiting for room."""
         ...
 
 
 class _Share:
-    """What one consumer of a channel holds, and from which queue."""
+    """The deliveries that one consumer of a channel holds, and their queue."""
 
     __slots__ = ("queue", "used", "used_bytes")
 
@@ -145,10 +143,10 @@ class _Share:
     writes=("use", "take_back", "replace", "join", "forget"),
 )
 class ChannelWindow:
-    """The one window that all consumers of a channel share; what each of them holds is known.
+    """The one window that all consumers of a channel share; it counts each consumer's part.
 
-    Who has left fills it no longer, whatever is still unsettled. Whenever something may pass that
-    could not before, the queues of all sharers are told: any of them may have been waiting.
+    A consumer that has left no longer fills it, even with unsettled deliveries. When a message may
+    pass that could not before, the queues of all sharing consumers are woken: any may have waited.
     """
 
     __slots__ = ("shares", "window")
@@ -162,15 +160,15 @@ class ChannelWindow:
         return self.window.has_credit()
 
     def is_paused(self) -> bool:
-        """Whether nothing at all may pass."""
+        """Return whether nothing at all may pass."""
         return self.window.is_paused()
 
     def lets_through(self, size: int) -> bool:
-        """Whether a message of `size` bytes may pass that will not fill the window."""
+        """Return whether a message of `size` bytes may pass without filling the window."""
         return self.window.lets_through(size)
 
     def use(self, consumer: str, size: int) -> bool:
-        """Take room for one message that goes to `consumer`, if there is any."""
+        """Take room for one message to `consumer`, if there is any."""
         if not self.window.use(size):
             return False
         share = self.shares[consumer]
@@ -179,7 +177,7 @@ class ChannelWindow:
         return True
 
     def restore(self, consumer: str, size: int) -> None:
-        """Give back the room of one message of `consumer`, if it has not left."""
+        """Give back the room of one message of `consumer`, unless the consumer has left."""
         if self.take_back(consumer, size):
             self._wake()
 
@@ -189,12 +187,12 @@ class ChannelWindow:
             self._wake()
 
     def leave(self, consumer: str) -> None:
-        """Forget what a consumer holds: it has left, and that is in nobody's window any more."""
+        """Remove a consumer that has left; its deliveries no longer fill the window."""
         if self.forget(consumer):
             self._wake()
 
     def take_back(self, consumer: str, size: int) -> bool:
-        """Note that a message is no longer held; say whether something may pass now."""
+        """Subtract one settled message; return whether a message may pass now."""
         share = self.shares.get(consumer)
         if share is None:
             return False
@@ -203,18 +201,18 @@ class ChannelWindow:
         return self.window.restore(size)
 
     def replace(self, limit: int | None, byte_limit: int | None) -> bool:
-        """Replace the limits; say whether something may pass now."""
+        """Replace the limits; return whether a message may pass now."""
         return self.window.set_limits(limit, byte_limit)
 
     def join(self, consumer: str, queue: Served, used: int, used_bytes: int) -> None:
-        """Let a consumer share, with what it holds already."""
+        """Add a consumer with the deliveries that it holds already."""
         assert consumer not in self.shares, "a consumer shares a window once"
         self.shares[consumer] = _Share(queue, used, used_bytes)
         self.window.used += used
         self.window.used_bytes += used_bytes
 
     def forget(self, consumer: str) -> bool:
-        """Take back all that a consumer holds; say whether something may pass now."""
+        """Subtract all that a consumer holds; return whether a message may pass now."""
         share = self.shares.pop(consumer, None)
         if share is None or share.used == 0:
             return False
@@ -223,7 +221,7 @@ class ChannelWindow:
         return self.window.has_credit()
 
     def queues(self) -> list[Served]:
-        """Return the queues of those who share, each once, in the order in which they came."""
+        """Return the queues of the sharing consumers, each once, in order of joining."""
         return list({share.queue.name: share.queue for share in self.shares.values()}.values())
 
     def _wake(self) -> None:
@@ -244,5 +242,5 @@ class ChannelWindow:
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return the limits, and who shares them: what each holds is in its own window."""
+        """Return the limits and the sharing consumers: what each holds is in its own window."""
         return self.window.limit, self.window.byte_limit, tuple(self.shares)

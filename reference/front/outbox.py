@@ -1,7 +1,7 @@
-"""What has left the broker: events not yet told, deliveries not yet settled, jobs not yet run.
+"""Events not yet reported, deliveries not yet settled, jobs not yet run.
 
-Owns the names of deliveries. Refuses to know queues: a delivery refers to what was handed out,
-which says who holds it.
+Owns the names of deliveries. Does not know queues: a delivery refers to the entry that was sent,
+and the entry names its holder.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Outbox:
     """Events for the next answer, and the deliveries that may still be settled, oldest first.
 
-    With a `tell`, events are handed to it at once and are in no answer. Whoever keeps the names of
-    consumers and queues is told by `gone` that one has ended by itself, before clients are, and
-    says whether its name was still known.
+    With a `tell`, events go to it at once and appear in no answer. `gone` tells the owner of the
+    names that a consumer or queue has ended by itself, before clients are told. It returns whether
+    the name was still registered.
     """
 
     __slots__ = ("deliveries", "events", "gone", "tell", "unsettled")
@@ -39,9 +39,9 @@ class Outbox:
         self.deliveries = 0
 
     def send(self, subscription: Consumer, entry: Held) -> None:
-        """Send a message; what was acquired, and is not settled by that, can be settled now."""
+        """Send a message; an acquired one can be settled from now on, unless sending settles it."""
         assert entry.message is not None, "a dummy head is never sent"
-        # Before it is sent: it may be settled as soon as it is.
+        # Register first: it may be settled as soon as it is sent.
         delivery = self.register(subscription, entry)
         self.tell(
             Delivered(
@@ -54,7 +54,7 @@ class Outbox:
         )
 
     def register(self, subscription: Consumer, entry: Held) -> str:
-        """Return the name of a new delivery, which can be settled where it has to be."""
+        """Return the name of a new delivery; register it if it needs a settlement."""
         delivery = f"d{self.deliveries}"
         self.deliveries += 1
         if subscription.mode.acquires and not subscription.mode.settled_when_sent:
@@ -62,7 +62,7 @@ class Outbox:
         return delivery
 
     def settle(self, delivery: str) -> Held | None:
-        """Return what was sent by a delivery that was not settled before; it is now."""
+        """Settle a delivery and return its entry; None if it is unknown or settled already."""
         return self.unsettled.pop(delivery, None)
 
     def outstanding(self) -> list[tuple[str, Held]]:
@@ -70,13 +70,13 @@ class Outbox:
         return list(self.unsettled.items())
 
     def forget_what_has_gone(self) -> None:
-        """Let nobody settle what has been dropped meanwhile."""
+        """Remove unsettled deliveries whose entry has left its queue."""
         for delivery, entry in self.outstanding():
             if entry.is_dispensed():
                 self.settle(delivery)
 
     def take_over(self, other: Outbox, copy_of: Callable[[Held], Held]) -> None:
-        """Have what another has, with copies of what it was sent."""
+        """Copy the state of another outbox, with copies of its entries."""
         self.deliveries = other.deliveries
         self.events.extend(other.events)
         self.unsettled = {name: copy_of(held) for name, held in other.unsettled.items()}
@@ -91,29 +91,29 @@ class Outbox:
 
 
 class Job(Protocol):
-    """Something to be run when its turn comes."""
+    """A scheduled piece of work."""
 
     def run(self) -> None:
-        """Do it; may schedule itself or others."""
+        """Run it; it may schedule itself or others."""
         ...
 
     def serves(self, leaving: AnyQueue | Consumer) -> bool:
-        """Whether there is nothing left for it to do without `leaving`."""
+        """Return whether it has nothing to do once `leaving` is gone."""
         ...
 
     def name(self) -> Hashable:
-        """Return what tells it from other jobs."""
+        """Return a value that tells it from other jobs."""
         ...
 
     def fork(self, copies: Copies) -> Job:
-        """Return the same job for the copy of its broker."""
+        """Return the same job for a copy of its broker."""
         ...
 
 
 class Executor:
-    """The documents' executor: jobs are run in the order in which they were scheduled.
+    """The documents' executor: it runs jobs in the order in which they were scheduled.
 
-    With a `start`, each is started as a thread of its own. `clock` is the time for all.
+    With a `start`, each job becomes a thread. `clock` is the broker's clock.
     """
 
     __slots__ = ("clock", "jobs", "start")
@@ -131,12 +131,12 @@ class Executor:
             self.start(repr(job), job.run)
 
     def withdraw(self, leaving: AnyQueue | Consumer) -> None:
-        """Forget the jobs that only served `leaving`: they would find nothing to do."""
+        """Remove the jobs that only served `leaving`: they would do nothing."""
         if self.jobs:
             self.jobs = [job for job in self.jobs if not job.serves(leaving)]
 
     def run_next(self) -> bool:
-        """Run the oldest job; say whether it has scheduled itself again, its slice used up."""
+        """Run the oldest job; return whether it used up its slice and scheduled itself again."""
         job = self.jobs.pop(0)
         job.run()
         return bool(self.jobs) and self.jobs[-1] is job

@@ -1,7 +1,7 @@
-"""What the broker's front asks of a queue, whichever documented system it is of.
+"""The interface between the broker's front and a queue of any documented system.
 
-Owns what all queues have alike: a name, an order, who may still come, and how a queue goes. Refuses
-to know how messages are kept and who is given which: each system's queue says that.
+Owns what all queues share: a name, an order, registrations, and deletion. Each system's queue
+decides how messages are kept and which consumer is given which.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ ConsumerT = TypeVar("ConsumerT", bound=Consumer)
 
 
 class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
-    """One queue; every method is what one client operation does to it.
+    """One queue; every method is the effect of one client operation on it.
 
-    One of `auto_delete` goes with its last consumer, a `durable` one outlives a crash.
+    An `auto_delete` queue is deleted with its last consumer; a `durable` one outlives a crash.
     """
 
     __slots__ = (
@@ -56,11 +56,11 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
 
     @abstractmethod
     def enqueue(self, message: Message, times: Times | None = None) -> None:
-        """Take a message in."""
+        """Add a message."""
 
     @abstractmethod
     def housekeep(self) -> None:
-        """Do what is due because time has passed."""
+        """Do the work that is due because time has passed."""
 
     @abstractmethod
     def new_subscription(
@@ -75,22 +75,22 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
         priority: int = 0,
         selector: Selector | None = None,
     ) -> ConsumerT:
-        """Return a consumer of this queue; it is registered separately."""
+        """Return a consumer of this queue; `subscribe` registers it."""
 
     @abstractmethod
     def subscribe(self, subscription: ConsumerT, others: Sequence[Self] = ()) -> bool:
-        """Register a consumer, to be given what is there; say whether it was let in.
+        """Register a consumer, which gets the messages present; return whether it was accepted.
 
-        `others` are the queues that it subscribes to as well, where one can do that.
+        `others` are further queues that it subscribes to, if the system supports that.
         """
 
     @abstractmethod
     def unsubscribe(self, subscription: ConsumerT) -> bool:
-        """Let a consumer leave; nothing is given to it afterwards, what it holds stays its own."""
+        """Unregister a consumer: it gets nothing more, and keeps the deliveries that it holds."""
 
     @abstractmethod
     def get(self, channel: str, mode: Mode) -> bool:
-        """Deliver at most one message to nobody's consumer; say whether there was one."""
+        """Deliver at most one message to a `get`; return whether there was one."""
 
     @abstractmethod
     def flush(self, subscription: ConsumerT) -> None:
@@ -104,11 +104,11 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
 
     @abstractmethod
     def credit_restored(self) -> None:
-        """Note that somebody may have room again."""
+        """Note that a consumer may have room again."""
 
     @abstractmethod
     def remove(self, entry: HeldT, subscription: ConsumerT) -> None:
-        """Settle a delivery whose message is done with: acknowledged, or rejected."""
+        """Settle a delivery whose message was acknowledged or rejected."""
 
     @abstractmethod
     def release(self, deliveries: Iterable[tuple[HeldT, ConsumerT]]) -> None:
@@ -116,27 +116,27 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
 
     @abstractmethod
     def purge(self) -> None:
-        """Drop what is available."""
+        """Drop the available messages."""
 
     @abstractmethod
     def drop_everything(self) -> list[ConsumerT]:
-        """Drop all, acquired messages too, and return the consumers that had to leave."""
+        """Drop all messages, acquired ones too, and return the consumers that had to leave."""
 
     def has_parked_last(self) -> bool:
-        """Whether the last message that was to be taken in waits for room; here it never does."""
+        """Return whether the last published message waits for room; here it never does."""
         return False
 
     def come_to_rest(self, *, drained: bool) -> None:
-        """Do what is due when nothing else happens; nothing, where all is done at once.
+        """Do the work that is due at rest; nothing by default, since all work is done at once.
 
-        What is `drained` has nothing left to do afterwards.
+        After a `drained` rest no work is left.
         """
 
     def move_to(self, storage: Storage) -> None:
-        """Be, as a copy, on a copy of the disk; of no concern to a queue without one."""
+        """Move this copy of a queue to a copy of the disk; a queue without disk does nothing."""
 
     def is_declared_as(self, operation: Declare) -> bool:
-        """Whether a declaration asks for a queue like this one."""
+        """Return whether a declaration asks for a queue like this one."""
         options = self.auto_delete, self.durable
         return self.order == operation.order and options == (
             operation.auto_delete,
@@ -144,25 +144,25 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
         )
 
     def goes(self) -> bool:
-        """Whether it is being deleted, or has been."""
+        """Return whether it is being deleted, or has been."""
         return self.registrations.going()
 
     def delete_if_unused(self) -> None:
-        """Delete a queue that goes with its last consumer; after one has left."""
+        """Delete an auto-delete queue after its last consumer has left."""
         if self.auto_delete and self.registrations.shut_if_empty():
-            # Its name first, since nobody has to find it any more in order to leave.
+            # Remove its name first: no leaving consumer needs to find it any more.
             self.outbox.gone(self)
             self.drop_everything()
             self.outbox.tell(QueueDeleted(queue=self.name))
 
     def delete(self) -> list[ConsumerT] | None:
-        """Delete a queue, and return the consumers that went with it; None if it goes already.
+        """Delete a queue and return the consumers that left; None if a deletion has begun already.
 
-        Only one deletion is asked for at a time.
+        The caller makes sure that only one deletion runs at a time.
         """
         return self.drop_everything() if self.registrations.shut() else None
 
 
 AnyQueue: TypeAlias = "FrontQueue[Any, Any]"
-"""A queue of any system. What was handed out always comes back to the queue that it came from,
-which is what a type cannot say."""
+"""A queue of any system. A sent entry always comes back to the queue that sent it, which a type
+cannot express."""

@@ -1,7 +1,7 @@
-"""A queue that gives its first message to consumers in a line, each with a priority of its own.
+"""A queue that gives its first message to a line of consumers, each with its own priority.
 
-Owns what those of RabbitMQ and ActiveMQ have alike: how a consumer is made, and that nobody waits
-for anything but messages and room. Refuses to know how messages are kept and whose turn it is.
+Owns what the queues of RabbitMQ and ActiveMQ share: how a consumer is made, and that a consumer
+waits only for messages and room. Does not know how messages are kept or which consumer is next.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
-    """A queue without a clock, selectors and consumers that close themselves."""
+    """A queue without a clock, selectors and auto-close consumers."""
 
     __slots__ = ()
 
     def housekeep(self) -> None:
-        """Do nothing: time means nothing here."""
+        """Do nothing: these queues have no clock."""
 
     def new_subscription(
         self,
@@ -37,7 +37,7 @@ class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
         priority: int = 0,
         selector: Selector | None = None,
     ) -> RankedConsumer:
-        """Return a consumer; it stands in line when it is registered."""
+        """Return a consumer; `subscribe` puts it in line."""
         assert not auto_close, "here no consumer closes itself"
         assert selector is None, "here everybody wants everything"
         return RankedConsumer(
@@ -51,4 +51,4 @@ class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
         )
 
     def flush(self, subscription: RankedConsumer) -> None:
-        """Do nothing: whoever has room has been served."""
+        """Do nothing: a consumer with room has been served already."""

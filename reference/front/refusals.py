@@ -1,4 +1,4 @@
-"""How an operation is refused that cannot be carried out; none of it has happened then."""
+"""The refusals of operations; a refused operation has had no effect."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def refused(message: str) -> Error:
-    """Refuse what does not exist, is taken already, or has a value that cannot be."""
+    """Refuse an unknown name, a name in use, or an impossible value."""
     return Error("refused", message)
 
 
 def unsupported(message: str) -> Error:
-    """Refuse what was never claimed."""
+    """Refuse an operation beyond the claims."""
     return Error("unsupported", message)
 
 

@@ -1,11 +1,11 @@
-"""Who may still come to a queue: how many consumers it has, and whether one wants to be alone.
+"""The consumers that may still join a queue: how many it has, and whether one is exclusive.
 
-Owns the counting that three rules need: an exclusive consumer comes to no others and no others come
-to it, and a queue that deletes itself goes with its last consumer. Gets are not counted; browsers
-are. Refuses to know the consumers themselves.
+Owns the count behind three rules: an exclusive consumer joins only a queue without consumers, no
+consumer joins it, and an auto-delete queue ends with its last consumer. Gets are not counted;
+browsers are.
 
-Each of its methods is one step, since to look and then to act would let two in at once, or one into
-a queue that is just going.
+Each method is one atomic step. With a check and a separate action, two exclusive consumers could
+enter at once, or one could enter a queue that is being deleted.
 
 Source: Qpid, Message Delivery, section Removal, for the last consumer; driver protocol 1, rule 7.
 """
@@ -19,7 +19,7 @@ from brokerproof.reference.shared.atomics import atomic_steps
 
 @atomic_steps(writes=("enter", "leave", "shut", "shut_if_empty"), reads=("going",))
 class Registrations:
-    """How many consumers a queue has; `alone` says that the one there is exclusive."""
+    """How many consumers a queue has; `alone` says that the only one is exclusive."""
 
     __slots__ = ("alone", "consumers", "is_shut")
 
@@ -29,7 +29,7 @@ class Registrations:
         self.is_shut = False
 
     def enter(self, exclusive: bool) -> bool:
-        """Let a consumer in unless it or another one wants to be alone; say whether it is in."""
+        """Register a consumer unless exclusivity or a deletion forbids it; return whether it is."""
         if self.is_shut or self.alone or (exclusive and self.consumers > 0):
             return False
         self.consumers += 1
@@ -37,26 +37,26 @@ class Registrations:
         return True
 
     def leave(self) -> None:
-        """Note that a consumer has left; if there was one that was alone, it was this one."""
+        """Unregister a consumer; an exclusive one was the only one."""
         assert self.consumers > 0, "nobody leaves who has not come"
         self.consumers -= 1
         self.alone = False
 
     def shut(self) -> bool:
-        """Let nobody in any more: the queue goes; one of several who try is told that it did."""
+        """Close the queue for consumers; of several callers, exactly one gets True."""
         was_shut = self.is_shut
         self.is_shut = True
         return not was_shut
 
     def shut_if_empty(self) -> bool:
-        """Let nobody in any more if nobody is there; one of several who try is told that it did."""
+        """Close the queue for consumers if it has none; exactly one of several callers succeeds."""
         if self.is_shut or self.consumers > 0:
             return False
         self.is_shut = True
         return True
 
     def going(self) -> bool:
-        """Whether the queue goes, or has gone."""
+        """Return whether the queue is being deleted, or has been."""
         return self.is_shut
 
     def fork(self) -> Self:

@@ -1,7 +1,7 @@
-"""How a reference broker is put together: its system, and the parameters of that system's variants.
+"""The settings of a reference broker: its system, and the parameters of that system's variants.
 
-Owns the parameters, their allowed values, and how they are written in an address. Refuses to know
-what is made of them (`systems`).
+Owns the parameters, their allowed values, and how they are written in an address. `systems` builds
+a broker from them.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ DURABLE: Final[tuple[SystemName, ...]] = ("rabbitmq-paging", *CURSORS)
 """The systems with a disk."""
 
 ANY_NUMBER: Final = "any"
-"""How a target of None is written."""
+"""How a `target` of None is written."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """How a broker is put together.
 
-    `pointer`: the form of a subscription's place, see `pointers`. `runner`: when a scheduled job
-    runs, `eager` at the end of the operation that scheduled it, `drain` not before the next drain.
-    `connections`: whether each channel has one of its own, where consumers pull. `acquisition`:
-    whether the queue itself may take away what a consumer was sent, see `stealing`.
+    `pointer`: the form of a subscription's position, see `pointers`. `runner`: when a scheduled job
+    runs: `eager` at the end of the operation that scheduled it, `drain` not before the next drain.
+    `connections`: whether each channel has a connection of its own, in pull queues. `acquisition`:
+    whether the queue itself may take a sent entry from its consumer, see `stealing`.
 
-    Of the paging queue: `segment`, `batch`, `journal` and `file` are sizes, see
-    `paging.parameters`; `target` is how many messages of a queue may be in RAM, None for any
-    number. `unsynced`: what a crash leaves of what was written and not synced. `recovered`: as
-    what a message comes back of which no delivery is known, `delivered` as in the release.
+    For the paging queue: `segment`, `batch`, `journal` and `file` are sizes, see
+    `paging.parameters`. `target` is the number of messages of a queue allowed in RAM, None for no
+    limit. `unsynced`: what a crash leaves of unsynced bytes. `recovered`: how a message comes back
+    of which no delivery is recorded; `delivered` is the release's way.
 
-    Of all with a disk, `disk`: a simulated one, which can be copied, or real files in a temporary
-    folder. `cursor` has the parameters of ActiveMQ's queue; None stands for those of the system.
+    For every system with a disk, `disk`: a simulated one, which can be copied, or real files in a
+    temporary folder. `cursor` has the parameters of ActiveMQ's queue; None stands for the system's
+    defaults.
     """
 
     system: SystemName = "qpid-push"
@@ -70,7 +71,7 @@ class Settings:
     cursor: CursorParameters | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values that are not among the allowed ones, or do not go together."""
+        """Refuse values outside the allowed ones, and values that do not go together."""
         system = one_of("system", self.system, get_args(SystemName))
         for name, parameter in PARAMETERS.items():
             value, default = self.value_of(name), self.default_of(name)
@@ -79,11 +80,12 @@ class Settings:
                 known = " and ".join(parameter.systems)
                 raise ValueError(f"{system} knows no {name}; that is a parameter of {known}")
         if self.system == "qpid-pull" and self.pointer == "inclusive":
-            # A pointer that stands on what was returned is not moved back, so nobody is notified.
+            # An inclusive pointer stands on a returned entry and is not moved back, so no consumer
+            # is woken.
             raise ValueError("qpid-pull has no inclusive pointers")
 
     def address(self) -> str:
-        """Return the address of such a broker: parameters only where one is not the default."""
+        """Return the address of such a broker; defaults are left out."""
         changed = [name for name in PARAMETERS if self.value_of(name) != self.default_of(name)]
         if not {"pointer", "runner"}.isdisjoint(changed) and self.system not in DURABLE:
             changed = [name for name in PARAMETERS if name in {"pointer", "runner", *changed}]
@@ -99,12 +101,12 @@ class Settings:
         return getattr(self.cursor_parameters() if name in OF_CURSOR else self, name)
 
     def default_of(self, name: str) -> object:
-        """Return the value that a parameter has in this system unless another is asked for."""
+        """Return this system's default for a parameter."""
         return getattr(cursor_defaults(self.system), name) if name in OF_CURSOR else DEFAULTS[name]
 
 
 def cursor_defaults(system: SystemName) -> CursorParameters:
-    """Return what parameters of ActiveMQ's queue a system has unless others are asked for."""
+    """Return a system's defaults for the parameters of ActiveMQ's queue."""
     return cursor.RELEASE_5_1 if system == "activemq-cursor-5.1" else cursor.REPAIRED
 
 
@@ -113,7 +115,7 @@ def _text(value: object) -> str:
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """Return a value that is among the allowed ones; ValueError names those."""
+    """Return `value` if it is allowed; otherwise the ValueError lists the allowed ones."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     return value
@@ -121,7 +123,7 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """What a parameter may be, how it is read from an address, and which systems have it."""
+    """The systems that have a parameter, how an address writes it, and its check."""
 
     systems: tuple[SystemName, ...]
     read: Callable[[str, str], Any]
@@ -198,14 +200,14 @@ PARAMETERS: Mapping[str, Parameter] = {
     "transient": _choice(cursor.Transient, *CURSORS),
     "groups": _choice(cursor.Groups, *CURSORS),
 }
-"""The parameters, in the order in which an address has them."""
+"""The parameters, in the order of an address."""
 
 OF_CURSOR: Final = frozenset(field.name for field in dataclasses.fields(CursorParameters))
 DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in dataclasses.fields(Settings)}
 
 
 def settings_from(parameters: Mapping[str, str]) -> Settings:
-    """Return the settings that text parameters ask for; ValueError names the one that is wrong."""
+    """Return the settings that text parameters describe; ValueError names the wrong one."""
     values: dict[str, Any] = {
         name: PARAMETERS[name].read(name, text) if name in PARAMETERS else text
         for name, text in parameters.items()

@@ -1,11 +1,11 @@
-"""A broker's disk, whichever documented system runs on it: what durable queues were declared as.
+"""A broker's disk, for every documented system: the definitions of durable queues, and crashes.
 
-Owns the definitions of queues, which are written before a declaration is answered, and what a crash
-leaves. Refuses to know how messages are kept: each system's storage says that.
+Owns the definitions, which are written before a declaration is answered, and what a crash leaves.
+Each system's storage owns how messages are kept.
 
-Of what was written and not synced, a crash of a simulated disk leaves nothing, all, or of each file
-the first half, as the settings say: the last tears a record in two. Of real files it leaves what
-the operating system was handed.
+Of the unsynced bytes, a crash of a simulated disk leaves none, all, or the first half of each file,
+as the settings say; the half tears a record in two. A crash of real files leaves the bytes that
+were passed to the operating system.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DRAFT = "definitions.draft"
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What a queue was declared as."""
+    """The options that a queue was declared with."""
 
     name: str
     order: Order
@@ -44,7 +44,7 @@ _DECODER = msgspec.json.Decoder(tuple[Definition, ...])
 
 
 class TemporaryFiles(RealDirectory):
-    """Real files, in a temporary folder that goes with them."""
+    """Real files in a temporary folder that is removed with them."""
 
     __slots__ = ("_folder",)
 
@@ -53,13 +53,13 @@ class TemporaryFiles(RealDirectory):
         super().__init__(Path(self._folder.name))
 
     def remove(self) -> None:
-        """Let go of the files, and of the folder."""
+        """Close the files and remove the folder."""
         self.close()
         self._folder.cleanup()
 
 
 class Storage(ABC):
-    """One disk, and what is durable on it; `definitions` are those of durable queues, by name."""
+    """One disk and its durable state; `definitions` holds the durable queues by name."""
 
     __slots__ = ("definitions", "disk", "unsynced")
 
@@ -70,11 +70,11 @@ class Storage(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Come back with what is durable, and remove what belongs to no queue."""
+        """Load the durable state, and remove files that belong to no queue."""
 
     @abstractmethod
     def sync(self) -> None:
-        """Make durable what has to outlive a crash before a client is told that it does."""
+        """Make durable what must be so before a client is told."""
 
     @abstractmethod
     def fork(self) -> Self:
@@ -82,10 +82,10 @@ class Storage(ABC):
 
     @abstractmethod
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for disks on which everything goes on alike."""
+        """Return a value that is equal for disks that behave alike."""
 
     def read_definitions(self) -> list[str]:
-        """Return the names of all files, when the definitions among them have been read."""
+        """Read the definitions, and return the names of all files."""
         names = self.disk.names()
         if DRAFT in names:
             self.disk.delete(DRAFT)
@@ -96,13 +96,13 @@ class Storage(ABC):
         return names
 
     def define(self, definition: Definition) -> None:
-        """Note a new queue, which will come back if it is durable."""
+        """Record a new queue; a durable one comes back after a crash."""
         if definition.durable:
             self.definitions[definition.name] = definition
             self._write_definitions()
 
     def undefine(self, name: str) -> None:
-        """Let a queue come back no more."""
+        """Remove a queue's definition."""
         if self.definitions.pop(name, None) is not None:
             self._write_definitions()
 
@@ -112,7 +112,7 @@ class Storage(ABC):
         self.disk.rename(DRAFT, DEFINITIONS)
 
     def crash(self) -> None:
-        """Lose what is not synced, as the settings say."""
+        """Crash: lose the unsynced bytes, as the settings say."""
         disk = self.disk
         if isinstance(disk, RealDirectory):
             disk.abandon()
@@ -123,6 +123,6 @@ class Storage(ABC):
         disk.crash(kept.get(self.unsynced, written))
 
     def close(self) -> None:
-        """Give back what is outside of this process."""
+        """Release resources outside this process."""
         if isinstance(self.disk, TemporaryFiles):
             self.disk.remove()

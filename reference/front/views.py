@@ -1,6 +1,6 @@
-"""What a queue of any documented system shows of its inside.
+"""The inspection view of a queue of any documented system.
 
-Owns which kind of view is of which kind of queue, and nothing of the views.
+Owns which function shows which kind of queue.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What several documented systems use: atomic cells, time, disks, and selectors."""
+"""Parts that several documented systems use: atomic cells, time, disks and selectors."""

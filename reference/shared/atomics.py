@@ -1,11 +1,10 @@
-"""The shared cells that the documents work on with compare-and-swap, and the lock that they take.
+"""The shared cells of the documented algorithms: compare-and-set cells, counters, maps and locks.
 
-Owns the smallest steps of the broker: whatever two threads of the documented algorithms could do to
-the same place goes through one method of this file, and nothing else does. In normal use the cells
-are plain. Whoever wants to explore interleavings replaces these methods for that time; the
-algorithms need no second version.
+Owns the atomic steps of the broker. Every access of two threads to the same place goes through one
+method of this file. In normal use the cells are plain. The schedule explorer replaces these methods
+while it explores interleavings, so the algorithms need no second version.
 
-A cell's `value` may be read directly only where no algorithm runs: when a state at rest is copied
+A cell's `value` may be read directly only while no algorithm runs: when a state at rest is copied
 or named.
 """
 
@@ -21,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class AtomicReference(Generic[Value]):
-    """A reference that is read, replaced, or replaced only if it is still the one expected."""
+    """A reference that can be read, replaced, or replaced if it still has the expected value."""
 
     __slots__ = ("value",)
 
@@ -29,21 +28,21 @@ class AtomicReference(Generic[Value]):
         self.value = value
 
     def get(self) -> Value:
-        """Return what is referred to."""
+        """Return the current reference."""
         return self.value
 
     def set(self, value: Value) -> None:
-        """Refer to `value`, whatever was referred to before."""
+        """Replace the reference unconditionally."""
         self.value = value
 
     def get_and_set(self, value: Value) -> Value:
-        """Refer to `value` and return what was referred to before."""
+        """Replace the reference and return the previous one."""
         before = self.value
         self.value = value
         return before
 
     def compare_and_set(self, expected: Value, value: Value) -> bool:
-        """Refer to `value` if `expected` itself is referred to, not an equal; say whether."""
+        """Set `value` if the current reference is `expected` by identity; return whether it was."""
         if self.value is not expected:
             return False
         self.value = value
@@ -78,7 +77,7 @@ class AtomicInteger:
 
 
 class AtomicFlag:
-    """A mark that is set by exactly one of those who try."""
+    """A flag: of several threads that try to set it, exactly one succeeds."""
 
     __slots__ = ("value",)
 
@@ -90,7 +89,7 @@ class AtomicFlag:
         return self.value
 
     def compare_and_set(self, expected: bool, value: bool) -> bool:
-        """Change the mark to `value` if it is as expected; say whether it was."""
+        """Set `value` if the flag equals `expected`; return whether it did."""
         if self.value is not expected:
             return False
         self.value = value
@@ -98,10 +97,10 @@ class AtomicFlag:
 
 
 class Lock:
-    """A lock that one thread holds at a time; `with` takes it and gives it back.
+    """A lock that one thread holds at a time; use it with `with`.
 
-    Not reentrant: in one thread of control a second taking is a mistake of the algorithm, so it is
-    asserted against.
+    Not reentrant: taking it twice in one thread is a defect of the algorithm, and an assertion
+    fails.
     """
 
     __slots__ = ("held",)
@@ -119,7 +118,7 @@ class Lock:
 
 
 ATOMIC_STEPS: Final[WeakKeyDictionary[type, dict[str, bool]]] = WeakKeyDictionary()
-"""By class, the methods that are one step each, and of each whether it only reads."""
+"""By class, the methods that are one atomic step each, and whether the method only reads."""
 
 
 def atomic_steps(
@@ -127,8 +126,8 @@ def atomic_steps(
 ) -> Callable[[Class], Class]:
     """Declare that objects of a class are cells: each of these methods is one step.
 
-    As `synchronized` methods are that touch nothing but their object. In normal use nothing
-    changes.
+    It stands for Java's `synchronized` methods that touch only their own object. In normal use it
+    changes nothing.
     """
 
     def declare(cls: Class) -> Class:
@@ -145,13 +144,13 @@ def atomic_steps(
 class AtomicMap(dict[Key, Value]):
     """A dictionary that threads share: each of these methods is one step.
 
-    What `items` returns is to be copied at once.
+    The caller must copy the result of `items` at once.
     """
 
     __slots__ = ()
 
     def take_out(self, key: Key, value: Value) -> bool:
-        """Take a key out if it has `value` itself; of several who try, one is told that it did."""
+        """Remove a key if its value is `value` by identity; of several threads, one gets True."""
         if self.get(key) is not value:
             return False
         del self[key]

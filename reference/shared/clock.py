@@ -1,10 +1,7 @@
-"""The broker's own time, and when a message may be given: not before one time, nor from another on.
+"""The broker's clock, and the two times of a message: not before, and expiry.
 
-Owns the clock and the two times of a message. Refuses to know entries, and who looks at the clock:
-that what has become due is let go, and what is over taken off, is the queue's.
-
-Source: driver protocol 1, The clock; Qpid, the later releases (not-valid-before, time to live, and
-the housekeeping of a virtual host, `checkMessageStatus`).
+Owns the clock and the times. The queue decides when to read the clock, when to make a due message
+available, and when to remove an expired one.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 @atomic_steps(reads=("now",), writes=("advance",))
 class Clock:
-    """Seconds since the broker began; they pass when a client says so, and at no other time."""
+    """The seconds since the broker started. Time passes only when a client advances it."""
 
     __slots__ = ("seconds",)
 
@@ -32,23 +29,23 @@ class Clock:
         return self.seconds
 
     def advance(self, seconds: int) -> None:
-        """Let time go by."""
+        """Advance the time."""
         assert seconds >= 0, "time does not go back"
         self.seconds += seconds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Times:
-    """From when on its broker's clock a message may be given, and from when on not any more.
+    """The time from which a message may be delivered, and the time from which it has expired.
 
-    None where that is always so, or never.
+    None means no such limit.
     """
 
     due: int | None
     over: int | None
 
     def left(self, now: int) -> tuple[int | None, int | None]:
-        """Return how many seconds it still is until then; 0 if that has been."""
+        """Return the seconds left until each time; 0 if it has passed."""
         return _left(self.due, now), _left(self.over, now)
 
 
@@ -57,9 +54,9 @@ def _left(time: int | None, now: int) -> int | None:
 
 
 def times_of(publish: Publish, clock: Clock) -> Times | None:
-    """Return the times of a message that is published now; None of one that may always be given.
+    """Return the times of a message published now; None if it has no limit.
 
-    Such a one does not look at the clock, which would be an access more to whoever counts them.
+    Such a message does not read the clock: the schedule explorer would count one more access.
     """
     waits, lives = publish.not_before_s or 0, publish.expires_s
     if waits == 0 and lives is None:

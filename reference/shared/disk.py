@@ -1,13 +1,10 @@
-"""Files that are appended to, written in place and read from, real ones and simulated ones.
+"""Files that are appended to, written in place and read: real ones and simulated ones.
 
-Owns bytes, and which of them would survive if the power went now. Refuses to know what the bytes
-mean. The contract of both disks: what was appended or written in place is *written*, and *synced*
-once `sync` of its file has returned; a crash may lose whatever is written and not synced. All other
-changes (truncating, deleting, renaming) are durable when they return.
-
-`RealDirectory` gathers appends in the buffers of its files, so a read sees what was written, and a
-small append costs no call of the operating system. `SimulatedDisk` can be copied, can lose its
-power before any change, and counts what it was asked for.
+Owns bytes, and which bytes survive a loss of power. Does not interpret them. The contract of both
+disks: appended or overwritten bytes are *written*, and are *synced* when `sync` of their file has
+returned. A crash may lose bytes that are written and not synced. Other changes (truncate, delete,
+rename) are durable when they return. `RealDirectory` gathers appends in file buffers, so that a
+small append costs no system call.
 """
 
 from __future__ import annotations
@@ -26,26 +23,26 @@ OPEN_FILES_MAX: Final = 64
 
 
 class PowerLost(Exception):
-    """The simulated disk has no power: nothing more is done until `crash` says what is left."""
+    """The simulated disk has no power. Every call raises this until `crash` restores the power."""
 
 
 class Disk(Protocol):
     """One directory of flat file names. A file that does not exist raises `FileNotFoundError`."""
 
     def append(self, name: str, data: bytes | bytearray) -> None:
-        """Write at the end of a file, which is made if it does not exist."""
+        """Append to a file; the file is created if it does not exist."""
         ...
 
     def write(self, name: str, offset: int, data: bytes | bytearray) -> None:
-        """Write over a file's bytes from `offset` on, which is not beyond its end."""
+        """Overwrite a file's bytes from `offset` on; `offset` is at most the file's size."""
         ...
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Return `size` bytes from `offset` on; fewer where the file ends before."""
+        """Return `size` bytes from `offset` on, or fewer at the end of the file."""
         ...
 
     def sync(self, name: str) -> None:
-        """Return when everything written to a file would survive a crash."""
+        """Make everything written to a file durable before returning."""
         ...
 
     def truncate(self, name: str, size: int) -> None:
@@ -57,7 +54,7 @@ class Disk(Protocol):
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Give a synced file another name, atomically in place of one that has it."""
+        """Rename a synced file; it atomically replaces a file of the new name."""
         ...
 
     def names(self) -> list[str]:
@@ -70,7 +67,7 @@ class Disk(Protocol):
 
 
 class RealDirectory:
-    """The files of one directory; whoever makes it gives the directory, and removes it."""
+    """The files of one directory; the caller creates the directory and removes it."""
 
     __slots__ = ("_created", "_descriptors", "_writers", "root")
 
@@ -88,7 +85,7 @@ class RealDirectory:
         writer.write(data)
 
     def write(self, name: str, offset: int, data: bytes | bytearray) -> None:
-        """Write over a file's bytes; see `Disk`. It is handed to the operating system at once."""
+        """Overwrite a file's bytes; see `Disk`. They go to the operating system at once."""
         self._flush(name)
         descriptor = self._descriptor(name)
         assert offset <= os.fstat(descriptor).st_size, "nothing is written beyond the end of a file"
@@ -111,7 +108,7 @@ class RealDirectory:
         return os.pread(self._descriptor(name), size, offset)
 
     def _descriptor(self, name: str) -> int:
-        """Return what a file is read and written in place through; appends have their own."""
+        """Return the descriptor for reads and writes in place; appends have their own writer."""
         descriptor = self._descriptors.get(name)
         if descriptor is None:
             if len(self._descriptors) >= OPEN_FILES_MAX:
@@ -167,12 +164,12 @@ class RealDirectory:
         return (self.root / name).stat().st_size
 
     def close(self) -> None:
-        """Hand everything written to the operating system, and let go of all files."""
+        """Pass all written bytes to the operating system, and close all files."""
         for name in {*self._writers, *self._descriptors}:
             self._close(name)
 
     def abandon(self) -> None:
-        """Let go of all files as the end of a process does: what is in buffers is lost."""
+        """Close all files as if the process had been killed: buffered bytes are lost."""
         for name in [*self._writers]:
             path = self.root / name
             handed_over = path.stat().st_size
@@ -199,10 +196,10 @@ def _sync_path(path: Path, flags: int) -> None:
 
 
 class _Overwritten:
-    """What was overwritten in a file since its last sync, in order, packed.
+    """The bytes overwritten in a file since its last sync, in order, packed.
 
-    Of each time three numbers: how many bytes had been appended before it since that sync, where it
-    was, and how many bytes it overwrote; these are kept one behind the other.
+    Each overwrite adds three numbers: the bytes appended since that sync before it, its offset, and
+    its size.
     """
 
     __slots__ = ("numbers", "old")
@@ -216,9 +213,9 @@ class _Overwritten:
         self.old += old
 
     def undo(self, content: bytearray, kept: int) -> int:
-        """Restore all but the first `kept` bytes of what was appended and overwritten.
+        """Undo appends and overwrites, except for their first `kept` bytes.
 
-        Return how many appended bytes are among those.
+        Return how many of the kept bytes are appended ones.
         """
         numbers = self.numbers
         appended = first = part = 0
@@ -242,7 +239,7 @@ class _Overwritten:
 
 
 class _SimulatedFile:
-    """Content; how many bytes it had at its last sync; what was overwritten since then, if any."""
+    """One file: its content, its size at the last sync, and the bytes overwritten since then."""
 
     __slots__ = ("content", "overwritten", "synced")
 
@@ -254,7 +251,7 @@ class _SimulatedFile:
         self.overwritten = overwritten
 
     def write(self, offset: int, data: bytes | bytearray) -> None:
-        """Overwrite what is there, and append the rest."""
+        """Overwrite existing bytes, and append the rest."""
         content = self.content
         old = content[offset : offset + len(data)]
         if old:
@@ -264,17 +261,17 @@ class _SimulatedFile:
         content[offset : offset + len(data)] = data
 
     def unsynced(self) -> int:
-        """Return how many bytes were appended and overwritten since the last sync."""
+        """Return the number of bytes appended and overwritten since the last sync."""
         overwritten = 0 if self.overwritten is None else len(self.overwritten.old)
         return len(self.content) - self.synced + overwritten
 
     def settle(self) -> None:
-        """Count all that is there as synced."""
+        """Mark all content as synced."""
         self.synced = len(self.content)
         self.overwritten = None
 
     def crash(self, kept: int) -> None:
-        """Undo what was not synced but the first `kept` bytes of it."""
+        """Undo the unsynced changes, except for their first `kept` bytes."""
         if self.overwritten is not None:
             kept = self.overwritten.undo(self.content, kept)
         del self.content[self.synced + kept :]
@@ -289,15 +286,15 @@ class _SimulatedFile:
 
 
 class SimulatedDisk:
-    """Files in memory, which forget at a crash what was not synced.
+    """Files in memory. A crash loses the unsynced changes.
 
-    The unsynced bytes of a file are a sequence: pieces appended and pieces written in place, in the
-    order in which they came. A crash keeps some first bytes of it and undoes the others.
+    The unsynced bytes of a file are a sequence of appends and overwrites in the order in which they
+    came. A crash keeps a prefix of it and undoes the rest.
 
-    `counts` says how often each operation was asked for. `changes` is how many changes (all but
-    reads and looks) were begun; one that would be number `power_lost_at`, counted from 0, raises
-    `PowerLost`. Of an append or a write, any part may have been carried out by then; of other
-    changes nothing.
+    `counts` has the number of calls by operation. `changes` is the number of changes begun; `read`,
+    `names` and `size` are not changes. Change number `power_lost_at`, counted from 0, raises
+    `PowerLost`. An append or a write may then have been carried out in part, other changes not at
+    all.
     """
 
     __slots__ = ("_files", "changes", "counts", "has_power", "power_lost_at")
@@ -372,10 +369,10 @@ class SimulatedDisk:
         return len(self._file(name).content)
 
     def crash(self, kept: Mapping[str, int] | None = None) -> None:
-        """Lose what is not synced; the power is back, and does not go again by itself.
+        """Lose the unsynced bytes and restore the power, which then stays on.
 
-        Of a file in `kept` so many bytes survive of what was written after its last sync, the first
-        ones. A file of which nothing is left is gone.
+        For a file in `kept`, that many of its first unsynced bytes survive. An empty file is
+        removed.
         """
         kept = kept or {}
         for name, file in list(self._files.items()):
@@ -386,7 +383,7 @@ class SimulatedDisk:
         self.power_lost_at = None
 
     def unsynced(self) -> dict[str, int]:
-        """Return for each file with any how many of its bytes are written and not synced."""
+        """Return the number of unsynced bytes of each file that has any."""
         sizes = {name: file.unsynced() for name, file in self._files.items()}
         return {name: size for name, size in sizes.items() if size}
 
@@ -401,13 +398,13 @@ class SimulatedDisk:
         return copy
 
     def content(self) -> dict[str, tuple[bytes, int]]:
-        """Return each file's bytes, and how many it had at its last sync."""
+        """Return each file's bytes, and its size at the last sync."""
         return {name: (bytes(file.content), file.synced) for name, file in self._files.items()}
 
     def overwritten(self) -> dict[str, Hashable]:
-        """Return of each file written in place since its last sync what a crash may undo.
+        """Return, for each file written in place since its last sync, the bytes a crash may undo.
 
-        Disks with the same `content` and the same of this are left the same by the same crash.
+        Disks that are equal in this and in `content` are equal after the same crash.
         """
         return {
             name: (tuple(file.overwritten.numbers), bytes(file.overwritten.old))
@@ -416,7 +413,7 @@ class SimulatedDisk:
         }
 
     def power(self) -> Hashable:
-        """Return whether there is power, and how many changes it lasts for; None for ever."""
+        """Return whether there is power, and for how many more changes; None for no limit."""
         left = None if self.power_lost_at is None else self.power_lost_at - self.changes
         return self.has_power, left
 
@@ -433,7 +430,7 @@ class SimulatedDisk:
             self.counts[kind] += 1
 
     def _begin_change(self, kind: str) -> bool:
-        """Count a change; say whether the power lasts to its end."""
+        """Count a change; return whether the power lasts to its end."""
         self._look(kind)
         goes_on = self.changes != self.power_lost_at
         self.changes += 1

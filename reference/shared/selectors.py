@@ -1,9 +1,7 @@
 """Selectors: whether a message has all the properties that a subscription asks for.
 
-Owns when two values are equal. Refuses to know subscriptions and entries, and what becomes of a
-message that nobody wants.
-
-Source: Qpid, Message Delivery, `hasInterest`; driver protocol 1, rule 23.
+Owns the equality of two values. Does not know subscriptions and entries. The queue decides what
+becomes of a message that matches no selector.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def meets(message: Message, selector: Selector) -> bool:
-    """Whether every property of a selector is there and equal; nothing meets it half."""
+    """Return whether the message has every property of the selector with an equal value."""
     properties = message.properties
     return all(
         name in properties and is_equal(properties[name], value) for name, value in selector.items()
@@ -24,5 +22,5 @@ def meets(message: Message, selector: Selector) -> bool:
 
 
 def is_equal(one: PropertyValue, other: PropertyValue) -> bool:
-    """Whether two values are equal as JSON has it: numbers by value, and true is no number."""
+    """Return whether two values are equal as in JSON: numbers by value; a boolean is no number."""
     return isinstance(one, bool) is isinstance(other, bool) and one == other

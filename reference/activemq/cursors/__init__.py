@@ -1,1 +1,1 @@
-"""ActiveMQ's cursors: what pages messages in, in memory and from a store."""
+"""ActiveMQ's cursors: they page messages in, from memory and from a store."""

@@ -1,10 +1,10 @@
-"""The cursors of one queue together: of each level of priority one of each persistence class.
+"""The cursors of one queue: for each priority level, one for each persistence class.
 
-Owns from which of them comes the next message. Refuses to know how each keeps what is pending.
+Owns the choice of the cursor that has the next message. Each cursor keeps its own messages.
 
-In ActiveMQ the two classes share nothing but the audit: a queue reads from one as long as that has
-something in memory, then from the other, so that order is kept within a class and not between them
-(`apart`). Here the number of the next message decides (`merged`).
+In ActiveMQ the two classes share only the audit. A queue reads from one class while it has messages
+in memory, then from the other, so order is kept within a class only (`apart`). With `merged`, the
+message with the lowest number comes first.
 
 Source: ActiveMQ's StoreQueueCursor, 5.1 to current; the stores by level are KahaDB's, which has
 three.
@@ -27,7 +27,7 @@ Cursor: TypeAlias = StoreCursor | MemoryCursor
 
 
 class LevelCursors:
-    """The cursors of one level; `persistent` is None where nothing outlives a crash."""
+    """The cursors of one level; `persistent` is None in a queue that is not durable."""
 
     __slots__ = ("classes", "current", "level", "persistent", "transient")
 
@@ -45,19 +45,19 @@ class LevelCursors:
         self.current: Cursor = transient if persistent is None else persistent
 
     def both(self) -> tuple[Cursor, ...]:
-        """Return the cursors there are."""
+        """Return the cursors of this level."""
         return (self.transient,) if self.persistent is None else (self.persistent, self.transient)
 
     def is_empty(self) -> bool:
-        """Whether nothing is pending."""
+        """Return whether no message is pending."""
         return all(each.is_empty() for each in self.both())
 
     def size(self) -> int:
-        """Return how many messages are pending."""
+        """Return the number of pending messages."""
         return sum(each.size for each in self.both())
 
     def source(self, most: int) -> Cursor | None:
-        """Return the cursor that has the next message in memory; None if there is none."""
+        """Return the cursor with the next message, read into memory; None if there is none."""
         if self.classes == "merged":
             self.current = self._with_first()
             return self.current if self._has_next(self.current, most) else None
@@ -93,23 +93,23 @@ class QueueCursor:
             yield from each.both()
 
     def size(self) -> int:
-        """Return how many messages are pending."""
+        """Return the number of pending messages."""
         return sum(each.size() for each in self.levels)
 
     def is_empty(self) -> bool:
-        """Whether nothing is pending."""
+        """Return whether no message is pending."""
         return all(each.is_empty() for each in self.levels)
 
     def level(self) -> int:
-        """Return the highest level at which something is pending; -1 if nothing is."""
+        """Return the highest level with pending messages; -1 if there is none."""
         return next((each.level for each in self.levels if not each.is_empty()), -1)
 
     def at(self, level: int) -> LevelCursors:
-        """Return the cursors of a level; where all share them, those."""
+        """Return the cursors of a level; a queue with one shared level returns that."""
         return next((each for each in self.levels if each.level == level), self.levels[0])
 
     def add_last(self, stored: Stored, level: int, *, kept: bool) -> None:
-        """Take in a message that arrives; one that is `kept` outlives a crash."""
+        """Add an arriving message; a `kept` one outlives a crash."""
         at = self.at(level)
         cursor = at.persistent if kept else at.transient
         assert cursor is not None, "what is kept has a store"
@@ -118,7 +118,7 @@ class QueueCursor:
     def take_next(self, most: int) -> Reference | None:
         """Return the next message, in memory and no longer pending; None if there is none.
 
-        There may be none for lack of memory, too. If a batch has to be read it is of up to `most`.
+        None also means a lack of memory. A batch that has to be read has at most `most` messages.
         """
         level = next((each for each in self.levels if not each.is_empty()), None)
         source = None if level is None else level.source(most)
@@ -132,11 +132,11 @@ class QueueCursor:
         return cursor
 
     def clear(self) -> None:
-        """Let go of what is in memory and can be read again (gc)."""
+        """Drop the messages in memory that can be read again (gc)."""
         for cursor in self.cursors():
             cursor.clear()
 
     def purge(self) -> None:
-        """Drop all that is pending."""
+        """Drop all pending messages."""
         for cursor in self.cursors():
             cursor.purge()

@@ -1,11 +1,10 @@
-"""A message as a queue knows it, and what of it the store keeps.
+"""A message reference of a queue, and the form in which the store keeps it.
 
-Owns a reference's place in the life of a message: paged in, with a consumer, returned, gone.
-Refuses to know whether its content is in memory because somebody wants it there (`queue_memory`).
+Owns the state of a reference: paged in, held by a consumer, returned, gone. `queue_memory` decides
+whether its content stays in memory.
 
-A reference is all that a queue needs of a message that is paged in; its content is in memory only
-as long as it is charged for. ActiveMQ 4 and 5.0 had such a reference, which kept the id alone of
-what the store could give back.
+A reference is all that a queue needs of a paged-in message; the content is in memory only while it
+is charged. ActiveMQ 4 and 5.0 had such a reference, with only the id of a stored message.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Stored(msgspec.Struct, frozen=True, array_like=True):
-    """What the store keeps: a message, and the how manieth of its queue it is, from 1 on."""
+    """A stored message, and its number in its queue, counted from 1."""
 
     arrival: int
     message: Message
@@ -33,21 +32,21 @@ _DECODER = msgspec.msgpack.Decoder(Stored)
 
 
 def encoded(stored: Stored) -> bytes:
-    """Return what is written of a message."""
+    """Return the bytes of a stored message."""
     return _ENCODER.encode(stored)
 
 
 def decoded(value: bytes) -> Stored:
-    """Return the message that was written."""
+    """Return the message of stored bytes."""
     return _DECODER.decode(value)
 
 
 class Reference:
     """A message of one queue that is in memory, or could be again.
 
-    `content` is None where it is not in memory; of `message` only what the queue needs is there
-    then, and `size` is what the content is charged. `kept` says that it is in the store, and comes
-    back after a crash. `level` is its level of priority; `owner` whoever it was given to.
+    `content` is None if it is not in memory. Then `message` has only what the queue needs, and
+    `size` is still the charge of the content. A `kept` message is in the store and comes back after
+    a crash. `level` is its priority level; `owner` is the consumer that holds it.
     """
 
     __slots__ = (
@@ -83,18 +82,18 @@ class Reference:
 
     @property
     def priority(self) -> int:
-        """What pending lists are ordered by."""
+        """The order key of pending lists."""
         return self.level
 
     def stored(self) -> Stored:
-        """Return what is kept of it on disk, as long as it is in memory."""
+        """Return the form for the disk; the content must be in memory."""
         assert self.content is not None, "of what gave way not all is known"
         return Stored(self.arrival, self.message)
 
     def holder(self) -> RankedConsumer | None:
-        """Return who has it, if somebody has."""
+        """Return the consumer that holds it, or None."""
         return self.owner
 
     def is_dispensed(self) -> bool:
-        """Whether it is out of its queue for good."""
+        """Return whether it has left its queue for good."""
         return self.is_gone

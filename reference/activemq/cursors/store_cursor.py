@@ -1,14 +1,12 @@
-"""What of one store is pending: a batch in memory, and the rest behind the store's position.
+"""The pending messages of one store: a batch in memory, and the rest behind the store's position.
 
-Owns the batch, the cache that fills it as messages arrive, the count of what is pending, and what
-is a duplicate. Refuses to know where the store keeps messages and who is given them.
+Owns the batch, the cache that fills it as messages arrive, the pending count, and the detection of
+duplicates. Does not know how the store keeps messages, nor their consumers.
 
-While the cache is on, all that is pending is in the batch. When a message arrives for which there
-is no room it goes off, and the store's position is set behind the last message that was cached, so
-that the next batch is read from there. A message that is in the batch already, or paged in, is a
-true duplicate, which a reading that began again meets; the audit alone is never believed, since of
-what is below its window it knows nothing (`audit`).
-
+While the cache is on, all pending messages are in the batch. An arrival without room turns the
+cache off and sets the store's position behind the last cached message, where the next batch starts.
+A message already in the batch or paged in is a true duplicate: a restarted reading meets it again.
+The audit alone does not decide, since it knows nothing of numbers below its window (`audit`).
 Source: ActiveMQ's store cursor, 5.1 to 5.3; AMQ-1957, AMQ-1984, AMQ-2016, AMQ-2020, AMQ-2149.
 """
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.activemq.queue_memory import GivesWay, QueueMemory
 
 PRODUCER = ""
-"""The one producer whose numbering the audit follows: the queue, which numbers what arrives."""
+"""The only producer in the audit: the queue itself, which numbers all arrivals."""
 
 
 class Cached(NamedTuple):
@@ -41,25 +39,25 @@ class Cached(NamedTuple):
 
 
 class Surroundings(Protocol):
-    """The queue around a cursor."""
+    """The queue, as its cursors see it."""
 
     @property
     def audit(self) -> MessageAudit:
-        """What was seen, of all cursors of the queue."""
+        """The audit, shared by all cursors of the queue."""
         ...
 
     @property
     def paged_in(self) -> Mapping[str, Reference]:
-        """What is paged in, by id."""
+        """The paged-in messages by id."""
         ...
 
     def others(self, cursor: GivesWay) -> Iterable[GivesWay]:
-        """Return who gives way to a message that this cursor reads."""
+        """Return the parts that give way to a message that this cursor reads."""
         ...
 
 
 class StoreCursor:
-    """The cursor of one store; `size` is how many of its messages are pending."""
+    """The cursor of one store; `size` is the number of its pending messages."""
 
     __slots__ = (
         "batch",
@@ -88,7 +86,7 @@ class StoreCursor:
         self.memory = memory
         self.parameters = parameters
         self.queue = queue
-        # Not a plain dictionary, which forgets slowly at the front.
+        # An ordered dictionary: a plain one is slow to delete from the front.
         self.batch: OrderedDict[str, Cached] = OrderedDict()
         self.size = store.count()
         self.cache_enabled = self.size == 0
@@ -97,11 +95,11 @@ class StoreCursor:
         self.store_has_messages = self.size > 0
 
     def is_empty(self) -> bool:
-        """Whether nothing is pending; where counters drift, a negative count says so too."""
+        """Return whether no message is pending; with drifting counters the size may be negative."""
         return self.size <= 0
 
     def add_last(self, stored: Stored) -> None:
-        """Take in a message that arrives, and store it."""
+        """Store an arriving message and make it pending."""
         message = stored.message
         self.store.add(message.id, encoded(stored))
         if self.size == 0 and self.parameters.counters == "exact":
@@ -114,7 +112,7 @@ class StoreCursor:
         self.size += 1
 
     def _cache_goes_on(self) -> None:
-        """Nothing is pending: what arrives need not be read again. 5.1 never came back to this."""
+        """Turn the cache on: with nothing pending, arrivals need no reading. 5.1 never did."""
         if not self.cache_enabled:
             self.cache_enabled = True
             self.last_cached = None
@@ -134,7 +132,7 @@ class StoreCursor:
             self.needs_reset = False
 
     def has_next(self, most: int) -> bool:
-        """Whether there is a next message; a batch of up to `most` is read if none is in memory."""
+        """Return whether there is a next message; read up to `most` if none is in memory."""
         if not self.batch:
             self._fill_batch(most)
         return bool(self.batch)
@@ -147,7 +145,7 @@ class StoreCursor:
         try:
             self.store.recover_next(most, self)
         except NoMessage:
-            # The release's pass ends so: the failure is logged, and nobody is told.
+            # The release's pass ends like this: it logs the failure and reports it to no client.
             return
         self.store_has_messages = bool(self.batch)
 
@@ -157,7 +155,7 @@ class StoreCursor:
             self.needs_reset = False
 
     def has_space(self) -> bool:
-        """Whether the store is to go on reading; see `Listener`."""
+        """Return whether the store may read on; see `Listener`."""
         return self.memory.make_room(self.memory.minimum, self.queue.others(self))
 
     def recover(self, key: str, value: bytes) -> Recovered:
@@ -178,7 +176,7 @@ class StoreCursor:
     def arrival_of_next(self) -> int | None:
         """Return the number of the next message, which need not be in memory.
 
-        None if none is ahead though some are pending: the position has gone past them.
+        None if the position has gone past all pending messages.
         """
         for cached in self.batch.values():
             return cached.stored.arrival
@@ -191,7 +189,7 @@ class StoreCursor:
         return None
 
     def _ahead(self) -> Iterator[str]:
-        """Yield what the next readings would meet, in order."""
+        """Yield the keys that the next readings would meet, in order."""
         references = self.store.references
         container, at = references.container, references.pos
         entry = container.first() if at is None else container.next(at)
@@ -203,17 +201,17 @@ class StoreCursor:
         yield from list(self.store.added)
 
     def take_next(self) -> Reference:
-        """Let go of the first message of the batch, which is no longer pending."""
+        """Remove the first message from the batch and return it; it is no longer pending."""
         _, cached = self.batch.popitem(last=False)
         self.size -= 1
         return Reference(cached.stored, self.level, cached.content, kept=True)
 
     def count_off_again(self) -> None:
-        """Count off what was given back and is acknowledged, though it was (AMQ-1984)."""
+        """Subtract a message that was returned and then acknowledged a second time (AMQ-1984)."""
         self.size -= 1
 
     def clear(self) -> None:
-        """Let go of the batch, which is read again from the head of the store (gc)."""
+        """Drop the batch; it is read again from the head of the store (gc)."""
         for cached in self.batch.values():
             self.queue.audit.rollback(PRODUCER, cached.stored.arrival)
             cached.content.release()
@@ -222,27 +220,27 @@ class StoreCursor:
         self.needs_reset = True
 
     def give_way(self) -> bool:
-        """Let go of the batch for something that comes before it; say whether there was one."""
+        """Drop the batch to make room; return whether there was one."""
         if not self.batch:
             return False
         self.clear()
         return True
 
     def can_let_go(self, reference: Reference) -> bool:
-        """Whether the content of a message can be found again: the store has it."""
+        """Return True: the store still has the content."""
         del reference
         return True
 
     def load(self, reference: Reference, others: Iterable[GivesWay]) -> None:
-        """Have the content of a message of this store in memory again."""
+        """Load the content of a message of this store into memory."""
         self.memory.load(reference, self.store.get, others)
 
     def remove(self, reference: Reference) -> None:
-        """Let the store forget a message that is done with."""
+        """Remove a settled message from the store."""
         self.store.remove(reference.id)
 
     def purge(self) -> None:
-        """Drop all that is pending."""
+        """Drop all pending messages."""
         self.clear()
         self.store.flush()
         keys = [key for key, _ in self.store.references.container.entries()]

@@ -1,12 +1,10 @@
-"""Messages that need not outlive a crash: a list in memory, and for the file cursor one on disk.
+"""Messages that need not outlive a crash: in memory, and for the file cursor also on disk.
 
-Owns where such a message is as long as it is pending, and where the content of one is that a
-consumer has, when that has given way. Refuses to know who is given them.
+Owns where such a message is while it is pending, and the swapped-out contents of messages that
+consumers hold. Does not know the consumers.
 
-What is on disk comes before what arrives: as long as anything is there nothing is in memory
-(AMQ-I33). The files are temporary, and removed at a start.
-
-Source: ActiveMQ's file cursor and VM cursor, 5.1 to current.
+Messages on disk come before new arrivals: while any is on disk, none is pending in memory
+(AMQ-I33). The files are temporary, and a start removes them.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCursor:
-    """Pending messages that have no place but memory (the VM cursor)."""
+    """Pending messages that are kept in memory only (the VM cursor)."""
 
     __slots__ = ("level", "memory", "pending", "queue")
 
@@ -37,20 +35,20 @@ class MemoryCursor:
 
     @property
     def size(self) -> int:
-        """How many messages are pending."""
+        """The number of pending messages."""
         return len(self.pending)
 
     def is_empty(self) -> bool:
-        """Whether nothing is pending."""
+        """Return whether no message is pending."""
         return not self.size
 
     def add_last(self, stored: Stored) -> None:
-        """Take in a message that arrives."""
+        """Add an arriving message."""
         content = self.memory.charge(stored.message)
         self.pending.append(Reference(stored, self.level, content, kept=False))
 
     def has_next(self, most: int) -> bool:
-        """Whether there is a next message."""
+        """Return whether there is a next message."""
         assert most > 0, "nobody asks who wants nothing"
         return bool(self.pending)
 
@@ -59,34 +57,34 @@ class MemoryCursor:
         return self.pending[0].arrival
 
     def take_next(self) -> Reference:
-        """Let go of the first message, which is no longer pending."""
+        """Remove and return the first message; it is no longer pending."""
         return self.pending.popleft()
 
     def give_way(self) -> bool:
-        """Let go of nothing: there is no other place."""
+        """Do nothing: memory is the only place of these messages."""
         return False
 
     def can_let_go(self, reference: Reference) -> bool:
-        """Whether the content of a message can be found again; nowhere."""
+        """Return False: the content is nowhere else."""
         del reference
         return False
 
     def load(self, reference: Reference, others: Iterable[GivesWay]) -> None:
-        """Have the content of a message in memory, where it always is."""
+        """Do nothing: the content is always in memory."""
         assert reference.content is not None, "it has no other place"
         del others
 
     def remove(self, reference: Reference) -> None:
-        """Forget a message that is done with; its content was let go of."""
+        """Do nothing: the content has been released already."""
 
     def count_off_again(self) -> None:
-        """Do nothing: what is pending is counted where it is."""
+        """Do nothing: the list itself is the count."""
 
     def clear(self) -> None:
-        """Let go of nothing: what is not on disk is not read again."""
+        """Drop nothing: these messages cannot be read again."""
 
     def purge(self) -> None:
-        """Drop all that is pending."""
+        """Drop all pending messages."""
         for reference in self.pending:
             assert reference.content is not None, "pending messages are in memory here"
             reference.content.release()
@@ -94,9 +92,9 @@ class MemoryCursor:
 
 
 class FileCursor(MemoryCursor):
-    """Pending messages in memory, or, when that has no room for them, all of them on disk.
+    """Pending messages in memory, or all of them on disk when memory is short.
 
-    `disk` has those that are pending, `swapped` the contents that gave way of what consumers have.
+    `disk` has the pending messages; `swapped` has the swapped-out contents of held messages.
     """
 
     __slots__ = ("disk", "swapped")
@@ -115,11 +113,11 @@ class FileCursor(MemoryCursor):
 
     @property
     def size(self) -> int:
-        """How many messages are pending, in memory or on disk."""
+        """The number of pending messages, in memory or on disk."""
         return len(self.pending) + len(self.disk)
 
     def add_last(self, stored: Stored) -> None:
-        """Take in a message that arrives: in memory, if all that is pending is there."""
+        """Add an arriving message: in memory if there is room and nothing is on disk."""
         if not len(self.disk):
             if self.memory.has_room(self.memory.size_of(stored.message)):
                 super().add_last(stored)
@@ -136,7 +134,7 @@ class FileCursor(MemoryCursor):
         self.pending.clear()
 
     def has_next(self, most: int) -> bool:
-        """Whether there is a next message in memory, when one was read."""
+        """Return whether a message is in memory, or the first one on disk has room."""
         assert most > 0, "nobody asks who wants nothing"
         return bool(self.pending) or (bool(len(self.disk)) and self._has_room_for_first())
 
@@ -154,7 +152,7 @@ class FileCursor(MemoryCursor):
         return self.pending[0].arrival if self.pending else self._first().arrival
 
     def take_next(self) -> Reference:
-        """Let go of the first message; it is in memory from now on, and no longer pending."""
+        """Remove and return the first message; it is in memory now, and no longer pending."""
         if self.pending:
             return self.pending.popleft()
         stored = self._first()
@@ -162,27 +160,27 @@ class FileCursor(MemoryCursor):
         return Reference(stored, self.level, self.memory.charge(stored.message), kept=False)
 
     def give_way(self) -> bool:
-        """Write what is pending to disk; say whether anything was in memory."""
+        """Write the pending messages to disk; return whether there were any in memory."""
         if not self.pending:
             return False
         self._flush()
         return True
 
     def can_let_go(self, reference: Reference) -> bool:
-        """Whether the content of a message can be found again: when it has been written."""
+        """Write the content of a message to disk if it is not there yet; return True."""
         if reference.id not in self.swapped:
             self.swapped.put(reference.id, encoded(reference.stored()))
         return True
 
     def load(self, reference: Reference, others: Iterable[GivesWay]) -> None:
-        """Have the content of a message in memory again."""
+        """Load the content of a message into memory."""
         self.memory.load(reference, self.swapped.get, others)
 
     def remove(self, reference: Reference) -> None:
-        """Forget a message that is done with."""
+        """Forget a settled message."""
         self.swapped.remove(reference.id)
 
     def purge(self) -> None:
-        """Drop all that is pending."""
+        """Drop all pending messages."""
         super().purge()
         self.disk.clear()

@@ -1,11 +1,9 @@
-"""The data files of a container: keys and values, one behind the other, counted by their use.
+"""The data files of a container: keys and values in sequence, with a use count for each file.
 
-Owns the files `data-<container>-<number>`, how large each becomes, and when it goes. Refuses to
-know what an item belongs to. Invariant: a file's count is how many of its items are in use, and a
-file without any is gone, unless it is the one that is written to (AMQ-I32). The release counts, and
-so do we, an entry's key and its value each by itself; they may lie in different files.
-
-Nothing here is synced: what the files had is not asked for after a crash.
+Owns the files `data-<container>-<number>`, their sizes and their deletion. Invariant: a file's
+count is the number of its items in use, and a file without any is deleted, unless it is the one
+written to (AMQ-I32). As in the release, an entry's key and value count separately; they may lie in
+different files. Nothing here is synced: recovery does not read these files.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ DATA_FILE_BYTES: Final = 32 * 1024 * 1024
 
 
 class DataFiles:
-    """The data files of one container; one of them, at most `file_bytes` long, is written to."""
+    """The data files of one container; the current one grows to at most `file_bytes`."""
 
     __slots__ = ("_disk", "_file_bytes", "_number", "_prefix", "_size", "in_use")
 
@@ -43,7 +41,7 @@ class DataFiles:
         self.in_use: dict[int, int] = {}
 
     def store(self, content: bytes) -> Item:
-        """Write an item, and count it as in use."""
+        """Write an item and count it as in use."""
         data = item_bytes(content)
         if self._size and self._size + len(data) > self._file_bytes:
             full = self._number
@@ -58,18 +56,18 @@ class DataFiles:
         return item
 
     def read(self, item: Item) -> bytes:
-        """Return what an item has."""
+        """Return the content of an item."""
         data = self._disk.read(self._name(item.file), item.offset, HEAD_BYTES + item.size)
         return content_of(data, item)
 
     def release(self, item: Item) -> None:
-        """Note that an item is not in use any more."""
+        """Count an item as no longer in use."""
         self.in_use[item.file] -= 1
         if not self.in_use[item.file] and item.file != self._number:
             self._delete(item.file)
 
     def load(self, items: Iterable[Item]) -> None:
-        """Find the files of an earlier run, of which these items are in use."""
+        """Load the files of an earlier run; `items` are the items in use."""
         pattern = re.escape(self._prefix) + r"(\d+)"
         found = (re.fullmatch(pattern, each) for each in self._disk.names())
         self.in_use = {int(each[1]): 0 for each in found if each}

@@ -1,16 +1,14 @@
-"""The journal: what became of the messages of all queues of a broker, in the order it did.
+"""The journal: the changes to the messages of all queues of a broker, in order.
 
-Owns the files `journal-<number>` and the records in them. Refuses to know what a queue holds: who
-appends a message says when it is done with. The journal is the truth: after a crash all else is
-made from it. A record is a message added to a queue, one acknowledged, or a queue cleared; each has
-a checksum, so that one that was torn is told from one that is whole.
+Owns the files `journal-<number>` and their records. After a crash everything else is rebuilt from
+it. A record adds a message, acknowledges one, or clears a queue. Its checksum detects a torn
+record. The caller that adds a message says when the message is no longer in use.
 
-What must be synced when. `sync` makes everything appended so far durable; whoever has told a client
-that a message is safe, or gone for ever, has synced before. Only the file that is written to can
-have anything that is not synced, since it is synced before the next begins. A file at the front is
-deleted when no message in it is in use, and only right after a sync: what took its messages out of
-use, an acknowledgement or the same message added again, is durable then. It must be the first file,
-because an acknowledgement in it may be of a message in one before.
+Syncing: `sync` makes all earlier records durable. A caller syncs before it tells a client that a
+message is safe or gone. Only the current file can have unsynced records, since it is synced before
+the next one begins. A file at the front is deleted when no message in it is in use, and only right
+after a sync, so that the acknowledgement or replacement of its messages is durable. Only the first
+file may be deleted: an acknowledgement in it may concern a message in an earlier one.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ if TYPE_CHECKING:
 JOURNAL_FILE_BYTES: Final = 32 * 1024 * 1024
 _FILE_NAME: Final = re.compile(r"journal-(\d+)")
 _HEADER: Final = struct.Struct(">BIII")
-"""What a record is, and the bytes of the names of queue and message, and of the message."""
+"""A record's kind, and the sizes of queue name, message name and message in bytes."""
 _CHECKSUM: Final = struct.Struct(">I")
 _LOCATION: Final = struct.Struct(">IQI")
 
 
 class Kind(enum.IntEnum):
-    """What a record says."""
+    """The kind of a record."""
 
     ADD = 1
     ACKNOWLEDGE = 2
@@ -45,7 +43,7 @@ class Kind(enum.IntEnum):
 
 
 class Location(NamedTuple):
-    """Where a record is: the number of the file, and bytes."""
+    """The location of a record: the file's number, offset and size in bytes."""
 
     file: int
     offset: int
@@ -57,7 +55,7 @@ class Location(NamedTuple):
 
 
 class JournalRecord(NamedTuple):
-    """A record as a replay meets it; a cleared queue has no key."""
+    """A record as a replay returns it; the key is empty for a cleared queue."""
 
     kind: Kind
     queue: str
@@ -86,7 +84,7 @@ def _value_in(record: bytes) -> bytes:
 
 
 def _records_in(data: bytes, file: int) -> Iterator[JournalRecord]:
-    """Yield the records of a file, up to the first that is not whole."""
+    """Yield the records of a file up to the first torn one."""
     at = 0
     while at + _HEADER.size + _CHECKSUM.size <= len(data):
         kind, queue_size, key_size, value_size = _HEADER.unpack_from(data, at)
@@ -110,7 +108,7 @@ def _name(number: int) -> str:
 class Journal:
     """The journal of a broker; a file takes no more records once it has `file_bytes`.
 
-    If files are there, they must be replayed before anything else is asked of it.
+    If files exist, `replay` must be called before any other method.
     """
 
     __slots__ = ("_disk", "_file_bytes", "_in_use", "_number", "_size", "is_dirty")
@@ -126,55 +124,55 @@ class Journal:
         self.is_dirty = False
 
     def records(self) -> Iterator[JournalRecord]:
-        """Yield all whole records there are, in order."""
+        """Yield all whole records in order."""
         for number in self._in_use:
             name = _name(number)
             yield from _records_in(self._disk.read(name, 0, self._disk.size(name)), number)
 
     def replay(self) -> Iterator[JournalRecord]:
-        """Yield all records that were left, and let the caller say which messages to `hold`.
+        """Yield all records on disk; the caller then calls `hold` for each message in use.
 
-        What is torn ends the records of its file; what is appended later goes into a new one. What
-        is yielded is durable: it was found, which by itself does not say so. Nothing is appended or
-        synced before the caller has held what is in use.
+        A torn record ends its file, and later records go into a new file. The last file is synced
+        first, because a record that was found is not therefore durable. The caller must hold all
+        messages in use before it appends or syncs.
         """
         if self._in_use:
             self._disk.sync(_name(max(self._in_use)))
         yield from self.records()
 
     def add(self, queue: str, key: str, value: bytes) -> Location:
-        """Append a message, which is held from now on, and return where it is."""
+        """Append a message, hold it, and return its location."""
         location = self._append(_record_bytes(Kind.ADD, queue, key, value))
         self.hold(location)
         return location
 
     def acknowledge(self, queue: str, key: str) -> None:
-        """Append that a queue is done with a message."""
+        """Append the acknowledgement of a message."""
         self._append(_record_bytes(Kind.ACKNOWLEDGE, queue, key, b""))
 
     def clear(self, queue: str) -> None:
-        """Append that a queue is done with all its messages."""
+        """Append that a queue has been cleared."""
         self._append(_record_bytes(Kind.CLEAR, queue, "", b""))
 
     def read(self, location: Location) -> bytes:
-        """Return the message that is at a location."""
+        """Return the message at a location."""
         return _value_in(self._disk.read(_name(location.file), location.offset, location.size))
 
     def value_of(self, record: JournalRecord) -> bytes:
-        """Return the message of a record; nothing, if it is of another kind."""
+        """Return the message of a record; empty bytes for other kinds."""
         return self.read(record.location) if record.kind is Kind.ADD else b""
 
     def hold(self, location: Location) -> None:
-        """Count a message as in use: its file stays."""
+        """Count a message as in use, so that its file stays."""
         self._in_use[location.file] += 1
 
     def release(self, location: Location) -> None:
-        """Count a message as not in use any more, because of what was appended since."""
+        """Count a message as no longer in use, because of a later record."""
         self._in_use[location.file] -= 1
         assert self._in_use[location.file] >= 0, "only what was held is released"
 
     def sync(self) -> None:
-        """Make everything durable, and delete the files at the front that nobody needs."""
+        """Make all records durable, and delete the unused files at the front."""
         if self.is_dirty:
             self._disk.sync(_name(self._number))
             self.is_dirty = False
@@ -186,7 +184,7 @@ class Journal:
             del self._in_use[first]
 
     def is_synced(self, record: JournalRecord) -> bool:
-        """Whether a record on a simulated disk would survive a crash that keeps nothing else."""
+        """Return whether a record on a simulated disk is synced, and so survives every crash."""
         assert isinstance(self._disk, SimulatedDisk), "only a simulated disk says what is synced"
         name = _name(record.location.file)
         synced = self._disk.size(name) - self._disk.unsynced().get(name, 0)

@@ -1,22 +1,20 @@
-"""The stores of a broker's queues: each a journal's front before an index, all with one journal.
+"""The stores of a broker's queues: each has a front before its index; all share one journal.
 
-Owns what of each queue waits to be put into its index (messages added, messages acknowledged), and
-how all of them come back after a crash. Refuses to know what a cursor reads, and who is told what.
+Owns the front of each queue (messages added or acknowledged since the last flush) and recovery.
 
-A message that is added, or acknowledged, is appended to the journal at once, and to the index only
-by a `flush`. So the index lags behind, and a batch may meet what is acknowledged and still there,
-and not meet what is there already. The release flushes in the background; here it is the caller, or
-a front that is full, or whoever counts, recovers all, or sets a position.
+The journal gets every addition and acknowledgement at once, the index only at a `flush`. A batch
+may therefore miss a new message, or meet an acknowledged entry. The release flushes in the
+background; here a caller, a full front, a count, a full recovery or a set position flushes.
 
-What must be synced when. Nothing here is durable before `QueueStores.sync` has returned; whoever
-tells a client that its message is safe, or that its acknowledgement counts, or that its queue is
-gone, syncs before. Indexes and their data are never synced, because a start throws them away and
-makes them from the journal. Beyond that, the journal syncs by itself only where it begins a file.
+Syncing: nothing is durable before `QueueStores.sync` returns. A caller syncs before it tells a
+client that a message is safe, an acknowledgement counts or a queue is gone. Indexes and data files
+are never synced: a start rebuilds them from the journal. The journal also syncs when a new file
+begins.
 
-Source: the AMQ store of ActiveMQ 5.1 to 5.3. One thing is added to its journal: a queue that is
-cleared or deleted is so by one record, where the release acknowledges message by message, so that a
-crash leaves no half of it. (A purge clears a store of which nothing is paged in, else it goes by
-message too; a queue of priorities has a store for each level.)
+Source: the AMQ store of ActiveMQ 5.1 to 5.3, with one change. Here one record clears or deletes a
+queue, where the release acknowledges each message, so that a crash leaves no half of it. (A purge
+clears a store without paged-in messages, and otherwise goes by message; a priority queue has a
+store for each level.)
 """
 
 from __future__ import annotations
@@ -50,9 +48,8 @@ _MADE_FROM_THE_JOURNAL: Final = re.compile(r"index-.*|data-.*-\d+")
 class JournaledStore:
     """The store of one queue; `references` is its index with the position of its batches.
 
-    `added` has what is not in the index yet, in order, and `acknowledged` what is still there. A
-    key is never in both, so that applying first the one and then the other is the same as doing
-    things in their order.
+    `added` has the messages not yet in the index, in order; `acknowledged` has the entries still in
+    it. No key is in both, so a flush may apply first one and then the other.
     """
 
     __slots__ = ("_front_max", "_journal", "acknowledged", "added", "name", "references")
@@ -68,9 +65,9 @@ class JournaledStore:
         self.acknowledged: dict[str, None] = {}
 
     def add(self, key: str, value: bytes) -> None:
-        """Store a message; if one is stored by this key, it is replaced, and the place is the last.
+        """Store a message. It replaces one with the same key, and takes the last place.
 
-        It is durable after the next sync.
+        Durable after the next sync.
         """
         if key in self.acknowledged:
             self.flush()
@@ -83,7 +80,7 @@ class JournaledStore:
             self.flush()
 
     def remove(self, key: str) -> bool:
-        """Acknowledge a message, and say whether it was there; durable after the next sync."""
+        """Acknowledge a message; return whether it was stored. Durable after the next sync."""
         waiting = self.added.pop(key, None)
         is_indexed = key in self.references.container and key not in self.acknowledged
         if waiting is None and not is_indexed:
@@ -98,7 +95,7 @@ class JournaledStore:
         return True
 
     def flush(self) -> None:
-        """Apply to the index what was added, in order, and then what was acknowledged."""
+        """Apply the additions to the index, in order, and then the acknowledgements."""
         added, self.added = self.added, {}
         acknowledged, self.acknowledged = self.acknowledged, {}
         for key, location in added.items():
@@ -111,7 +108,7 @@ class JournaledStore:
             self._journal.release(location_of(reference))
 
     def count(self) -> int:
-        """Return how many messages there are; flushes."""
+        """Return the number of messages; flushes."""
         self.flush()
         return len(self.references.container)
 
@@ -133,8 +130,8 @@ class JournaledStore:
     def recover_next(self, most: int, listener: Listener) -> int:
         """Show a listener the next batch; see `ReferenceStore.recover_next`.
 
-        What is not in the index yet is not met, unless nothing else is recovered while there is
-        space: then the front is flushed, and the batch is tried once more.
+        The batch sees only the index. If it recovers nothing although there is space, the front is
+        flushed and the batch is tried once more.
         """
         count = self.references.recover_next(most, listener, self)
         if count == 0 and listener.has_space():
@@ -143,11 +140,11 @@ class JournaledStore:
         return count
 
     def reset_batching(self) -> None:
-        """Let the next batch begin at the head."""
+        """Start the next batch at the head."""
         self.references.reset_batching()
 
     def set_batch(self, key: str) -> None:
-        """Let the next batch begin behind a message; flushes, unless such a wish is ignored."""
+        """Start the next batch behind a message; flushes, unless such positions are ignored."""
         if self.references.parameters.set_batch == "honoured":
             self.flush()
         self.references.set_batch(key)
@@ -158,7 +155,7 @@ class JournaledStore:
         self.references.clear()
 
     def delete(self) -> None:
-        """Remove the store with its files; what is left of it in the journal counts no more."""
+        """Delete the store and its files; its journal records no longer count."""
         self._release_all()
         self.references.container.delete()
 
@@ -173,7 +170,7 @@ class JournaledStore:
         self.acknowledged = {}
 
     def is_acknowledged(self, key: str) -> bool:
-        """Whether an acknowledgement of an entry that is still there waits."""
+        """Return whether an acknowledgement of an entry still in the index waits."""
         return key in self.acknowledged
 
     def message(self, reference: bytes) -> bytes:
@@ -201,7 +198,7 @@ class JournaledStore:
         )
 
     def meaning(self) -> Hashable:
-        """Return what a store has and where it is read on; see `QueueStores.meaning`."""
+        """Return the content and read position of a store; see `QueueStores.meaning`."""
         references = self.references
         entries = tuple(
             (key, self.message(reference)) for key, reference in references.container.entries()
@@ -212,7 +209,7 @@ class JournaledStore:
 
 
 def _messages_after(records: Iterable[JournalRecord]) -> dict[str, dict[str, Location]]:
-    """Return where the messages of each queue are that are left after all these records."""
+    """Return the locations of the messages of each queue that remain after these records."""
     left: dict[str, dict[str, Location]] = {}
     for record in records:
         messages = left.setdefault(record.queue, {})
@@ -226,11 +223,11 @@ def _messages_after(records: Iterable[JournalRecord]) -> dict[str, dict[str, Loc
 
 
 class QueueStores:
-    """The stores of all queues of a broker; making them is a start, after a crash or not.
+    """The stores of all queues of a broker; constructing them is a start, after a crash or not.
 
-    Only the messages of the queues named come back; what the journal has of others is cleared. A
-    queue that is opened later begins empty, also if one of this name was there before. On the disk
-    the files `journal-*`, `index-*` and `data-*` are theirs; others are left alone.
+    Only the named queues get their messages back; the journal's other queues are cleared. A queue
+    opened later begins empty, even if its name existed before. The files `journal-*`, `index-*` and
+    `data-*` on the disk belong to these stores.
     """
 
     __slots__ = ("_journal", "_parameters", "_stores", "disk")
@@ -246,21 +243,21 @@ class QueueStores:
         self._replay(set(names))
 
     def _replay(self, names: set[str]) -> None:
-        """Make the stores of the queues named from the journal (AMQ-I31)."""
+        """Rebuild the stores of the named queues from the journal (AMQ-I31)."""
         replayed = _messages_after(self._journal.replay())
         for name in sorted(names):
             references = self.open(name).references
             for key, location in replayed.pop(name, {}).items():
                 self._journal.hold(location)
                 references.put(key, location.packed())
-        # All is held by now: what follows may delete files.
+        # All messages in use are held by now, so the next steps may delete files.
         for name, messages in sorted(replayed.items()):
             if messages:
                 self._journal.clear(name)
         self._journal.sync()
 
     def open(self, name: str) -> JournaledStore:
-        """Return the store of a queue, which is made if there is none."""
+        """Return the store of a queue; create it if there is none."""
         store = self._stores.get(name)
         if store is None:
             references = ReferenceStore(self.disk, quote(name, safe=""), self._parameters)
@@ -269,7 +266,7 @@ class QueueStores:
         return store
 
     def delete(self, name: str) -> None:
-        """Remove the store of a queue and all its messages; durable after the next sync."""
+        """Remove the store of a queue with all its messages; durable after the next sync."""
         self._stores.pop(name).delete()
 
     def names(self) -> list[str]:
@@ -277,14 +274,14 @@ class QueueStores:
         return sorted(self._stores)
 
     def sync(self) -> None:
-        """Return when all that was added, acknowledged, cleared and deleted would survive a crash.
+        """Make all earlier changes durable before returning.
 
-        Files of the journal that nobody needs any more are deleted.
+        Unused files of the journal are deleted.
         """
         self._journal.sync()
 
     def needs_sync(self) -> bool:
-        """Whether anything was done that a crash may still undo."""
+        """Return whether a crash may still undo a change."""
         return self._journal.is_dirty
 
     def fork(self, disk: Disk) -> QueueStores:
@@ -304,21 +301,21 @@ class QueueStores:
         return self._journal.fingerprint(), stores
 
     def meaning(self) -> Hashable:
-        """Return a value that is equal for stores that behave alike, whatever their files have.
+        """Return a value that is equal for stores that behave alike, whatever is in their files.
 
-        For whoever searches on a simulated disk: where things lie in files grows for ever, what it
-        means does not. Stores of one meaning show the same messages in the same batches, now and
-        after every crash of the same loss; what differs is when a file becomes full, and costs.
+        For searches on a simulated disk: positions in files grow without bound, this value does
+        not. Stores with an equal value show the same messages in the same batches, now and after
+        every crash with the same loss. They may differ in costs, and in when a file becomes full.
         """
         assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not named"
         disk = self.disk.fork()
         disk.has_power, disk.power_lost_at = True, None
-        copy: QueueStores = self.fork(disk)  # whose reads are not counted
+        copy: QueueStores = self.fork(disk)
         journal = copy._journal
         stores = tuple(copy._stores[name].meaning() for name in copy.names())
         if not journal.is_dirty:
             return stores, (), ()
-        # What is not durable is named record by record: a crash may keep any first part of it.
+        # Unsynced records are listed one by one: a crash may keep any prefix of them.
         records = list(journal.records())
         durable = [record for record in records if journal.is_synced(record)]
         kept = tuple(

@@ -1,15 +1,13 @@
-"""The linked container: a map from keys to values on disk that keeps the order of its entries.
+"""The linked container: an ordered map from keys to values on disk.
 
-Owns the file `index-<container>` of records that are linked in both directions, beginning with a
-root, and the map from keys to records in memory. Refuses to know what keys and values mean, and who
-stands where in the list: to whom it gives the offset of a record, that one reads on from there.
+Owns the file `index-<container>` of doubly linked records, beginning with a root, and the map from
+keys to records in memory. Callers hold offsets of records and read on from there.
 
-Invariants (AMQ-I30): the records that are reached from the root by `next` are the entries, in order
-of their arrival; `previous` leads the same way back; every other record is free. A link is read
-from the file each time it is followed, so whoever stands on an entry may go on although its
-neighbours were removed, but not when it was itself.
-
-The file is written in place and never synced: after a crash it is thrown away and made anew.
+Invariants (AMQ-I30): the records reached from the root by `next` are the entries, in order of their
+arrival; `previous` leads back the same way; every other record is free. Each step reads the link
+from the file. A reader at an entry may therefore go on after its neighbours were removed, but not
+after the entry itself was. The file is written in place and never synced: after a crash it is
+deleted and rebuilt.
 """
 
 from __future__ import annotations
@@ -45,12 +43,12 @@ _FREE: Final = links_bytes(Links(False, NOT_SET, NOT_SET))
 class FreeList:
     """The records that can be used again, first freed first.
 
-    `"whole"` reaches all of them. `"two"` is the defect of 5.1: a record that is freed is linked
-    behind the last one, which stays the last, so that only the latest freed is reached from there;
-    what was linked before is lost until the index is loaded again.
+    With `"whole"` all of them are reachable. `"two"` is the defect of 5.1: a freed record is linked
+    behind the last one, which stays the last. Only the latest freed record is reached from there;
+    the others are lost until the index is loaded again.
 
-    The list is kept in memory alone. The release links free records in the file too, and reads none
-    of these links: a load takes as free what is not active.
+    The list is kept in memory only. The release writes these links to the file too, but never reads
+    them: a load takes every inactive record as free.
     """
 
     __slots__ = ("_beyond", "_records", "_rule")
@@ -61,14 +59,14 @@ class FreeList:
         self._beyond = NOT_SET
 
     def put(self, offset: int) -> None:
-        """Note that a record is free."""
+        """Add a free record."""
         if self._rule == "two" and self._records:
             self._beyond = offset
         else:
             self._records.append(offset)
 
     def take(self) -> int | None:
-        """Return a record that can be used again, or None."""
+        """Return a free record, or None."""
         if not self._records:
             return None
         offset = self._records.popleft()
@@ -96,9 +94,9 @@ class FreeList:
 
 
 class LinkedContainer:
-    """One container; its name is part of names of files.
+    """One container; its name is part of file names.
 
-    Loads what files of this name have, which must be whole: after a crash, remove them before.
+    Loads existing files of this name, which must be intact: remove them after a crash.
     """
 
     __slots__ = (
@@ -166,7 +164,7 @@ class LinkedContainer:
         return key in self._offsets
 
     def put(self, key: str, value: bytes) -> bytes | None:
-        """Append an entry; one that has the key is removed before, and its value returned."""
+        """Append an entry; an entry with the same key is removed first, and its value returned."""
         replaced = self.remove(key)
         key_item = self._data.store(key.encode())
         value_item = self._data.store(value)
@@ -182,7 +180,7 @@ class LinkedContainer:
         return replaced
 
     def remove(self, key: str) -> bytes | None:
-        """Unlink an entry, and return the value it had; None if no entry has the key."""
+        """Remove an entry and return its value; None if the key is absent."""
         offset = self._offsets.pop(key, None)
         if offset is None:
             return None
@@ -209,7 +207,7 @@ class LinkedContainer:
         return None if offset is None else self.value_at(offset)
 
     def offset_of(self, key: str) -> int | None:
-        """Return where an entry's record is, or None."""
+        """Return the offset of an entry's record, or None."""
         return self._offsets.get(key)
 
     def first(self) -> int | None:
@@ -221,17 +219,17 @@ class LinkedContainer:
         return None if self._last == _ROOT else self._last
 
     def next(self, offset: int) -> int | None:
-        """Return the record behind one that is in the list, or None at its end."""
+        """Return the record after a listed one, or None at the end."""
         after = self.refresh(offset).next
         return None if after == NOT_SET else after
 
     def previous(self, offset: int) -> int | None:
-        """Return the record before one that is in the list, or None at its beginning."""
+        """Return the record before a listed one, or None at the beginning."""
         before = self.refresh(offset).previous
         return None if before == _ROOT else before
 
     def refresh(self, offset: int) -> Links:
-        """Read the links of a record that is in the list."""
+        """Read the links of a listed record."""
         links = links_of(self._disk.read(self.index_name, offset, LINKS_BYTES))
         assert links.is_active, "nobody stands on a record that was removed"
         return links
@@ -245,19 +243,19 @@ class LinkedContainer:
         return self._data.read(self._record(offset).value)
 
     def entries(self) -> Iterator[tuple[str, bytes]]:
-        """Yield keys and values in order; nothing is removed meanwhile."""
+        """Yield keys and values in order; the caller removes nothing meanwhile."""
         at = self.first()
         while at is not None:
             yield self.key_at(at), self.value_at(at)
             at = self.next(at)
 
     def clear(self) -> None:
-        """Remove all entries with their files, and begin anew."""
+        """Remove all entries and files, and start again."""
         self.delete()
         self._make()
 
     def delete(self) -> None:
-        """Remove the container with all its files; it is not used any more."""
+        """Remove the container and its files; it is not used any more."""
         self._disk.delete(self.index_name)
         self._data.clear()
 

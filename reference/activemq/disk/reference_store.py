@@ -1,18 +1,18 @@
-"""The reference store: a queue's entries in order, and how far a cursor has read them in batches.
+"""The reference store: a queue's entries in order, and the position of a cursor's batches.
 
-Owns the batch position over the container, what resets it, and the loop that reads a batch, in the
-forms that it had. Refuses to know the journal and its front, of which it asks two things, and the
-cursor, which says of each message whether it took it.
+Owns the batch position, its resets, and the loop that reads a batch, in each historical form. The
+journal's front answers two questions (`Front`), and the cursor says of each message whether it took
+it (`Listener`).
 
-An entry's value says where the journal has the message. The position is the record of the entry
-that was looked at last; the next batch begins behind it, or at the head where there is none. It
-never stands on a record that is not in the list: it is reset when that record is unlinked, when the
-entry is that was recovered last, and when nothing is left. So a message that was skipped is met
-again after a reset, and whether it is taken then is for the audit to say.
+An entry's value is the location of the message in the journal. The position is the record of the
+entry looked at last; the next batch begins behind it, or at the head without one. It never stands
+on an unlinked record. It is reset when that record is unlinked, when the last recovered entry is
+removed, and when the store is empty. A skipped message is therefore met again after a reset, and
+the audit decides whether it is taken then.
 
-*Acknowledged but still there*: an acknowledgement may wait in the front while its entry is still in
-the list. There the loop finds no value. That this is when the release's value is null is our
-reading; the analysis says only that it may be.
+*Acknowledged but still there*: an acknowledgement may wait in the front while its entry is listed.
+There the loop finds no value. The analysis only says that the release's value may be null; that
+this is the case is our reading.
 
 Sources: the analysis of ActiveMQ's queue, which prints the loop of 5.1 and a fix; the releases
 5.1.0 and 5.3.0 (KahaReferenceStore).
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from brokerproof.reference.shared.disk import Disk
 
 Reading = Literal["stop", "advance", "document", "printed"]
-"""Which loop reads a batch: `advance` is 5.1.0's, which passes an entry for which there is no room;
-`stop` is 5.3.0's; `document` the analysis's fix as it is meant, `printed` as it is printed."""
+"""The loop that reads a batch: `advance` is 5.1.0's, which passes an entry without room; `stop` is
+5.3.0's; `document` is the analysis's fix as intended, `printed` as printed."""
 Duplicates = Literal["free", "counted"]
-"""Whether a duplicate uses up a batch and counts as recovered, as in 5.1 and 5.2, or not."""
+"""Whether a duplicate counts as recovered and uses up the batch (5.1 and 5.2), or not."""
 SetBatch = Literal["honoured", "ignored"]
-"""Whether a position that the cursor sets counts, as in 5.3, or not, as in 5.1."""
+"""Whether a position set by the cursor counts (5.3), or is ignored (5.1)."""
 
 FRONT_MAX: Final = 4_096
 
 
 class NoMessage(Exception):
-    """The printed loop asked for the id of a message that is not there.
+    """The printed loop asked for the id of an absent message.
 
-    It stands for the release's NullPointerException. The position is left where it was then, and
-    what was recovered before in the same batch stays recovered.
+    It stands for the release's NullPointerException. The position stays, and messages recovered
+    before in the same batch stay recovered.
     """
 
 
 class Recovered(enum.Enum):
-    """What a cursor says of a message that it is shown."""
+    """A cursor's answer for a message."""
 
     TAKEN = enum.auto()
     DUPLICATE = enum.auto()
@@ -61,22 +61,22 @@ class Recovered(enum.Enum):
 
 
 class Listener(Protocol):
-    """A cursor that messages are read for. It changes nothing in the store meanwhile."""
+    """A cursor that messages are read for. It does not change the store during a reading."""
 
     def has_space(self) -> bool:
-        """Whether there is memory for one message more."""
+        """Return whether there is memory for one more message."""
         ...
 
     def recover(self, key: str, value: bytes) -> Recovered:
-        """Take a message, or say why not. A duplicate is one also where there is no room."""
+        """Take a message, or return why not. A duplicate is reported even without room."""
         ...
 
 
 class Front(Protocol):
-    """What a batch asks of the journal's front."""
+    """The journal's front, as a batch sees it."""
 
     def is_acknowledged(self, key: str) -> bool:
-        """Whether an acknowledgement of an entry that is still there waits."""
+        """Return whether an acknowledgement of a listed entry waits."""
         ...
 
     def message(self, reference: bytes) -> bytes:
@@ -86,7 +86,7 @@ class Front(Protocol):
 
 @dataclass(frozen=True)
 class StoreParameters:
-    """How the stores of a broker behave; the defaults are those of a sound one.
+    """How the stores of a broker behave; the defaults have no defect.
 
     Sizes are in bytes. The front holds up to `front_max` messages, and as many acknowledgements.
     """
@@ -101,11 +101,11 @@ class StoreParameters:
 
 
 class _Loop(NamedTuple):
-    """In what the loops differ.
+    """The differences between the loops.
 
-    One may ask for space itself before a message is recovered, where the others leave it to the
-    cursor; it may pass what was refused for lack of space; and it may ask for the message's id
-    before it asks whether there is a message.
+    A loop may check for space before it recovers a message, where others leave that to the cursor.
+    It may pass a message refused for lack of space. It may ask for the message's id before checking
+    that the message exists.
     """
 
     asks_for_space: bool
@@ -124,8 +124,8 @@ _LOOPS: Final[dict[Reading, _Loop]] = {
 class ReferenceStore:
     """One queue's entries, and the position of its batches.
 
-    `pos` is the record of the entry that was looked at last, and `last_id` the key of the one that
-    was recovered last; None where there is none.
+    `pos` is the record of the entry looked at last, and `last_id` the key of the entry recovered
+    last; either may be None.
     """
 
     __slots__ = ("container", "last_id", "parameters", "pos")
@@ -142,7 +142,7 @@ class ReferenceStore:
         self.last_id: str | None = None
 
     def put(self, key: str, reference: bytes) -> bytes | None:
-        """Append an entry; one that has the key is removed before, and its value returned."""
+        """Append an entry; an entry with the same key is removed first, and its value returned."""
         if key not in self.container:
             return self.container.put(key, reference)
         replaced = self.remove(key)
@@ -150,11 +150,11 @@ class ReferenceStore:
         return replaced
 
     def remove(self, key: str) -> bytes | None:
-        """Remove an entry, and return its value; None if no entry has the key.
+        """Remove an entry and return its value; None if the key is absent.
 
-        The next batch begins at the head if none is left, or if this was the entry that was
-        recovered last, or the one on which the position stands. The first is the release's, and
-        follows from the others.
+        The next batch begins at the head if the store is empty, if this entry was recovered last,
+        or if the position stands on it. The release has the first case, which follows from the
+        others.
         """
         offset = self.container.offset_of(key)
         if offset is None:
@@ -170,20 +170,20 @@ class ReferenceStore:
         self.reset_batching()
 
     def reset_batching(self) -> None:
-        """Let the next batch begin at the head (AMQ-I5)."""
+        """Start the next batch at the head (AMQ-I5)."""
         self.pos = None
         self.last_id = None
 
     def set_batch(self, key: str) -> None:
-        """Let the next batch begin behind an entry, or at the head if it is gone."""
+        """Start the next batch behind an entry, or at the head if the entry is gone."""
         if self.parameters.set_batch == "honoured":
             self.pos = self.container.offset_of(key)
 
     def recover_next(self, most: int, listener: Listener, front: Front) -> int:
-        """Show a listener the next entries, until it has `most` more, or no space; return how many.
+        """Show a listener entries until it took `most` or has no space; return how many it took.
 
-        At least one entry is looked at, though there be no space, if there is one. `NoMessage` is
-        what the printed loop comes to at an entry that is acknowledged but still there.
+        At least one entry is looked at, even without space. The printed loop raises `NoMessage` at
+        an entry that is acknowledged but still listed.
         """
         loop = _LOOPS[self.parameters.reading]
         counts_duplicates = self.parameters.duplicates == "counted"
@@ -212,8 +212,8 @@ class ReferenceStore:
     def recover(self, listener: Listener, front: Front) -> int:
         """Show a listener all entries until it refuses one; return how many it took.
 
-        Nothing is acknowledged and still there: the caller has flushed. The position of batches
-        stays as it is. A duplicate is passed, also where a batch would count it.
+        The caller has flushed, so no listed entry is acknowledged. The batch position stays. A
+        duplicate is passed, even where a batch would count it.
         """
         count = 0
         entry = self.container.first()

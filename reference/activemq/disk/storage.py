@@ -1,7 +1,7 @@
-"""What ActiveMQ's queues have on disk: a store of each level, and temporary lists.
+"""The disk of ActiveMQ's queues: a store for each level, and temporary lists.
 
-Owns which stores and lists a queue has, and the cursors over them. Refuses to know who is given a
-message, and how a store keeps it (`journaled_store`).
+Owns which stores and lists a queue has, and the cursors over them. `journaled_store` owns how a
+store keeps a message.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 
 LARGE_BYTES: Final = 1 << 20
-"""No search fills a file of so many bytes."""
+"""Searches do not fill a file of this size, in bytes."""
 
 
 def levels_of(order: Order, parameters: CursorParameters) -> list[int]:
-    """Return the levels that have stores of their own, the highest first."""
+    """Return the levels that have their own stores, the highest first."""
     if isinstance(order, Priority) and parameters.levels == "apart":
         return list(reversed(range(order.levels)))
     return [0]
 
 
 def store_name(queue: str, level: int) -> str:
-    """Return what a store is called; a queue's name may not do for a file's."""
+    """Return the name of a store; hashed, since a queue's name may be no valid file name."""
     return f"{blake2b(queue.encode(), digest_size=12).hexdigest()}.{level}"
 
 
 class CursorStorage(Storage):
-    """One disk with the stores of all queues; construction starts with what the disk has.
+    """One disk with the stores of all queues; construction loads the disk's content.
 
-    `pending` and `swapped` are the temporary lists by the name of the store beside which they are.
+    `pending` and `swapped` are the temporary lists, by the name of the store that they belong to.
     """
 
     __slots__ = ("is_down", "parameters", "pending", "stores", "swapped")
@@ -62,7 +62,7 @@ class CursorStorage(Storage):
         self.start()
 
     def start(self) -> None:
-        """Come back with what is durable, and remove what belongs to no queue."""
+        """Load the durable state, and remove files that belong to no queue."""
         self.is_down = False
         self.read_definitions()
         self.pending: dict[str, LinkedContainer] = {}
@@ -89,9 +89,9 @@ class CursorStorage(Storage):
     def open(
         self, definition: Definition, memory: QueueMemory, queue: Surroundings
     ) -> tuple[QueueCursor, int]:
-        """Return the cursors of a queue, and how many messages ever came to it as far as is known.
+        """Return the cursors of a queue, and its highest known arrival number.
 
-        It is new unless it has come back; if it is durable, it will come back from now on.
+        A new durable queue is recorded, so that it comes back after a crash.
         """
         if definition.name not in self.definitions:
             self.define(definition)
@@ -109,7 +109,7 @@ class CursorStorage(Storage):
                     arrivals = max(arrivals, decoded(value).arrival)
             transient = MemoryCursor(level, memory, queue)
             if self.parameters.transient == "file" or definition.durable:
-                # Where something else waits for memory nothing may be there for good.
+                # Where another cursor needs memory, no message may occupy it for good.
                 transient = self._file_cursor(name, level, memory, queue)
             classes = self.parameters.classes
             levels.append(LevelCursors(level, persistent, transient, classes))
@@ -123,7 +123,7 @@ class CursorStorage(Storage):
         return FileCursor(level, memory, queue, self.pending[name], self.swapped[name])
 
     def house(self, queue: str, order: Order, cursor: QueueCursor) -> None:
-        """Let the cursors of a copied queue be over the stores and lists of this storage."""
+        """Connect the cursors of a copied queue to the stores and lists of this storage."""
         for level in levels_of(order, self.parameters):
             name, at = store_name(queue, level), cursor.at(level)
             if at.persistent is not None:
@@ -133,7 +133,7 @@ class CursorStorage(Storage):
                 at.transient.swapped = self.swapped[name]
 
     def delete(self, queue: str, order: Order) -> None:
-        """Remove a queue: what says that there is one first, then all that there is of it."""
+        """Remove a queue: first its definition, then its files."""
         self.undefine(queue)
         for level in levels_of(order, self.parameters):
             name = store_name(queue, level)
@@ -145,16 +145,16 @@ class CursorStorage(Storage):
         self.stores.sync()
 
     def crash(self) -> None:
-        """Lose what is not synced; nothing is asked of the stores before the next start."""
+        """Lose the unsynced bytes; the stores are not used before the next start."""
         super().crash()
         self.is_down = True
 
     def sync(self) -> None:
-        """Make durable what has to outlive a crash before a client is told that it does."""
+        """Make durable what must be so before a client is told."""
         self.stores.sync()
 
     def fork(self) -> CursorStorage:
-        """Return an independent copy, on a copy of the disk, which must be a simulated one."""
+        """Return an independent copy, on a copy of the disk, which must be simulated."""
         copy = object.__new__(CursorStorage)
         assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not copied"
         copy.disk = disk = self.disk.fork()
@@ -168,9 +168,10 @@ class CursorStorage(Storage):
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for disks on which everything goes on alike.
+        """Return a value that is equal for disks that behave alike.
 
-        Where files are small, it shows when one ends and is removed.
+        Where files are small, their content counts: behaviour shows when a file ends and is
+        removed.
         """
         disk = self.disk
         assert isinstance(disk, SimulatedDisk), "what is on a real disk is not named"

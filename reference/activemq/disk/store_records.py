@@ -1,10 +1,7 @@
-"""The records of the linked store: bytes of an entry in the index file, of an item in a data file.
+"""The records of the linked store: entries in the index file, items in a data file.
 
-Owns their layout. Refuses to know files and what a list is. A record of the index has a fixed size,
-so that it can be written in place; its first bytes, the links, can be written without the rest. An
-offset or a file that is not set is -1.
-
-Source: ActiveMQ's Kaha store, releases 5.1 to 5.3.
+Owns their layout. An index record has a fixed size, so that it can be written in place. Its links
+come first and can be written without the rest. An offset or file that is not set is -1.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ RECORD_BYTES: Final = _RECORD.size
 _HEAD: Final = struct.Struct(">Bi")
 _DATA: Final = 1
 HEAD_BYTES: Final = _HEAD.size
-"""Bytes before an item's own: a byte for its type, four for its length."""
+"""The size of an item's head: one byte for its type, four for its length."""
 
 
 class Links(NamedTuple):
@@ -34,7 +31,7 @@ class Links(NamedTuple):
 
 
 class Item(NamedTuple):
-    """Where a data file has a key or a value; `size` is without the head, in bytes."""
+    """The place of a key or value in a data file; `size` is in bytes, without the head."""
 
     file: int
     offset: int
@@ -45,7 +42,7 @@ NO_ITEM: Final = Item(NOT_SET, NOT_SET, 0)
 
 
 class IndexRecord(NamedTuple):
-    """An entry as the index file has it."""
+    """An entry in the index file."""
 
     links: Links
     key: Item
@@ -58,7 +55,7 @@ def links_bytes(links: Links) -> bytes:
 
 
 def links_of(data: bytes) -> Links:
-    """Return what the first bytes of a record say."""
+    """Return the links in the first bytes of a record."""
     magic, is_active, before, after = _LINKS.unpack(data)
     assert magic == _MAGIC, "offsets lead to records"
     return Links(is_active, before, after)
@@ -70,19 +67,19 @@ def record_bytes(record: IndexRecord) -> bytes:
 
 
 def record_of(data: bytes) -> IndexRecord:
-    """Return what a whole record says."""
+    """Return the entry in the bytes of a record."""
     magic, is_active, before, after, *items = _RECORD.unpack(data)
     assert magic == _MAGIC, "offsets lead to records"
     return IndexRecord(Links(is_active, before, after), Item(*items[:3]), Item(*items[3:]))
 
 
 def item_bytes(content: bytes) -> bytes:
-    """Return what a data file gets for a key or a value."""
+    """Return the bytes of a key or value in a data file."""
     return _HEAD.pack(_DATA, len(content)) + content
 
 
 def content_of(data: bytes, item: Item) -> bytes:
-    """Return the key or the value in an item's bytes."""
+    """Return the key or value in an item's bytes."""
     assert len(data) == HEAD_BYTES + item.size, "what the index leads to is whole"
     assert _HEAD.unpack_from(data) == (_DATA, item.size), "the index leads to the entry's own items"
     return data[HEAD_BYTES:]

@@ -1,10 +1,9 @@
-"""Which consumers a queue has, and what it expects of each: the document's QueueConsumerManager.
+"""The consumers of a queue by their state: the document's QueueConsumerManager.
 
-Owns the five lists and the moves between them. Refuses to know messages, and when a move is called
-for. It keeps these invariants (QCM-1 to QCM-3, QCM-5): a registered consumer is in the list of all
-and in exactly one other, the one of its state; browsers are never among the interested or notified;
-the three lists that go by priority have the same priorities, the highest first; every change of
-state is a row of a table below.
+Owns the five lists and the moves between them. Does not know messages, nor when a move is due.
+Invariants (QCM-1 to QCM-3, QCM-5): a registered consumer is in the list of all and in exactly one
+other, the one of its state; browsers are never interested or notified; the three lists by priority
+have the same priorities, the highest first; every change of state is a row of a table below.
 
 Source: Qpid, pull consumers, section QueueConsumerManager internals; the tables are its releases'
 (`QueueConsumerManagerImpl`).
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
 
 
 class NodeState(enum.Enum):
-    """What the queue knows of a consumer; but for REMOVED, the list that it is in."""
+    """The state of a consumer in the queue; except for REMOVED, the list that it is in."""
 
     REMOVED = "removed"
     INTERESTED = "interested"
-    """Takes messages, and has not been told of any."""
+    """Takes messages, and has not been notified."""
     NOT_INTERESTED = "not interested"
-    """Has no room, and is spared."""
+    """Has no room, and is not notified."""
     NOTIFIED = "notified"
-    """Has been told, and will take a message or say that it is not interested."""
+    """Notified; it will take a message or say that it is not interested."""
     NON_ACQUIRING = "non-acquiring"
-    """A browser that wants to see messages: told of each."""
+    """A browser that wants to see messages; it is notified of each."""
 
 
 REMOVED, INTERESTED, NOT_INTERESTED, NOTIFIED, NON_ACQUIRING = NodeState
@@ -44,34 +43,35 @@ REMOVED, INTERESTED, NOT_INTERESTED, NOTIFIED, NON_ACQUIRING = NodeState
 Moves: TypeAlias = "Mapping[NodeState, NodeState]"
 
 ADDED: Moves = {REMOVED: NOT_INTERESTED}
-"""A consumer begins uninterested: its target says what it wants once it is there."""
+"""A consumer begins uninterested; its target declares its interest after registration."""
 WANTS: Mapping[bool, Moves] = {
     True: {NOT_INTERESTED: INTERESTED},
     False: {NOT_INTERESTED: NON_ACQUIRING},
 }
-"""By whether a consumer acquires: what becomes of it when it wants messages."""
+"""The move of a consumer that wants messages, by whether it acquires."""
 WANTS_NO_MORE: Mapping[bool, Moves] = {
     True: {INTERESTED: NOT_INTERESTED, NOTIFIED: NOT_INTERESTED},
     False: {NON_ACQUIRING: NOT_INTERESTED},
 }
 IS_TOLD: Moves = {INTERESTED: NOTIFIED}
-"""Only of those who acquire; browsers are told without a move."""
+"""Only for acquiring consumers; browsers are notified without a move."""
 HAS_LOOKED: Moves = {NOTIFIED: INTERESTED}
-"""Back to the end of the interested: who was told last is told last again."""
+"""Back to the end of the interested: the one notified last is notified last again."""
 LEAVES: Moves = dict.fromkeys((INTERESTED, NOT_INTERESTED, NOTIFIED, NON_ACQUIRING), REMOVED)
 
 ByPriority: TypeAlias = "tuple[tuple[int, ConsumerNodeList], ...]"
-"""A list for each priority that a consumer has, the highest first; copied when one is added."""
+"""A list for each priority of a consumer, the highest first; copied when one is added."""
 
 LOWEST = -(2**31) - 1
 """Below the priority of every consumer."""
 
 
 class ConsumerNode:
-    """A consumer's part in the lists: the one thing that moves between them.
+    """A consumer's node, which moves between the lists.
 
-    `state` and `entry` are touched under `monitor` alone (in the releases a move is synchronized),
-    so that a node is never in two lists for others who move it; `all_entry` by who adds or removes.
+    `state` and `entry` are accessed under `monitor` alone (in the releases a move is synchronized),
+    so that no other mover sees a node in two lists. `all_entry` is accessed by the thread that adds
+    or removes the consumer.
     """
 
     __slots__ = ("all_entry", "consumer", "entry", "lists", "monitor", "state")
@@ -85,7 +85,7 @@ class ConsumerNode:
         self.all_entry: ConsumerNodeListEntry | None = None
 
     def move(self, moves: Moves) -> bool:
-        """Move to the end of the list that a table names; say whether the table has its state."""
+        """Move to the end of the list that a table names; False if the table lacks its state."""
         with self.monitor:
             to = moves.get(self.state)
             if to is None:
@@ -123,7 +123,7 @@ class ConsumerLists:
     def add(self, consumer: QueueConsumer) -> None:
         """Register a consumer."""
         with self.configuration:
-            # Before anybody can meet the consumer in a list.
+            # Before any other thread can meet the consumer in a list.
             node = ConsumerNode(self, consumer)
             consumer.node.set(node)
             self._add_to_all(node, consumer.priority)
@@ -131,7 +131,7 @@ class ConsumerLists:
             self.size.increment_and_get()
 
     def remove(self, consumer: QueueConsumer) -> bool:
-        """Take a consumer out of all lists, and say whether it was in them."""
+        """Remove a consumer from all lists; return whether it was in them."""
         with self.configuration:
             node = consumer.node.get()
             if node is None or node.all_entry is None or not node.all_entry.remove():
@@ -147,42 +147,42 @@ class ConsumerLists:
             return True
 
     def set_interest(self, consumer: QueueConsumer, interest: bool) -> bool:
-        """Note that a consumer wants messages, or no more; say whether that is news."""
+        """Record that a consumer wants messages, or no more; return whether that is a change."""
         moves = WANTS if interest else WANTS_NO_MORE
         return _node(consumer).move(moves[consumer.mode.acquires])
 
     def set_notified(self, consumer: QueueConsumer, notified: bool) -> bool:
-        """Note that a consumer is told of work, or looks for itself; say whether it may be.
+        """Record that a consumer is notified, or looks for work; return whether the move is valid.
 
-        A browser always may, and does not move.
+        For a browser it always is, and the browser does not move.
         """
         if not consumer.mode.acquires:
             return True
         return _node(consumer).move(IS_TOLD if notified else HAS_LOOKED)
 
     def iterator(self) -> Iterator[QueueConsumer]:
-        """Run over all consumers, the highest priority first."""
+        """Yield all consumers, the highest priority first."""
         return _consumers(self.all.get())
 
     def interested_iterator(self) -> Iterator[QueueConsumer]:
-        """Run over the interested, the highest priority first, who waits longest first in each."""
+        """Yield the interested consumers: the highest priority first, then the longest waiting."""
         return _consumers(self.interested.get())
 
     def notified_iterator(self) -> Iterator[QueueConsumer]:
-        """Run over the notified, the highest priority first."""
+        """Yield the notified consumers, the highest priority first."""
         return _consumers(self.notified.get())
 
     def non_acquiring_iterator(self) -> Iterator[QueueConsumer]:
-        """Run over the browsers that want to be told."""
+        """Yield the browsers that want to be notified."""
         for node in self.non_acquiring.iterator():
             yield node.consumer
 
     def highest_notified_priority(self) -> int:
-        """Return the highest priority of a notified consumer; below all others without one."""
+        """Return the highest priority of a notified consumer, or `LOWEST`."""
         return next((each.priority for each in self.notified_iterator()), LOWEST)
 
     def append(self, node: ConsumerNode, state: NodeState) -> ConsumerNodeListEntry | None:
-        """Append a node to the list of a state; of REMOVED there is none."""
+        """Append a node to the list of a state; REMOVED has no list."""
         match state:
             case NodeState.REMOVED:
                 return None
@@ -200,7 +200,8 @@ class ConsumerLists:
         listed = _of_priority(self.all.get(), priority)
         if listed is None:
             listed = ConsumerNodeList()
-            # The list of all last: whoever meets a consumer there finds the lists to move it to.
+            # The list of all last: a thread that meets a consumer there finds the lists to move it
+            # to.
             for lists, new in (
                 (self.interested, ConsumerNodeList()),
                 (self.notified, ConsumerNodeList()),

@@ -1,7 +1,6 @@
-"""A consumer of a queue from which it pulls: a subscription that knows its queue's node and target.
+"""A consumer in a pull queue: a subscription that knows its node and its target.
 
-Owns what ties the two together. Refuses to know the lists (the queue's side) and turns (the
-client's side).
+Owns that connection. The queue owns the lists, and the client's side the turns.
 
 Source: Qpid, pull consumers, section High-level Overview: "due to multi-queue consumers a
 ConsumerTarget has one or more Consumers associated with one queue each".
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.pull.targets import ConsumerTarget
 
 HIGHEST_PRIORITY = 2**31 - 1
-"""Waits for nobody: what the document's releases give to whoever asks for no priority, and here a
-`get` has."""
+"""Defers to no consumer: the document's releases give it to a consumer without a priority, and here
+a `get` has it."""
 
 
 class QueueConsumer(Subscription):
-    """One consumer of one queue, or one `get`; of several queues, one for each.
+    """One consumer of one queue, or one `get`; a consumer of several queues has one for each.
 
-    It `declines` while it waits for an entry to go that it has no room for, though it has room for
-    others. What it waits at may also be an entry that only keeps it from closing itself.
+    It `declines` while it waits at an entry that it has no room for, although it has room for
+    others. `awaits` may also be an entry that only keeps an auto-close consumer open.
     """
 
     __slots__ = ("all_queues", "declines", "node", "priority", "target")
@@ -45,24 +44,24 @@ class QueueConsumer(Subscription):
         return self.all_queues
 
     def is_notify_work_desired(self) -> bool:
-        """Whether its client wants what is next at this moment."""
+        """Return whether its client wants the next message at this moment."""
         return self.target.desired.get() and not (
             self.declines.get() and self.awaits.get() is not None
         )
 
     def share(self, window: ChannelWindow, queue: Served) -> None:
-        """Count for a window of its channel from now on, with all that it holds."""
+        """Join the window of its channel, with all that it holds."""
         with self.io_thread():
             super().share(window, queue)
 
     def io_thread(self) -> Lock:
-        """Return the thread of its connection, on which everything is done to it."""
+        """Return the thread of its connection, on which all its operations run."""
         return self.target.session.connection.io_thread
 
     def sending(self) -> Lock:
-        """Return the lock under which it is sent everything: the thread of its connection."""
+        """Return the lock that is held during each send to it: the thread of its connection."""
         return self.io_thread()
 
     def notify_work(self) -> None:
-        """Be told that there may be work (step 3)."""
+        """Receive a notification of work (step 3)."""
         self.target.notify_work()

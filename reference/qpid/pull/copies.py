@@ -1,7 +1,7 @@
-"""Copying and naming what the queues of this system have beside their entries.
+"""Copying and naming the parts of pull queues beside their entries.
 
-As `snapshots`, whose part for this system it is: nothing runs meanwhile, and cells are read
-directly. Copies of lists are as if all that is deleted had just been unlinked.
+The part of `snapshots` for this system: nothing runs during a copy, and cells are read directly.
+Copies of lists have no deleted nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _new = object.__new__
 
 
 class ClientCopies:
-    """The copies of connections, sessions and targets: the same original has the same copy."""
+    """The copies of connections, sessions and targets; each original has one copy."""
 
     __slots__ = ("connections", "credits", "executor", "sessions", "targets")
 
@@ -42,7 +42,7 @@ class ClientCopies:
         ] = {}
 
     def target(self, target: ConsumerTarget) -> ConsumerTarget:
-        """Return the copy of a target; what it pulls from is filled in at the end."""
+        """Return the copy of a target; `clients` fills in the queues that it pulls from."""
         copy = self.targets.get(target)
         if copy is None:
             copy = self.targets[target] = _new(ConsumerTarget)
@@ -83,7 +83,7 @@ class ClientCopies:
         queues: Mapping[str, AnyQueue],
         subscriptions: Mapping[Subscription, Subscription],
     ) -> Clients:
-        """Return the copy of all clients; the queues must have been copied, but for this."""
+        """Return the copy of all clients; every other part of the queues must have been copied."""
         copy = Clients("channel", self.executor)
         copy.shared = None if clients.shared is None else self.connection(clients.shared)
         for channel, session in clients.sessions.items():
@@ -125,7 +125,7 @@ def copy_consumers(
             consumer.all_queues = node.consumer.all_queues
             consumer.target = copies.target(node.consumer.target)
             consumer.declines = AtomicFlag(node.consumer.declines.value)
-            # One window of all consumers of a target, and one that it shares with others.
+            # All consumers of a target share one window, and one channel window.
             own = consumer.credit, consumer.shared
             consumer.credit, consumer.shared = copies.credits.setdefault(node.consumer.target, own)
             nodes[node] = copied = ConsumerNode(copy, consumer)
@@ -145,9 +145,9 @@ def copy_consumers(
 
 
 def name_consumers(listed: ConsumerLists) -> Hashable:
-    """Return who is in which list, in the order in which they are notified.
+    """Return the consumers in each list, in the order in which they are notified.
 
-    Nobody looks at the order of those who are not interested, nor at that of the notified.
+    The order of the uninterested and of the notified has no effect.
     """
     return (
         tuple([(priority, _names(each)) for priority, each in listed.interested.value]),
@@ -162,9 +162,9 @@ def _names(listed: ConsumerNodeList) -> tuple[str | None, ...]:
 
 
 def name_clients(clients: Clients, queues: Iterable[AnyQueue]) -> tuple[Hashable, ...]:
-    """Return who waits for a turn, and where those who pull from several queues go on.
+    """Return the waiting targets, and the positions of those that pull from several queues.
 
-    Empty where nobody does: then everything is in the queues.
+    Empty if there is none; then the queues have the whole state.
     """
     if not clients.sessions:
         return ()

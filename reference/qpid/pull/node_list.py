@@ -1,9 +1,8 @@
-"""The list that all the lists of consumers are made of: appended to and deleted from in one step.
+"""The list of consumer nodes: appending and deleting are one atomic step each.
 
 A singly linked list with a dummy head and marked deletion. Owns linking, marking and unlinking.
-Refuses to know what a node's place in a list means. It keeps these invariants: what was deleted is
-never returned again; what is there during a whole walk is returned once; what is added behind a
-deleted last entry is found.
+Invariants: a deleted node is never returned again; a node that is present during a whole walk is
+returned once; a node added behind a deleted last entry is found.
 
 Source: Qpid, pull consumers, section QueueConsumerNodeList: "entries are marked for deletion but
 only actually removed upon the next iteration", and "special care must be taken when removing
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
 
 SCAVENGE_THRESHOLD = 100
-"""How many deletions there may be before a list is walked only to unlink (Qpid's number)."""
+"""After this many deletions a list is walked only to unlink (Qpid's number)."""
 
 
 class ConsumerNodeListEntry:
-    """A node's place in one list; the head has no node and counts as deleted."""
+    """A node's entry in one list; the head has no node and counts as deleted."""
 
     __slots__ = ("deleted", "next", "node", "within")
 
@@ -37,7 +36,7 @@ class ConsumerNodeListEntry:
         self.next: AtomicReference[ConsumerNodeListEntry | None] = AtomicReference(None)
 
     def remove(self) -> bool:
-        """Take it out of its list; of several who try, one is told that it did."""
+        """Remove it from its list; of several threads, exactly one succeeds."""
         return self.within.remove_entry(self)
 
     def find_next(self) -> ConsumerNodeListEntry | None:
@@ -64,7 +63,7 @@ class ConsumerNodeList:
         self.scavenges = AtomicInteger()
 
     def add(self, node: ConsumerNode) -> ConsumerNodeListEntry:
-        """Append a node and return its place; the tail is a hint, as in the list of entries."""
+        """Append a node and return its entry; the tail is a hint, as in the entry list."""
         entry = ConsumerNodeListEntry(self, node)
         while True:
             tail = self.tail.get()
@@ -77,10 +76,10 @@ class ConsumerNodeList:
                 return entry
 
     def remove_entry(self, entry: ConsumerNodeListEntry) -> bool:
-        """Mark an entry as deleted; unlinking is left to whoever walks here next."""
+        """Mark an entry as deleted; the next walk unlinks it."""
         if not entry.deleted.compare_and_set(False, True):
             return False
-        # A last entry may stay linked for long; what it referred to must be collectable.
+        # The last entry may stay linked for long; its node must be collectable.
         entry.node.set(None)
         self.size.decrement_and_get()
         if self.scavenges.increment_and_get() > SCAVENGE_THRESHOLD:
@@ -89,14 +88,14 @@ class ConsumerNodeList:
         return True
 
     def is_empty(self) -> bool:
-        """Whether there is no node in it."""
+        """Return whether the list has no node."""
         return self.size.get() == 0
 
     def iterator(self) -> Iterator[ConsumerNode]:
-        """Run over the nodes that are not deleted when their turn comes."""
+        """Yield the nodes that are not deleted when the walk reaches them."""
         entry = self.head.find_next()
         while entry is not None:
-            # Deleted between the two looks, it has no node any more.
+            # An entry deleted between the two reads has no node any more.
             node = entry.node.get()
             if node is not None:
                 yield node

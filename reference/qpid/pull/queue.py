@@ -1,16 +1,16 @@
-"""A queue of the system `qpid-pull`: it tells consumers of work, and they come and take it.
+"""A queue of the system `qpid-pull`: it notifies consumers, and they take messages.
 
-Owns the queue's side of the notification: whom an arrival, a return or a departure is told to, and
-the taking of one message. Refuses to know the way from there to the wire (`targets`, `sessions`)
-and the lists of consumers (`consumer_lists`). What it keeps: while something is available that an
-interested consumer could be given, somebody who could take something has been notified and has not
-looked since, or is about to look (PULL-1).
+Owns the queue's side of a notification: the choice of the notified consumers after an arrival, a
+return or a departure, and the taking of one message. `targets` and `sessions` own the way to the
+wire. Invariant (PULL-1): while a message is available that an interested consumer could be given, a
+consumer that could take one has been notified and has not looked since, or is about to look.
 
-Everything that is done to a consumer is done on its connection's thread, one thing at a time;
-publishers, purges and the notifications of others come from any thread.
+All operations on a consumer run on its connection's thread, one at a time. Publishers, purges and
+notifications come from any thread.
 
-Source: Qpid, pull consumers; what that page leaves open is that of the releases (`AbstractQueue`):
-`notifyConsumers`, `setNotifyWorkDesired`, `deliverSingleMessage`, `attemptDelivery`, `requeue`.
+Source: Qpid, pull consumers. Points that the page leaves open follow the releases
+(`AbstractQueue`): `notifyConsumers`, `setNotifyWorkDesired`, `deliverSingleMessage`,
+`attemptDelivery`, `requeue`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class PullQueue(Queue):
-    """One queue; its subscriptions are consumers, in lists by what is expected of them."""
+    """One queue; its subscriptions are pull consumers, listed by their state."""
 
     __slots__ = ("active_count", "clients")
 
@@ -63,7 +63,7 @@ class PullQueue(Queue):
     # What clients do.
 
     def enqueue(self, message: Message, times: Times | None = None) -> None:
-        """Take a message in and notify (steps 1 and 2)."""
+        """Add a message and notify (steps 1 and 2)."""
         assert times is None, "here a clock is not claimed"
         entry = self.entries.add(message)
         if entry.is_available():
@@ -83,7 +83,7 @@ class PullQueue(Queue):
         priority: int = 0,
         selector: Selector | None = None,
     ) -> QueueConsumer:
-        """Return a consumer with its pointer at the head, and its target; both do nothing yet."""
+        """Return a consumer with its pointer at the head, and its target; both are inactive."""
         made = QueueConsumer(
             consumer=consumer,
             channel=channel,
@@ -103,10 +103,10 @@ class PullQueue(Queue):
         return made
 
     def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
-        """Register a consumer, whose target then says that it wants messages, if it has room.
+        """Register a consumer; its target then declares interest if it has room.
 
-        One target has a consumer of each queue that is subscribed to; they share its window. Either
-        all of the queues let it in, or none.
+        The target has a consumer in each queue subscribed to; they share its window. Either all
+        queues accept it, or none.
         """
         first = _puller(subscription)
         consumers = [(self, first), *[(each, each.beside(first)) for each in map(_pulled, others)]]
@@ -121,14 +121,14 @@ class PullQueue(Queue):
                 entered.append(queue)
             self._open(first.target, consumers)
             if any(queue.goes() for queue in entered):
-                # A deletion may have looked for consumers before these were there. Nothing was
-                # sent to them yet, which is done on this thread.
+                # A deletion may have looked for consumers before these were registered. Nothing was
+                # sent to them yet, since sending runs on this thread.
                 self._close(first.target)
                 return False
             return True
 
     def beside(self, first: QueueConsumer) -> QueueConsumer:
-        """Return a consumer of this queue for the target that has one of another queue."""
+        """Return a consumer of this queue for the target of a consumer of another queue."""
         made = self.new_subscription(
             consumer=first.consumer,
             channel=first.channel,
@@ -144,13 +144,13 @@ class PullQueue(Queue):
         return made
 
     def unsubscribe(self, subscription: Subscription) -> bool:
-        """Remove a consumer; what it holds stays acquired. Say whether it was still there."""
+        """Remove a consumer, which keeps its deliveries; return whether it was present."""
         consumer = _puller(subscription)
         with consumer.io_thread():
             return self._close(consumer.target)
 
     def get(self, channel: str, mode: Mode) -> bool:
-        """Deliver at most one message to a consumer that exists for this only; say whether."""
+        """Deliver at most one message to a temporary consumer; return whether there was one."""
         consumer = self.new_subscription(
             consumer=None, channel=channel, mode=mode, credit=Window(1), priority=HIGHEST_PRIORITY
         )
@@ -177,14 +177,14 @@ class PullQueue(Queue):
             _credit_changed(consumer)
 
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Settle a delivery whose message is done with."""
+        """Settle a delivery whose message was acknowledged or rejected."""
         consumer = _puller(subscription)
         with consumer.io_thread():
             super().remove(entry, subscription)
             _credit_changed(consumer)
 
     def release(self, deliveries: Iterable[tuple[QueueEntry, Subscription]]) -> None:
-        """Return messages to the queue, each to its place; each will be seen again."""
+        """Return messages to the queue, each to its place, where consumers find them again."""
         for entry, subscription in deliveries:
             consumer = _puller(subscription)
             with consumer.io_thread():
@@ -192,17 +192,17 @@ class PullQueue(Queue):
                 _credit_changed(consumer)
 
     def deliver_async(self) -> None:
-        """Do nothing: there is no runner, and whose room it is tells its target."""
+        """Do nothing: there is no runner; a change of credit notifies the target."""
 
     def credit_restored(self) -> None:
-        """Do nothing: whoever changes the window of a channel tells its session."""
+        """Do nothing: a changed channel window notifies its session."""
 
     def may_go_on(self, subscription: Subscription) -> None:
-        """Give a consumer a turn: what it waits at has gone."""
+        """Give a consumer a turn: the entry that it waited at has gone."""
         _puller(subscription).notify_work()
 
     def close_by_itself(self, subscription: Subscription) -> None:
-        """Let a consumer leave that has asked to, on its connection's thread; tell its client."""
+        """Remove an auto-close consumer, on its connection's thread, and tell its client."""
         target = _puller(subscription).target
         queues = [queue for queue, _ in target.pulls_from]
         if self._close(target):
@@ -215,10 +215,11 @@ class PullQueue(Queue):
     # What targets do.
 
     def set_notify_work_desired(self, consumer: QueueConsumer, desired: bool) -> None:
-        """Note that a consumer wants messages, and notify it; or not any more, and notify another.
+        """Record that a consumer wants messages, and notify it; or no more, and notify another.
 
-        Who wants no more may have been notified, and what it was notified of waits for the next.
-        Nobody is looked for below the priority of those who are notified: they will do the same.
+        A consumer that wants no more may have been notified, and its message waits for the next
+        one. Consumers with a priority below the notified ones are not tried: the notified ones will
+        do the same.
         """
         if not self.subscriptions.set_interest(consumer, desired):
             return
@@ -233,15 +234,15 @@ class PullQueue(Queue):
                 break
 
     def deliver_single_message(self, consumer: QueueConsumer) -> QueueEntry | None:
-        """Return the next message for a consumer, taken for it, or None (step 11).
+        """Return the next message for a consumer, acquired for it, or None (step 11).
 
-        It is interested again before it looks: what arrives while it looks, and is not seen, is
-        told to it once more. Having found something it counts as notified, since it will come
-        again; having found nothing it hands over to another who can find something.
+        The consumer is interested again before it looks: it is notified again of an arrival that it
+        misses. If it finds a message it counts as notified, since it will come again. If it finds
+        none, another consumer with work is notified.
         """
         self.subscriptions.set_notified(consumer, False)
         if consumer.is_suspended():
-            # Only so that a pointer which stays behind does not keep what went by.
+            # Only to advance the pointer, so that passed entries can be collected.
             consumer.pointer.next_available(self.entries, consumer)
             return None
         entry = self._attempt_delivery(consumer)
@@ -252,10 +253,10 @@ class PullQueue(Queue):
         return entry
 
     def unregister(self, consumer: QueueConsumer) -> None:
-        """Remove a consumer whose target has said that it wants nothing more.
+        """Remove a consumer whose target wants nothing more.
 
-        Out of the lists first, so that nobody who looks for somebody to notify meets it; then
-        closed; then its pointer lets go of the queue.
+        It leaves the lists first, so that no notifier meets it. Then it is closed, and then its
+        pointer releases the queue.
         """
         removed = self.subscriptions.remove(consumer)
         assert removed, "a consumer leaves its queue once"
@@ -267,23 +268,23 @@ class PullQueue(Queue):
             consumer.leave_channel()
 
     def wait_at(self, consumer: QueueConsumer, entry: QueueEntry) -> None:
-        """Let a consumer have a turn when an entry is not its next one any more."""
+        """Give a consumer a turn when an entry is not its next one any more."""
         if consumer.awaits.get_and_set(entry) is None:
             self.waiting.increment_and_get()
-        # Who has taken it meanwhile, or put one before it, may not have seen that somebody waits.
+        # A thread that has taken it, or put one before it, may not have seen this consumer wait.
         following = consumer.pointer.next_available(self.entries, consumer)
         if following is not entry and self.stop_waiting(consumer):
             consumer.notify_work()
 
     def stop_waiting(self, consumer: QueueConsumer) -> bool:
-        """Let a consumer wait at nothing; say whether it did."""
+        """End a consumer's wait at an entry; return whether it waited."""
         waited = consumer.awaits.get_and_set(None) is not None
         if waited:
             self.waiting.decrement_and_get()
         return waited
 
     def resume(self, consumer: QueueConsumer) -> None:
-        """Note that a consumer wants messages again, if what it had no room for has gone."""
+        """Record that a consumer wants messages again, if the entry that it declined has gone."""
         if consumer.awaits.get() is None and consumer.declines.compare_and_set(True, False):
             self.set_notify_work_desired(consumer, consumer.target.desired.get())
 
@@ -307,7 +308,7 @@ class PullQueue(Queue):
         session = target.session
         session.all_targets.remove(target)
         self._forget_unused(session)
-        # What it held for their window is theirs now.
+        # The room of its unsettled deliveries now belongs to the channel's other consumers.
         session.credit_changed()
         return True
 
@@ -328,10 +329,11 @@ class PullQueue(Queue):
         return entry
 
     def _decline(self, consumer: QueueConsumer, entry: QueueEntry) -> None:
-        """Let a consumer count as uninterested until an entry has gone that it has no room for.
+        """Make a consumer uninterested until an entry has gone that it has no room for.
 
-        In the document's releases it stays interested. Two of them then notify each other for ever
-        of what neither has room for, since each tells another who has work when it finds none.
+        In the document's releases it stays interested. Two such consumers then notify each other
+        for ever of an entry that neither has room for: each that finds no work notifies another
+        that has.
         """
         consumer.declines.compare_and_set(False, True)
         if consumer.awaits.get_and_set(entry) is None:
@@ -340,7 +342,7 @@ class PullQueue(Queue):
         self.wait_at(consumer, entry)
 
     def _notify_consumers(self, entry: QueueEntry) -> None:
-        """Tell every browser of an arrival, and one of those who could take it."""
+        """Notify every browser of an arrival, and one consumer that could take it."""
         for browser in self.subscriptions.non_acquiring_iterator():
             if browser.has_interest(entry):
                 self._notify_consumer(browser)
@@ -354,13 +356,13 @@ class PullQueue(Queue):
                 break
 
     def _notify_others(self, excluded: QueueConsumer) -> None:
-        """Tell the first interested consumer that has work, but not the one who found none."""
+        """Notify the first interested consumer that has work, except the excluded one."""
         for consumer in self.subscriptions.interested_iterator():
             if consumer is not excluded and self._notify_consumer(consumer):
                 break
 
     def _notify_consumer(self, consumer: QueueConsumer) -> bool:
-        """Tell a consumer that there is work, if there is for it; say whether it was told."""
+        """Notify a consumer if there is work for it; return whether it was notified."""
         if self._has_work(consumer) and self.subscriptions.set_notified(consumer, True):
             consumer.notify_work()
             return True
@@ -373,7 +375,7 @@ class PullQueue(Queue):
         return entry is not None and self._no_higher_priority_with_credit(consumer, entry)
 
     def _no_higher_priority_with_credit(self, consumer: QueueConsumer, entry: QueueEntry) -> bool:
-        """Whether no consumer of a higher priority wants `entry` and is there to take it."""
+        """Return whether no consumer of a higher priority wants `entry` and can take it."""
         for other in self.subscriptions.iterator():
             if other.priority <= consumer.priority:
                 break
@@ -387,9 +389,10 @@ class PullQueue(Queue):
         return True
 
     def _requeue(self, entry: QueueEntry) -> None:
-        """Move every pointer back that is beyond a released entry, and notify whose it is.
+        """Move back every pointer beyond a released entry, and notify its consumer.
 
-        But no browser's: it would be shown again all that it has seen behind the entry.
+        Browsers' pointers stay: a browser would be shown again all that it has seen behind the
+        entry.
         """
         for consumer in self.subscriptions.iterator():
             if not entry.is_available():
@@ -399,7 +402,7 @@ class PullQueue(Queue):
         self._let_go_on_before(entry)
 
     def _let_go_on_before(self, entry: QueueEntry) -> None:
-        """Give a turn to those who wait at something that an entry now comes before."""
+        """Give a turn to the consumers that wait at an entry behind this one."""
         if self.waiting.get() == 0:
             return
         for consumer in self.subscriptions.iterator():

@@ -1,18 +1,17 @@
-"""The way of a notification from a consumer's target to the wire, and who carries it out.
+"""The way of a notification from a consumer's target to the wire.
 
-Owns steps 4 to 9 of the document: targets that want to work make their session want to, sessions
-their connection, and the connection schedules itself; the scheduler then runs it, and the work goes
-back the same way. Refuses to know queues.
+Owns steps 4 to 9 of the document. A target that wants to work notifies its session, a session its
+connection, and the connection schedules itself. The scheduler runs it, and the work goes back the
+same way. Queues are not known here.
 
-Each of the three keeps those who wait for it in a `ScheduledSet`: who is in it already is not added
-again, and who is taken out can be added again at once, also while it still works. So nobody waits
-twice, and no notification that comes after the taking is lost.
+Each of the three keeps its waiting members in a `ScheduledSet`. A member is not added twice, and
+once taken out can be added again at once, even while it works. So no notification is lost.
 
-A connection's thread is a lock: whatever arrives on the connection is done under it, and so is the
-connection's own work ("Consumers are always invoked from the consuming connection's IO-Thread").
+A connection's thread is a lock, held for each operation on the connection and for its own work
+("Consumers are always invoked from the consuming connection's IO-Thread").
 
 Source: Qpid, pull consumers, sections Thread Model and Simple Flow; `ScheduledConsumerTargetSet`
-and the iterators over what is pending are those of the releases.
+and the iterators over pending members are those of the releases.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.snapshots import Copies
 
 DELIVERIES_A_RUN_MAX = 10
-"""How many turns a connection takes before others have theirs; as many as the runner of a queue
-delivers where queues push."""
+"""The number of turns a connection takes before others have theirs; the runner of a push queue
+delivers as many."""
 
 
 class Schedulable(Protocol):
-    """What can wait in a set, once: it carries the mark that it does."""
+    """A member of a `ScheduledSet`, with a flag that is set while it waits."""
 
     @property
     def scheduled(self) -> AtomicFlag:
-        """The mark."""
+        """The flag."""
         ...
 
 
@@ -50,7 +49,7 @@ Item = TypeVar("Item", bound=Schedulable)
 
 @atomic_steps(reads=("is_empty",), writes=("append", "take_first", "remove"))
 class WaitingLine(Generic[Item]):
-    """First in, first out; each method is one step, as those of Java's concurrent queue are."""
+    """First in, first out; each method is one atomic step, as in Java's concurrent queue."""
 
     __slots__ = ("items",)
 
@@ -62,21 +61,21 @@ class WaitingLine(Generic[Item]):
         self.items.append(item)
 
     def take_first(self) -> Item | None:
-        """Take the first item out, if there is one."""
+        """Remove and return the first item, or None."""
         return self.items.pop(0) if self.items else None
 
     def remove(self, item: Item) -> None:
-        """Take an item out, wherever it is."""
+        """Remove an item, wherever it is."""
         if item in self.items:
             self.items.remove(item)
 
     def is_empty(self) -> bool:
-        """Whether nobody waits."""
+        """Return whether no item waits."""
         return not self.items
 
 
 class ScheduledSet(Generic[Item]):
-    """Those who wait for a turn; each is in it exactly while it is marked (SCH-1)."""
+    """The items that wait for a turn; an item is in it exactly while its flag is set (SCH-1)."""
 
     __slots__ = ("line",)
 
@@ -84,29 +83,29 @@ class ScheduledSet(Generic[Item]):
         self.line: WaitingLine[Item] = WaitingLine()
 
     def add(self, item: Item) -> None:
-        """Let an item wait, unless it does."""
+        """Add an item, unless it waits already."""
         if item.scheduled.compare_and_set(False, True):
             self.line.append(item)
 
     def take(self) -> Item | None:
-        """Take out who has waited longest; from now on it can be added again."""
+        """Remove the item that has waited longest; it can be added again from now on."""
         item = self.line.take_first()
         if item is not None:
             item.scheduled.compare_and_set(True, False)
         return item
 
     def remove(self, item: Item) -> None:
-        """Take an item out that will have no turn any more."""
+        """Remove an item that will have no turn any more."""
         self.line.remove(item)
         item.scheduled.compare_and_set(True, False)
 
     def is_empty(self) -> bool:
-        """Whether nobody waits."""
+        """Return whether no item waits."""
         return self.line.is_empty()
 
 
 class Session:
-    """A client's channel, as far as it consumes."""
+    """A client's channel with its consumers."""
 
     __slots__ = ("all_targets", "channel", "connection", "scheduled", "targets")
 
@@ -118,19 +117,19 @@ class Session:
         self.all_targets: list[ConsumerTarget] = []
 
     def credit_changed(self) -> None:
-        """Let all targets say again whether they want messages: they share a window."""
+        """Update the interest of all targets: they share a window."""
         for target in list(self.all_targets):
             target.credit_changed()
 
     def notify_work(self, target: ConsumerTarget) -> None:
-        """Give a target a turn (step 4), and therefore want one itself (step 5)."""
+        """Schedule a target (step 4) and this session (step 5)."""
         self.targets.add(target)
         self.connection.notify_work(self)
 
     def process_pending(self) -> bool:
-        """Give one target its turn (step 9), and say whether any waits for one.
+        """Give one target its turn (step 9); return whether any target waits.
 
-        Who has delivered something gets another turn, behind those who wait.
+        A target that has delivered a message waits for another turn, behind the others.
         """
         target = self.targets.take()
         if target is not None and target.process_pending():
@@ -154,14 +153,14 @@ class Connection:
         return f"the work of {self.name_of_client}"
 
     def notify_work(self, session: Session) -> None:
-        """Give a session a turn, and therefore be run (step 6)."""
+        """Schedule a session, and this connection (step 6)."""
         self.sessions.add(session)
         self._schedule()
 
     def run(self) -> None:
-        """Give sessions their turns (step 8), and schedule itself again if some are left.
+        """Give sessions their turns (step 8), and schedule this job again if some are left.
 
-        It can be scheduled again only when it has ended; what comes in between is looked for then.
+        Notifications that come during a run do not schedule it; the check at the end finds them.
         """
         with self.io_thread:
             for _ in range(DELIVERIES_A_RUN_MAX):
@@ -175,11 +174,11 @@ class Connection:
             self._schedule()
 
     def serves(self, leaving: AnyQueue | Consumer) -> bool:  # noqa: ARG002 - unasked
-        """Return that it serves others too: it is withdrawn for nobody."""
+        """Return False: it serves other consumers too."""
         return False
 
     def name(self) -> Hashable:
-        """Return whose connection it is."""
+        """Return the name of its client."""
         return self.name_of_client
 
     def fork(self, copies: Copies) -> Connection:
@@ -192,7 +191,7 @@ class Connection:
 
 
 class Clients:
-    """The sessions of a broker that consume something, by their channels."""
+    """The consuming sessions of a broker, by their channels."""
 
     __slots__ = ("executor", "sessions", "shared")
 
@@ -202,9 +201,9 @@ class Clients:
         self.shared = Connection("all channels", executor) if form == "shared" else None
 
     def session(self, channel: str) -> Session:
-        """Return the session of a channel, on the connection that all share or on one of its own.
+        """Return the session of a channel, on the shared connection or on one of its own.
 
-        A channel is one thread of its client, so nobody else asks for the same one meanwhile.
+        A channel is one thread of its client, so no other thread asks for the same session.
         """
         session = self.sessions.get(channel)
         if session is None:
@@ -213,13 +212,13 @@ class Clients:
         return session
 
     def credit_changed(self, channel: str) -> None:
-        """Note that the window of a channel was replaced, if it consumes anything."""
+        """Handle a replaced window of a channel, if the channel consumes anything."""
         session = self.sessions.get(channel)
         if session is not None:
             with session.connection.io_thread:
                 session.credit_changed()
 
     def leave(self, session: Session) -> None:
-        """Forget a session that consumes nothing any more."""
+        """Forget a session without consumers."""
         session.connection.sessions.remove(session)
         self.sessions.pop(session.channel, None)

@@ -1,9 +1,8 @@
-"""A consuming client on the broker's side: it is notified, has turns, and pulls when it has one.
+"""A consuming client on the broker's side: it is notified, gets turns, and pulls messages.
 
-Owns whether the client wants messages, and from which of its queues it takes the next. Refuses to
-know which consumer a queue notifies, and when turns come.
-
-All but `desired` is touched on the connection's thread alone.
+Owns whether the client wants messages, and the queue from which it takes the next. Does not know
+which consumer a queue notifies, nor when turns come. Except for `desired`, it is accessed on the
+connection's thread only.
 
 Source: Qpid, pull consumers, sections High-level Overview and Simple Flow (steps 3 and 10 to 12).
 """
@@ -36,48 +35,48 @@ class ConsumerTarget:
         self.is_open = True
         self.pulls_from: tuple[tuple[PullQueue, QueueConsumer], ...] = ()
         self.at = 0
-        """Which of them the iterator that is kept between turns comes to next."""
+        """The index of the queue to try next, kept between turns."""
 
     def open(self, consumers: Sequence[tuple[PullQueue, QueueConsumer]]) -> None:
-        """Pull from these queues from now on, and say so to them if there is room."""
+        """Pull from these queues from now on, and tell them whether there is room."""
         self.pulls_from = tuple(consumers)
-        # No iterator yet: the first search begins anew, and goes round once.
+        # No iterator yet: the first search begins at the first queue and goes round once.
         self.at = len(self.pulls_from)
         self.update_notify_work_desired()
         if consumers[0][1].auto_close:
-            # There may be nothing, and then nobody tells it so.
+            # If the queues are empty, no notification would ever come.
             self.notify_work()
 
     def credit_changed(self) -> None:
-        """Say again what is wanted: room has come or gone, for what had none before too."""
+        """Update the client's interest; entries without room before may fit now."""
         self.update_notify_work_desired()
         for queue, consumer in self.pulls_from:
             queue.stop_waiting(consumer)
             queue.resume(consumer)
             if consumer.auto_close:
-                # It may have to wait for something else, or for the same without wanting it.
+                # It may have to wait for another entry, or for the same one without wanting it.
                 self.notify_work()
 
     def notify_work(self) -> None:
-        """Want a turn."""
+        """Ask for a turn."""
         self.session.notify_work(self)
 
     def update_notify_work_desired(self) -> None:
-        """Tell the queues when the client begins to want messages, or ends to; only then."""
+        """Tell the queues when the client begins or ceases to want messages."""
         consumers = self.pulls_from
         self._set_notify_work_desired(
             self.is_open and bool(consumers) and not consumers[0][1].is_suspended()
         )
 
     def _set_notify_work_desired(self, desired: bool) -> None:
-        # Before the queues are told: they look at it when they choose whom else to notify, and
-        # would otherwise spare the work for the one who has just declined it.
+        # Before the queues are told: they read it when they choose another consumer to notify, and
+        # would otherwise count on the one that has just declined.
         if self.desired.compare_and_set(not desired, desired):
             for queue, consumer in self.pulls_from:
                 queue.set_notify_work_desired(consumer, desired)
 
     def process_pending(self) -> bool:
-        """Use a turn: send one message, and say whether there was one."""
+        """Use a turn: send one message; return whether there was one."""
         if not self.is_open:
             return False
         for queue, consumer in self.pulls_from:
@@ -85,18 +84,19 @@ class ConsumerTarget:
         at = self.at
         if self.send_next_message():
             return True
-        # Who had no room has not looked: with a window of one message the turn that follows each
-        # would otherwise end all searches at the last queue, and the first would starve the others.
+        # Without room it has not looked. With a window of one message, the turn after each delivery
+        # would otherwise leave the search at the last queue, and the first queue would starve the
+        # others.
         if not self.desired.get():
             self.at = at
         self._close_if_done()
         return False
 
     def send_next_message(self) -> bool:
-        """Pull from one queue after the other until one gives a message; send that.
+        """Pull from one queue after the other until one gives a message; send it.
 
-        The iterator over the queues is kept, so the next search begins behind the one that gave
-        the last; at most once round.
+        The position is kept: the next search begins behind the queue that gave the last message. A
+        search goes round at most once.
         """
         is_second_lap = False
         while True:
@@ -115,7 +115,7 @@ class ConsumerTarget:
                 return True
 
     def _send(self, queue: PullQueue, consumer: QueueConsumer, entry: QueueEntry) -> None:
-        """Put a message on the wire (step 12)."""
+        """Send a message (step 12)."""
         deliver_message(queue, consumer, entry)
         if consumer.shared.get() is None:
             self.update_notify_work_desired()
@@ -124,9 +124,9 @@ class ConsumerTarget:
                 target.update_notify_work_desired()
 
     def _close_if_done(self) -> None:
-        """Close, if the client has asked for that, when no queue has anything left for it.
+        """Close an auto-close consumer if no queue has anything left for it.
 
-        Else wait for what is left to go, to somebody else perhaps.
+        Otherwise wait until the remaining entries have gone, perhaps to other consumers.
         """
         if not self.pulls_from or not self.pulls_from[0][1].auto_close:
             return
@@ -142,10 +142,10 @@ class ConsumerTarget:
             queue.close_by_itself(consumer)
 
     def close(self) -> None:
-        """Want nothing and have no turn any more; the consumers leave their queues then.
+        """Want nothing more and take no more turns; then the consumers leave their queues.
 
-        In this order: a queue that has notified one of them must find out that it will not come,
-        while the consumers are still known here.
+        The interest ends first: a queue that has notified one of them must learn that it will not
+        come, while the consumers are still registered.
         """
         self.is_open = False
         self._set_notify_work_desired(False)

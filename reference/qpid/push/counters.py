@@ -1,7 +1,7 @@
-"""What a queue keeps count of, read as the view that `spec` describes.
+"""The internal counters of a queue, as the view that `spec` describes.
 
-Owns that reading, and nothing of what should be. Like `snapshots` it runs between operations only,
-so cells are read directly, and often, hence the plain loops.
+Owns that reading, and judges nothing. Like `snapshots` it runs between operations only, so cells
+are read directly. It runs often, hence the plain loops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def accounts_of(queue: Queue, subscriptions: Sequence[Subscription]) -> Accounts:
-    """Return the accounts of a queue whose view shows these subscriptions."""
+    """Return the internal counters of a queue whose view shows these subscriptions."""
     pull = None
     if isinstance(queue, PullQueue):
         pull = _pull_account(queue, subscriptions)
@@ -96,7 +96,7 @@ def _pull_account(queue: PullQueue, subscriptions: Sequence[Subscription]) -> Pu
 
 
 def _marks(consumers: Iterable[QueueConsumer]) -> Iterator[Mark]:
-    """Yield who waits for a turn: targets, and the sessions and connections that they are of."""
+    """Yield the waiting targets, and the sessions and connections that they belong to."""
     sessions: dict[Session, None] = {}
     for each in consumers:
         target, session = each.target, each.target.session

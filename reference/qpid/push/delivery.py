@@ -1,13 +1,13 @@
-"""How messages reach subscriptions: at once when they arrive, or by the one asynchronous runner.
+"""How messages reach subscriptions: on arrival, or by the one asynchronous runner.
 
-Owns the three walks over subscriptions (straight through, the runner's, the flush of one) and the
-step that all share. Refuses to know why a walk is started. What the walks keep: a subscription is
-given an entry only if it is the first available one that it wants, so nothing is overtaken; a
-subscription's place is moved before anything is sent to it.
+Owns the three walks over subscriptions (on arrival, the runner's, the flush of one) and their
+common step. The queue decides when a walk starts. Invariants: a subscription is given an entry only
+if it is the first available one that it wants, so it overtakes nothing; a subscription's pointer
+moves before anything is sent to it.
 
 Source: Qpid, Message Delivery, section Asynchronous Delivery (`deliverAsync`, `processQueue`), the
 section before it on delivering to a subscription, and Subscriptions (`flushSubscription`). The
-document wishes for the common part of the last two to be factored out; `attempt_delivery` is that.
+document wishes for the common part of the last two to be factored out: `attempt_delivery`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.subscriptions import Subscription
 
 MAX_ASYNC_DELIVERIES = 10
-"""How many messages one run delivers before other queues have their turn (the document's slice)."""
+"""The number of messages that one run delivers before other queues run (the document's slice)."""
 
 STRAIGHT_THROUGH_LAPS = 2
-"""From the marker to the end, then once round: the extra lap catches what was just missed."""
+"""From the marker to the end, then once round: the extra lap finds subscriptions just missed."""
 
 
 class Runner:
@@ -47,7 +47,7 @@ class Runner:
         process_queue(self.queue, self)
 
     def serves(self, leaving: AnyQueue | Consumer) -> bool:
-        """Whether `leaving` is its queue."""
+        """Return whether `leaving` is its queue."""
         return leaving is self.queue
 
     def name(self) -> Hashable:
@@ -55,7 +55,7 @@ class Runner:
         return self.queue.name
 
     def fork(self, copies: Copies) -> Runner:
-        """Return the runner of the queue's copy: the one in its slot, if it is this one's."""
+        """Return the runner of the queue's copy, in the copy's slot if this one is in its slot."""
         queue = copies.queue_of_pointers(self.queue.name)
         if self.queue.asynchronous_runner.value is not self:
             return Runner(queue)
@@ -64,7 +64,7 @@ class Runner:
 
 
 class FlushRunner:
-    """The job that a new subscription starts with: whatever is there already goes to it."""
+    """The first job of a new subscription: it delivers the messages already present."""
 
     __slots__ = ("queue", "subscription")
 
@@ -76,13 +76,13 @@ class FlushRunner:
         return f"the flush of {self.subscription.consumer}"
 
     def run(self) -> None:
-        """Flush one slice; schedules itself again while there is more and room for it."""
+        """Flush one slice; schedules itself again while there are more messages and room."""
         complete = flush_subscription(self.queue, self.subscription, MAX_ASYNC_DELIVERIES)
         if not complete and not self.subscription.is_suspended():
             self.queue.executor.execute(self)
 
     def serves(self, leaving: AnyQueue | Consumer) -> bool:
-        """Whether `leaving` is its queue or its subscription."""
+        """Return whether `leaving` is its queue or its subscription."""
         return leaving is self.queue or leaving is self.subscription
 
     def name(self) -> Hashable:
@@ -96,7 +96,7 @@ class FlushRunner:
 
 
 def deliver_straight_through(queue: Queue, entry: QueueEntry) -> None:
-    """Offer an arrival round, starting behind the subscription that was offered the one before."""
+    """Offer an arrival to all subscriptions in turn, starting behind the one last tried."""
     node = queue.subscriptions.advance_marker()
     laps = STRAIGHT_THROUGH_LAPS
     while entry.is_available() and laps != 0:
@@ -109,9 +109,9 @@ def deliver_straight_through(queue: Queue, entry: QueueEntry) -> None:
 
 
 def deliver_to_subscription(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
-    """Give `entry` to one subscription if it is the very next one for it, and there is room.
+    """Give `entry` to a subscription if it is the very next one for it, and there is room.
 
-    A subscription with older work undone refuses: this test is what keeps the order.
+    A subscription with older entries to process refuses. This test keeps the order.
     """
     with subscription.send_lock:
         if (
@@ -128,10 +128,10 @@ def deliver_to_subscription(queue: Queue, subscription: Subscription, entry: Que
 
 
 def _is_still_next(queue: Queue, subscription: Subscription, entry: QueueEntry) -> bool:
-    """Whether an entry is still the first one for a subscription, now that it has taken room.
+    """Return whether an entry is still the first one for a subscription that has taken room.
 
-    As printed nobody looks again. But the room may have come back with a message that the
-    subscription has released since it was looked for: that one comes first.
+    The printed algorithm does not check again. But the room may come from a message that the
+    subscription has released since the search, and that message comes first.
     """
     if not subscription.mode.uses_credit:
         return True
@@ -140,7 +140,7 @@ def _is_still_next(queue: Queue, subscription: Subscription, entry: QueueEntry) 
 
 def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
     """Send an entry that has been acquired, or is browsed."""
-    # The place first: a release that follows the sending must find a pointer that it can move back.
+    # The pointer first: a release after the sending must find a pointer that it can move back.
     subscription.pointer.given(queue.entries, entry)
     if subscription.mode.settled_when_sent:
         deleted = entry.delete(subscription.owning_state)
@@ -154,19 +154,19 @@ def deliver_message(queue: Queue, subscription: Subscription, entry: QueueEntry)
 def await_entry(queue: Queue, subscription: Subscription, entry: QueueEntry) -> None:
     """Treat a subscription as suspended until an entry has gone that it has no room for.
 
-    QPID-1187: it has room in general, so nothing else would keep it from being tried for ever. Room
-    that comes back is a change of state in any case.
+    QPID-1187: it has room in general, so without this the runner would try it for ever. Returned
+    room changes the state in any case.
     """
     before = subscription.awaits.get_and_set(entry)
     if before is None:
         queue.waiting.increment_and_get()
     if before is not entry and not entry.is_available():
-        # Whoever took it may not have seen that somebody waits.
+        # The thread that took it may not have seen that a subscription waits.
         queue.deliver_async()
 
 
 def entry_taken(queue: Queue, entry: QueueEntry, by: Subscription | None = None) -> None:
-    """Let those go on who wait at an entry that has been acquired, besides the one it went to."""
+    """Resume the subscriptions that wait at an acquired entry, except the one that got it."""
     if queue.waiting.get() == 0:
         return
     for subscription in queue.subscriptions.iterator():
@@ -177,11 +177,11 @@ def entry_taken(queue: Queue, entry: QueueEntry, by: Subscription | None = None)
 
 
 def close_or_wait(queue: Queue, subscription: Subscription) -> None:
-    """Close a subscription that closes itself if nothing is left for it; else it waits for that.
+    """Close an auto-close subscription if no entry is left for it; otherwise it waits at that.
 
-    What is left is something that it has no room for. In the document a subscription at the tail
-    is closed as the walk leaves it; in later releases only if nothing is available to it
-    (QPID-6393), which is what clients are promised.
+    Such an entry is one that it has no room for. In the document a subscription at the tail is
+    closed as the walk leaves it; in later releases only if nothing is available to it (QPID-6393),
+    as clients are promised.
     """
     with subscription.send_lock:
         if not subscription.is_open():
@@ -194,9 +194,9 @@ def close_or_wait(queue: Queue, subscription: Subscription) -> None:
 
 
 def next_for(queue: Queue, subscription: Subscription) -> QueueEntry | None:
-    """Return what a subscription can be given next; what has expired is taken off on the way.
+    """Return the next entry for a subscription, and remove expired entries before it.
 
-    Who only asks whether an arrival is next need not: what stands before it is the runner's.
+    An arrival's check does not use it: expired entries before the arrival are the runner's.
     """
     while True:
         entry = subscription.pointer.next_available(queue.entries, subscription)
@@ -206,18 +206,18 @@ def next_for(queue: Queue, subscription: Subscription) -> QueueEntry | None:
 
 
 def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bool]:
-    """Try to give one subscription its next entry; return whether it was, and whether it is *done*.
+    """Give one subscription its next entry; return whether it was given, and whether it is *done*.
 
-    Done is a subscription that stands at the tail of the queue or can be given nothing for now.
+    A subscription is done at the tail of the queue, or when it can be given nothing now.
     """
     with subscription.send_lock:
-        # Also when it is suspended: a pointer that stays behind keeps all that went by from being
-        # collected.
+        # Also for a suspended one: a pointer that stays behind keeps passed entries from
+        # collection.
         entry = next_for(queue, subscription)
         if entry is None or subscription.is_suspended():
             return False, True
         if not subscription.allocate_credit(entry):
-            # Room in general, and none for this message: only bytes are like that.
+            # It has room in general but not for this message, which happens with bytes only.
             await_entry(queue, subscription, entry)
             return False, True
         if not _is_still_next(queue, subscription, entry):
@@ -236,10 +236,9 @@ def attempt_delivery(queue: Queue, subscription: Subscription) -> tuple[bool, bo
 def process_queue(queue: Queue, runner: Runner) -> None:
     """Run the asynchronous delivery until nothing can be left to do, or the slice is used up.
 
-    The runner gives its slot back and takes it again before each loop, so that whoever finds the
-    slot free may start another; there is never more than one that runs. A change of state that is
-    counted while a loop runs makes another loop necessary, which is why nobody has to wait for a
-    run to end in order to start the next.
+    The runner frees its slot and takes it again before each loop. A thread that finds the slot free
+    may start another runner, but only one runs at a time. A state change counted during a loop
+    forces another loop, so no thread waits for a run to end in order to start the next.
     """
     slot = queue.asynchronous_runner
     previous_count = None
@@ -254,7 +253,7 @@ def process_queue(queue: Queue, runner: Runner) -> None:
             break
         if not slot.compare_and_set(None, runner):
             break
-        # One loop more after all are done: the last step of one may have let another move.
+        # One more loop after all are done: the last step of one may have let another move.
         if count != previous_count:
             extra_loops = 1
         previous_count = count
@@ -268,8 +267,8 @@ def process_queue(queue: Queue, runner: Runner) -> None:
             if delivered:
                 deliveries -= 1
                 if deliveries == 0:
-                    # As printed the count is looked at between loops only: with several
-                    # subscriptions it passes 0 there and never stops the run. Later releases look
+                    # As printed, the count is checked between loops only: with several
+                    # subscriptions it passes 0 there and never stops the run. Later releases check
                     # here.
                     break
         if not done:
@@ -287,7 +286,7 @@ def process_queue(queue: Queue, runner: Runner) -> None:
 
 
 def flush_subscription(queue: Queue, subscription: Subscription, deliveries_max: int) -> bool:
-    """Give one subscription all that it can be given, up to a slice; say whether it is done."""
+    """Give one subscription all that it can be given, up to a slice; return whether it is done."""
     done = False
     deliveries = deliveries_max
     while not subscription.is_suspended() and not done and deliveries != 0:
@@ -296,7 +295,7 @@ def flush_subscription(queue: Queue, subscription: Subscription, deliveries_max:
             deliveries -= 1
     if subscription.auto_close and (done or subscription.is_suspended()):
         close_or_wait(queue, subscription)
-    # The others may not have been moved over what has just gone; parked they would keep it from
+    # Other pointers may still be parked on the delivered entries, which keeps these from
     # collection.
     for other in queue.subscriptions.iterator():
         if other.mode.acquires:

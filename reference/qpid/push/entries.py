@@ -1,15 +1,15 @@
-"""A message's place in a queue, and who has it.
+"""A message's entry in a queue: its state and its holder.
 
-Owns the states of an entry and the moves between them. Refuses to know lists' bookkeeping (it tells
-its list when it has gone) and what a move means to subscriptions (that is the queue's).
+Owns the states of an entry and the moves between them. It tells its list when it is deleted; the
+queue acts on subscriptions.
 
 Source: Qpid, Message Delivery, where entries are acquired, released and deleted by
-compare-and-swap; the separate steps *dequeued* and *deleted* are those of the later releases:
-between the two the message is already out of all accounts, though its entry is still linked.
+compare-and-swap. The separate steps *dequeued* and *deleted* are those of the later releases:
+between them the message no longer counts, though its entry is still linked.
 
-Where acquisition is stealable (Qpid since 0.30), a subscription has an entry in one of two states.
-It is unstealable, the subscription's `owning_state`, while it is sent or settled, and stealable in
-between: then the queue itself may take it away. The steps are those of `models.entry_states`.
+With stealable acquisition (Qpid since 0.30) a subscription holds an entry in one of two states. It
+is unstealable, the subscription's `owning_state`, while it is sent or settled. In between it is
+stealable: the queue may take it away. The steps are those of `models/qpid/threads/entry_states.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Phase(enum.Enum):
-    """Where an entry is in its life."""
+    """The phase of an entry's life."""
 
     AVAILABLE = "available"
     HELD = "held"
@@ -37,7 +37,7 @@ class Phase(enum.Enum):
 
 
 IN_THE_QUEUE = (Phase.AVAILABLE, Phase.HELD, Phase.ACQUIRED)
-"""Where an entry is as long as somebody may have to do something about it."""
+"""The phases in which an entry still needs an action."""
 
 
 LEGAL_MOVES = frozenset(
@@ -54,13 +54,13 @@ LEGAL_MOVES = frozenset(
         (Phase.DEQUEUED, Phase.DELETED),  # for good
     )
 )
-"""Every move that an entry can make; each place that changes a state asserts that it is one."""
+"""Every legal move of an entry; each change of state asserts that it is one."""
 
 
 class EntryState:
-    """A state of an entry; who acquired it is part of it, so that one swap settles both.
+    """A state of an entry. The holder is part of it, so that one swap settles both.
 
-    What is `stealable` its holder may lose to the queue.
+    The queue may take a `stealable` entry from its holder.
     """
 
     __slots__ = ("dispensed", "holder", "phase", "stealable")
@@ -75,26 +75,25 @@ class EntryState:
 
 
 AVAILABLE = EntryState(Phase.AVAILABLE)
-"""On the queue, and may be taken."""
+"""On the queue, and may be acquired."""
 HELD = EntryState(Phase.HELD)
-"""On the queue, and may not be taken before its time has come."""
+"""On the queue, and may not be acquired before its time."""
 ACQUIRED_BY_QUEUE = EntryState(Phase.ACQUIRED)
-"""Taken by no subscription: a purge or a deletion is under way."""
+"""Acquired by no subscription: a purge or a deletion is under way."""
 DEQUEUED = EntryState(Phase.DEQUEUED)
-"""Out of all accounts, not yet unlinked."""
+"""No longer counted, not yet unlinked."""
 DELETED = EntryState(Phase.DELETED)
-"""Gone; also the state of every list's dummy head, so that no search ever stops there."""
+"""Gone; also the state of every list's dummy head, so that no search stops there."""
 
 HEAD_STATE: AtomicReference[EntryState] = AtomicReference(DELETED)
 """One cell for all dummy heads: *deleted* is the last state, so it is never written."""
 
 
 class QueueEntry:
-    """A message in one queue; with `times` it may be given at those only.
+    """A message in one queue; `times` limit when it may be delivered.
 
-    `id` grows along a list; together with the list it gives the order (`compare_to`). An entry that
-    has been unlinked keeps its own `next`, so that a pointer that is parked on it still reaches all
-    that follow.
+    `id` grows along a list; together with the list it gives the order (`compare_to`). An unlinked
+    entry keeps its own `next`, so that a pointer parked on it still reaches all that follow.
     """
 
     __slots__ = ("id", "message", "next", "redelivered", "state", "sub_list", "times")
@@ -118,54 +117,54 @@ class QueueEntry:
         return f"<{name} #{self.id} {self.state.value.phase.value}>"
 
     def is_available(self) -> bool:
-        """Whether it may be taken."""
+        """Return whether it may be acquired."""
         return self.state.get() is AVAILABLE
 
     def is_acquired(self) -> bool:
-        """Whether somebody has it, or had it to the end."""
+        """Return whether it is neither available nor held back."""
         state = self.state.get()
         return state is not AVAILABLE and state is not HELD
 
     def is_dispensed(self) -> bool:
-        """Whether it is out of the queue for good, unlinked or not."""
+        """Return whether it has left the queue for good, unlinked or not."""
         return self.state.get().dispensed
 
     def holder(self) -> Subscription | None:
-        """Return who has it; nobody if it is there to be taken, or gone, or with the queue."""
+        """Return the subscription that holds it; None if there is none."""
         return self.state.get().holder
 
     def compare_to(self, other: QueueEntry) -> int:
         """Return below, at or above 0 as this entry comes before, at or after `other` in the queue.
 
-        Sub-lists first, the highest before all others, and only then ids: each sub-list numbers its
-        own (Qpid, Priority Queues). The level is the sub-list's, not the message's priority, of
-        which several may share one.
+        Sub-lists compare first, the highest level before all others, and then ids, which each
+        sub-list numbers itself (Qpid, Priority Queues). The level is the sub-list's; several
+        message priorities may share one.
         """
         if self.sub_list is other.sub_list:
             return self.id - other.id
         return other.sub_list.level - self.sub_list.level
 
     def acquire(self, owning_state: EntryState) -> bool:
-        """Take it if it is available; of several who try, one succeeds."""
+        """Acquire it if it is available; of several threads, one succeeds."""
         assert owning_state.phase is Phase.ACQUIRED
         return self.state.compare_and_set(AVAILABLE, owning_state)
 
     def acquire_held(self, owning_state: EntryState) -> bool:
-        """Take it although its time has not come, as only the queue itself may."""
+        """Acquire it before its time, as only the queue itself may."""
         assert owning_state.phase is Phase.ACQUIRED
         return self.state.compare_and_set(HELD, owning_state)
 
     def let_go(self) -> bool:
-        """Make it available if it was held until now; of several who try, one succeeds."""
+        """Make it available if it was held back; of several threads, one succeeds."""
         return self.state.compare_and_set(HELD, AVAILABLE)
 
     def release(self, owning_state: EntryState) -> bool:
-        """Make it available again, if it is still with the one who says so."""
+        """Make it available again, if it is still in the given state."""
         assert owning_state.phase is Phase.ACQUIRED
         return self.state.compare_and_set(owning_state, AVAILABLE)
 
     def delete(self, owning_state: EntryState) -> bool:
-        """Take it out of the queue for good, if it is still with the one who says so."""
+        """Remove it from the queue for good, if it is still in the given state."""
         assert owning_state.phase is Phase.ACQUIRED, "only what is acquired can be deleted"
         if not self.state.compare_and_set(owning_state, DEQUEUED):
             return False
@@ -175,15 +174,15 @@ class QueueEntry:
         return True
 
     def make_stealable(self, holder: Subscription) -> bool:
-        """Let the queue take it away from now on; False if its holder has settled it already."""
+        """Let the queue take it from now on; False if its holder has settled it already."""
         assert holder.stealable_state is not None, "this acquisition is firm"
         return self.state.compare_and_set(holder.owning_state, holder.stealable_state)
 
     def make_unstealable(self, holder: Subscription) -> bool:
-        """Let nobody take it away from now on; False if its holder has lost it.
+        """Protect it from the queue from now on; False if its holder has lost it.
 
-        It is none of the holder's to settle then. It looks first: who has sent it may be making it
-        stealable just now, and by a look after a swap that failed it would seem lost.
+        The holder cannot settle it then. The state is read before the swap: the sending thread may
+        be making it stealable now, and after a failed swap it would seem lost.
         """
         state = self.state.get()
         if state is holder.owning_state:
@@ -193,15 +192,15 @@ class QueueEntry:
         )
 
     def steal(self) -> bool:
-        """Take it for the queue from a subscription that neither sends nor settles it just now."""
+        """Take it for the queue from a subscription that neither sends nor settles it now."""
         state = self.state.get()
         return state.stealable and self.state.compare_and_set(state, ACQUIRED_BY_QUEUE)
 
     def release_stealable(self, holder: Subscription) -> bool:
-        """Make it available again, if it is still its holder's, stealable or not.
+        """Make it available again if its holder still has it, stealable or not.
 
-        It looks again as long as that is so. Qpid swaps once, which is enough where one thread
-        sends and settles; here who has sent it may be making it stealable just now.
+        It retries while that is so. Qpid swaps once, which is enough where one thread sends and
+        settles; here the sending thread may be making it stealable now.
         """
         state = self.state.get()
         while state.holder is holder:
@@ -211,10 +210,10 @@ class QueueEntry:
         return False
 
     def delete_stealable(self) -> bool:
-        """Take it out of the queue for good, whoever has acquired it; False if nobody has.
+        """Remove an acquired entry from the queue, whatever its holder; False if not acquired.
 
-        It looks again as long as somebody has. Qpid once did not, and an entry that was settled
-        while it became stealable stayed acquired for ever (QPID-6419).
+        It retries while it is acquired. Qpid once did not, and an entry settled while it became
+        stealable stayed acquired for ever (QPID-6419).
         """
         state = self.state.get()
         while state.phase is Phase.ACQUIRED:
@@ -224,10 +223,10 @@ class QueueEntry:
         return False
 
     def next_valid(self) -> QueueEntry | None:
-        """Return the next entry of its own list that is not dispensed, and unlink those between.
+        """Return the next entry of its list that is not dispensed, and unlink those between.
 
-        A dispensed entry at the very end stays linked, because the next arrival is appended to it;
-        it is only never returned.
+        A dispensed last entry stays linked, because the next arrival is appended to it; it is never
+        returned.
         """
         following = self.next.get()
         while following is not None and following.state.get().dispensed:

@@ -1,10 +1,9 @@
 """The entries of a queue in arrival order.
 
 A singly linked list with a dummy head and marked deletion. Owns linking, unlinking and the
-scavenging of entries that were dispensed in the middle. Refuses to know what the states of entries
-mean beyond *dispensed*. It keeps these invariants: ids grow along the links; every entry that is
-not dispensed is reached from the head, and from any entry before it, unlinked ones too; the last
-entry is never unlinked.
+scavenging of dispensed entries in the middle. Of the states of entries it knows only *dispensed*.
+Invariants: ids grow along the links; every entry that is not dispensed is reached from the head,
+and from any entry before it, unlinked ones too; the last entry is never unlinked.
 
 Source: Qpid, Priority Queues, interface `QueueEntryList` (`add`, `next`, `iterator`, `getHead`);
 the way of linking is Michael and Scott's, as in Qpid's own list.
@@ -24,30 +23,30 @@ if TYPE_CHECKING:
     from brokerproof.spec.protocol.messages import Message
 
 SCAVENGE_THRESHOLD = 50
-"""How many entries may be deleted behind a live one before the list is swept (Qpid 0.8 to 6)."""
+"""The list is swept after this many deletions behind a live entry (Qpid 0.8 to 6)."""
 
 
 class QueueEntryList(Protocol):
-    """The Priority Queues document's extension point: whoever implements it decides the order."""
+    """The Priority Queues document's extension point: an implementation decides the order."""
 
     def add(self, message: Message, times: Times | None = None) -> QueueEntry:
-        """Link a new entry at its place, held if it is not to be given at once."""
+        """Link a new entry at its place, held back if it is not to be delivered at once."""
         ...
 
     def next(self, entry: QueueEntry) -> QueueEntry | None:
-        """Return the entry that follows in the queue's order and is not dispensed."""
+        """Return the next entry in the queue's order that is not dispensed."""
         ...
 
     def iterator(self) -> Iterator[QueueEntry]:
-        """Run over all that is not dispensed, in the queue's order."""
+        """Yield all entries that are not dispensed, in the queue's order."""
         ...
 
     def get_head(self) -> QueueEntry:
-        """Return the dummy before all entries: where a new subscription's pointer starts."""
+        """Return the dummy before all entries, the start of a new subscription's pointer."""
         ...
 
     def sub_lists(self) -> Sequence[StandardEntryList]:
-        """Return the lists that this one is made of, in the queue's order."""
+        """Return the lists that this one consists of, in the queue's order."""
         ...
 
 
@@ -72,7 +71,7 @@ class StandardEntryList:
         self.scavenges = AtomicInteger()
 
     def add(self, message: Message, times: Times | None = None) -> QueueEntry:
-        """Append an entry; the tail is a hint that any thread may have to move on first."""
+        """Append an entry; the tail is a hint that any thread may have to advance first."""
         entry = QueueEntry(self, message, times)
         while True:
             tail = self.tail.get()
@@ -82,16 +81,16 @@ class StandardEntryList:
                 continue
             entry.id = tail.id + 1
             if tail.next.compare_and_set(None, entry):
-                # May fail without harm: then somebody else has moved the hint already.
+                # A failure is harmless: another thread has advanced the hint already.
                 self.tail.compare_and_set(tail, entry)
                 return entry
 
     def next(self, entry: QueueEntry) -> QueueEntry | None:
-        """Return the entry that follows and is not dispensed."""
+        """Return the next entry that is not dispensed."""
         return entry.next_valid()
 
     def iterator(self) -> Iterator[QueueEntry]:
-        """Run over all that is not dispensed, in arrival order."""
+        """Yield all entries that are not dispensed, in arrival order."""
         entry = self.head.next_valid()
         while entry is not None:
             yield entry
@@ -102,15 +101,15 @@ class StandardEntryList:
         return self.head
 
     def sub_lists(self) -> Sequence[StandardEntryList]:
-        """Return itself: a standard list is made of one list."""
+        """Return itself: a standard list consists of one list."""
         return (self,)
 
     def entry_deleted(self, entry: QueueEntry) -> None:
-        """Note that `entry` has gone, and sweep when enough have gone out of reach of the head.
+        """Handle the deletion of `entry`, and sweep after many deletions behind a live entry.
 
-        Looking for the head's successor unlinks what was deleted at the front. If there was nothing
-        to unlink, the deletion was in the middle; the high-water mark remembers how far a sweep
-        must go.
+        Looking for the head's successor unlinks the entries deleted at the front. If there was
+        nothing to unlink, the deletion was in the middle, and the high-water mark records how far a
+        sweep must go.
         """
         first = self.head.next.get()
         first_valid = self.head.next_valid()

@@ -1,7 +1,7 @@
-"""What a queue looks like inside: the grey-box view of its list and its pointers.
+"""The grey-box view of a queue: its list and its pointers.
 
-Owns the reading of the documents' structures as the view that `spec` describes. Like `snapshots` it
-runs between operations only, so cells are read directly. Refuses to say which views are lawful.
+Owns the reading of the documents' structures as the view that `spec` describes. It judges nothing.
+Like `snapshots` it runs between operations only, so cells are read directly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def view_of(queue: AnyQueue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
     assert isinstance(queue, Queue), "only queues of pointers can be shown"
     subscriptions = subscriptions_of(queue)
-    # A walk of the broker's own: what it returns is what is shown.
+    # A walk by the broker's own algorithm; its result is shown.
     entries = list(queue.entries.iterator())
     for entry in entries:
         holder = entry.state.value.holder
@@ -89,7 +89,7 @@ def _places(subscription: Subscription) -> tuple[QueueEntry | None, QueueEntry |
 
 
 def _is_no_more(entry: QueueEntry) -> bool:
-    """Whether an entry is shown only because a pointer is parked on it; a dummy head never is."""
+    """Return whether an entry is shown only for a pointer parked on it; a head never is."""
     return entry.message is not None and entry.state.value.dispensed
 
 
@@ -119,7 +119,7 @@ def _subscription_view(
         browses=not subscription.mode.acquires,
         settles_when_sent=subscription.mode.settled_when_sent,
         active=not subscription.is_closed(),
-        # The dummy heads are one: nothing is ever between them.
+        # All dummy heads have the number 0: no entry is ever between them.
         last_seen=0 if last_seen is None else number.get(last_seen, 0),
         released=None if released is None else number[released],
         unwanted=()

@@ -1,9 +1,8 @@
-"""Looks into the lists of consumers that take no step of the documents' algorithms.
+"""Walks over the lists of consumers that take no step of the documents' algorithms.
 
-The documents' own walks unlink what was deleted. Whoever only shows or counts must not: a broker
-that is looked at would be another one than a broker that is not. Owns those walks, for what runs
-between operations only, so cells are read directly. Refuses to know what is shown, and entries:
-that a walk returns none that is gone is itself a promise (EL-3), so they are shown by a real walk.
+The documents' own walks unlink deleted nodes. An inspection must not, since it would change the
+state of the broker. Owns these walks; they run between operations only, so cells are read directly.
+Entries are shown by a real walk, since an invariant (EL-3) says that it returns none that is gone.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def subscriptions_of(queue: Queue) -> list[Subscription]:
 
 
 def placed(lists: ConsumerLists) -> Iterator[tuple[NodeState, int, QueueConsumer]]:
-    """Yield each place that a consumer has in a list of a state, with its part's priority.
+    """Yield each place of a consumer in a list of a state, with the priority of the part.
 
-    The highest priority first; 0 where a list has no parts.
+    The highest priority first; 0 in a list without parts.
     """
     for state, parts in ((INTERESTED, lists.interested), (NOTIFIED, lists.notified)):
         for priority, part in parts.value:

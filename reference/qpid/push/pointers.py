@@ -1,18 +1,17 @@
-"""Where a subscription is in its queue, in the two forms that the documents give.
+"""A subscription's position in its queue, in two of its forms.
 
-Owns the search for the next entry that a subscription can be given, and the moving back when
-something appears behind it. The promise of both: nothing available and of interest lies before the
-place from which the next search starts, except while somebody is on the way to move that place
-back. Refuses to know credit and locks.
+Owns the search for the next entry of a subscription, and the moving back when an entry appears
+behind it. Invariant: no available entry of interest lies before the start of the next search,
+except while a thread is about to move it back. Does not know credit and locks.
 
-`ReleasedPointer` is the reference. It remembers the last entry that was seen, so the search starts
-*after* it, and beside it one entry that came back before that place. Moving back never rewinds the
-place itself: several threads that return entries only have to agree on the lowest. What the threads
-may do to each other's steps is `models/qpid/paired_pointer.py`.
+`ReleasedPointer` is the reference. It has the last entry seen, so that the search starts *after*
+it, and one entry that came back before that place. Moving back never rewinds the place itself:
+threads that return entries only have to agree on the lowest. `models/qpid/paired_pointer.py` has
+the interleavings.
 
-`InclusivePointer` is what the two documents print: one pointer to the next entry to *try*, which is
-moved back itself. It is kept as printed, to be judged. In particular a browser whose entry is the
-last of the queue stays on it, having nowhere to go, and is shown it again.
+`InclusivePointer` is printed in the two documents: one pointer to the next entry to *try*, which is
+moved back itself. It is kept as printed, to be checked. A browser whose entry is the last of the
+queue stays on it, and is shown it again.
 
 Source: Qpid, Message Delivery, sections Subscriptions, Asynchronous Delivery and Reject and
 Release; Qpid, Priority Queues, `checkSubscriptionsNotAheadOfDelivery`; the released form is that of
@@ -37,7 +36,7 @@ Place: TypeAlias = "tuple[QueueEntry, QueueEntry | None]"
 
 
 class Pointer(Protocol):
-    """A subscription's place, as the queue uses it."""
+    """A subscription's position, as the queue uses it."""
 
     def next_available(
         self, entries: QueueEntryList, subscription: Subscription
@@ -46,53 +45,53 @@ class Pointer(Protocol):
         ...
 
     def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Note that `entry` is being given to the subscription; before it is sent."""
+        """Record that `entry` is about to be sent to the subscription."""
         ...
 
     def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Note that the asynchronous delivery has shown `entry` to a browser."""
+        """Record that the asynchronous delivery has shown `entry` to a browser."""
         ...
 
     def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:
-        """Make sure that `entry`, which was released, is not passed over; say if that moved it."""
+        """Make the next search find the released `entry`; return whether that moved the pointer."""
         ...
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
-        """Make sure that `entry`, which has arrived out of order, is not passed over."""
+        """Make the next search find `entry`, which has arrived out of order."""
         ...
 
     def clear(self) -> None:
-        """Let go of the queue: what a parked pointer refers to cannot be collected."""
+        """Release the queue: entries that a parked pointer refers to cannot be collected."""
         ...
 
     def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same place in the copy of the queue."""
+        """Return the same position in the copy of the queue."""
         ...
 
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
-        """Return a value that tells places apart wherever the difference can ever be seen."""
+        """Return a value that differs for positions whose difference can ever be seen."""
         ...
 
 
 class Lowering:
-    """What all pointers do that remember what came back: they agree on the lowest."""
+    """The common part of pointers with a `released` entry: they keep the lowest one."""
 
     __slots__ = ()
 
     def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Nothing to do: `given` has moved onto the entry, and the search starts after it."""
+        """Do nothing: `given` has moved onto the entry, and the search starts after it."""
 
     def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
-        """Lower `released` to `entry`, unless something earlier is there already.
+        """Lower `released` to `entry`, unless it is an earlier entry already.
 
         Whether the subscription wants it is asked when it is searched for.
         """
         return self._lower(entry)
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
-        """Lower `released` to `entry` wherever the place is.
+        """Lower `released` to `entry`, whatever the position.
 
-        Looking first whether the place is behind the arrival would leave a gap: it may pass the
+        A check first whether the position is behind the arrival would leave a gap: it may pass the
         arrival's position between the look and the change.
         """
         self._lower(entry)
@@ -104,9 +103,9 @@ class Lowering:
 class ReleasedPointer(Lowering):
     """The last entry seen, and the earliest entry before it that has come back since.
 
-    Both are one pair, which is only ever replaced as a whole, and by another pair: whoever has read
-    one knows from its identity that nobody has moved the place since. Qpid keeps two references,
-    and loses an entry between them (`published_pointer`).
+    Both are one pair, which is replaced only as a whole by another pair. A thread that has read a
+    pair knows from its identity that no other thread has moved the place since. Qpid keeps two
+    references, and loses an entry between them (`published_pointer`).
     """
 
     __slots__ = ("place",)
@@ -119,7 +118,7 @@ class ReleasedPointer(Lowering):
     ) -> QueueEntry | None:
         """Return the first entry that the subscription can be given.
 
-        The place moves over entries that cannot be given; it does not move onto the one returned,
+        The place moves over entries that cannot be given. It does not move onto the one returned,
         so asking twice gives the same answer.
         """
         while True:
@@ -134,7 +133,7 @@ class ReleasedPointer(Lowering):
             self.place.compare_and_set(place, (candidate, None))
 
     def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Move onto `entry`; what is next before it stays next, and is so only if it came back."""
+        """Advance to `entry`. If a released entry precedes it, that one stays the next one."""
         while True:
             place = self.place.get()
             if place is None:
@@ -157,17 +156,18 @@ class ReleasedPointer(Lowering):
                 return False
             last_seen, released = place
             lowers = released is None or released.compare_to(entry) > 0
-            # Replaced in any case: whoever has read the pair before may be about to pass the entry.
+            # Replaced in any case: a thread that has read the old pair may be about to pass the
+            # entry.
             if self.place.compare_and_set(place, (last_seen, entry if lowers else released)):
                 return lowers
         return False
 
     def clear(self) -> None:
-        """Refer to nothing."""
+        """Refer to no entry."""
         self.place.set(None)
 
     def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same place in the copy of the queue."""
+        """Return the same position in the copy of the queue."""
         copy = object.__new__(type(self))
         place = self.place.value
         copy.place = AtomicReference(
@@ -182,9 +182,9 @@ class ReleasedPointer(Lowering):
 
 
 def next_of(entries: QueueEntryList, place: Place) -> QueueEntry | None:
-    """Return what is next for a place: the entry that came back, or the one that follows."""
+    """Return the next entry of a place: the released one, or the one that follows."""
     last_seen, released = place
-    # At, not only behind: the walk itself may have stepped onto the entry that came back.
+    # At, not only behind: the walk may have stepped onto the released entry.
     if released is not None and last_seen.compare_to(released) >= 0:
         return released
     return entries.next(last_seen)
@@ -193,12 +193,11 @@ def next_of(entries: QueueEntryList, place: Place) -> QueueEntry | None:
 def fingerprint_place(
     last_seen: QueueEntry, released: QueueEntry | None, position: Callable[[QueueEntry], int]
 ) -> Hashable:
-    """Return a value for what was seen last and what came back.
+    """Return a value for the last entry seen and the released one.
 
-    A search starts after `last_seen`, so that entry and dispensed ones just behind it are one
-    place (halving makes them so); `released` may itself be given, so for it they are two. How
-    the two compare is told apart, since positions do not tell dispensed entries between the
-    same two live ones apart.
+    A search starts after `last_seen`, so that entry and dispensed ones just behind it are one place
+    (hence the halving). `released` may itself be given, so for it they are two. Their comparison
+    counts too, since positions do not distinguish dispensed entries between the same two live ones.
     """
     place = (position(last_seen) + 1) // 2
     if released is None:
@@ -207,7 +206,7 @@ def fingerprint_place(
 
 
 class InclusivePointer:
-    """The next entry to try: everything before it has been given away, or was not wanted."""
+    """The next entry to try: every entry before it has been given away, or was not wanted."""
 
     __slots__ = ("last_seen",)
 
@@ -217,7 +216,7 @@ class InclusivePointer:
     def next_available(
         self, entries: QueueEntryList, subscription: Subscription
     ) -> QueueEntry | None:
-        """Return the entry pointed at if it can be given, else move on until one can."""
+        """Return the entry pointed at if it can be given, otherwise move on until one can."""
         entry = self.last_seen.get()
         while entry is not None and not (entry.is_available() and subscription.has_interest(entry)):
             following = entries.next(entry)
@@ -228,15 +227,15 @@ class InclusivePointer:
         return entry
 
     def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Nothing to do: what was given is acquired, and the next search moves on from it.
+        """Do nothing: the entry is acquired, and the next search moves on from it.
 
-        For a browser, which acquires nothing, this is not so; see `browsed`.
+        A browser does not acquire; see `browsed`.
         """
 
     def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
-        """Move a browser on, if there is anything to move on to.
+        """Move a browser on, if there is a next entry.
 
-        As printed. At the tail it stays; and straight-through delivery does not come here at all.
+        As printed: at the tail it stays, and delivery on arrival does not call this at all.
         """
         following = entries.next(entry)
         if following is not None:
@@ -254,7 +253,7 @@ class InclusivePointer:
         return False
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
-        """Point at `entry` if the pointer is beyond it, for as long as nobody has acquired it."""
+        """Point at `entry` if the pointer is beyond it, as long as the entry is not acquired."""
         seen = self.last_seen.get()
         while seen is not None and entry.compare_to(seen) < 0 and not entry.is_acquired():
             if self.last_seen.compare_and_set(seen, entry):
@@ -262,13 +261,13 @@ class InclusivePointer:
             seen = self.last_seen.get()
 
     def clear(self) -> None:
-        """Refer to nothing, also if somebody moves the pointer at this moment."""
+        """Refer to no entry, even if another thread moves the pointer at this moment."""
         seen = self.last_seen.get()
         while not self.last_seen.compare_and_set(seen, None):
             seen = self.last_seen.get()
 
     def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same place in the copy of the queue."""
+        """Return the same position in the copy of the queue."""
         copy = object.__new__(type(self))
         last_seen = self.last_seen.value
         copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))

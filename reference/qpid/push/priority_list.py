@@ -1,7 +1,7 @@
-"""The entries of a priority queue: standard lists, one a level, in order, behaving as one list.
+"""The entries of a priority queue: one standard list for each level, behaving as one list.
 
-Owns the order between levels; everything within a level is the standard list's. The tail of each
-level is followed by the head of the next lower one that has anything.
+Owns the order between levels; the standard list owns the order within a level. The tail of each
+level is followed by the head of the next lower nonempty one.
 
 Source: Qpid, Priority Queues, class `PriorityQueueList`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PriorityEntryList:
-    """Strict priority: nothing of a lower level while a higher one has anything."""
+    """Strict priority: no entry of a lower level while a higher one has any."""
 
     __slots__ = ("best_first", "order")
 
@@ -37,7 +37,7 @@ class PriorityEntryList:
         return self.best_first[self.order.levels - 1 - level].add(message, times)
 
     def next(self, entry: QueueEntry) -> QueueEntry | None:
-        """Return what follows in the entry's level, else the first of the next that has any."""
+        """Return the next entry of the same level, otherwise the first of the next nonempty one."""
         following = entry.next_valid()
         if following is not None:
             return following
@@ -48,7 +48,7 @@ class PriorityEntryList:
         return None
 
     def iterator(self) -> Iterator[QueueEntry]:
-        """Run over all that is not dispensed, level by level, in arrival order within each."""
+        """Yield all entries that are not dispensed, by level, and in arrival order within one."""
         entry = self.next(self.get_head())
         while entry is not None:
             yield entry
@@ -57,9 +57,9 @@ class PriorityEntryList:
     def get_head(self) -> QueueEntry:
         """Return the dummy head of the highest level, which is before all entries.
 
-        The document speaks of the highest level that is not empty. With dummy heads the difference
-        cannot be seen, since `next` passes over the empty levels, and a pointer that starts here is
-        never ahead of an arrival.
+        The document names the highest nonempty level. With dummy heads that makes no difference:
+        `next` passes over empty levels, and a pointer that starts here is never ahead of an
+        arrival.
         """
         return self.best_first[0].head
 

@@ -1,10 +1,10 @@
-"""A subscription's place in two references, as Qpid has kept it since 0.6: published, and refuted.
+"""A subscription's position in two references, as in Qpid since 0.6: published, and refuted.
 
-Owns the same search and the same moving back as `pointers.ReleasedPointer`, each reference changed
-by itself. While one thread moves the place over an entry and is about to forget that it came back,
-another may have it back again: it finds that `released` says so already, or says so anew, and then
-it is forgotten. The entry is available and behind the place. `models/qpid/released_pointer.py` has
-the shortest way there; kept to be judged, under threads.
+Owns the same search and the same moving back as `pointers.ReleasedPointer`, but changes each
+reference separately. One thread moves the place over an entry and is about to clear `released`.
+Meanwhile another thread returns that entry: it finds it in `released`, or sets it again, and then
+the first thread clears it. The entry is available and behind the place.
+`models/qpid/released_pointer.py` has the shortest trace; kept to be checked under threads.
 
 Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, `requeue`.
 """
@@ -38,7 +38,7 @@ class PublishedPointer(Lowering):
     ) -> QueueEntry | None:
         """Return the first entry that the subscription can be given.
 
-        The place moves over entries that cannot be given; it does not move onto the one returned,
+        The place moves over entries that cannot be given. It does not move onto the one returned,
         so asking twice gives the same answer.
         """
         while True:
@@ -55,7 +55,7 @@ class PublishedPointer(Lowering):
                 self.released.compare_and_set(released, None)
 
     def given(self, entries: QueueEntryList, entry: QueueEntry) -> None:  # noqa: ARG002 - unasked
-        """Move onto `entry` wherever the place is; what had come back is dealt with if it is it."""
+        """Move onto `entry` from any place; clear `released` if it is this entry."""
         released = self.released.get()
         self.last_seen.set(entry)
         if released is entry:
@@ -71,12 +71,12 @@ class PublishedPointer(Lowering):
         return False
 
     def clear(self) -> None:
-        """Refer to nothing."""
+        """Refer to no entry."""
         self.last_seen.set(None)
         self.released.set(None)
 
     def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same place in the copy of the queue."""
+        """Return the same position in the copy of the queue."""
         copy = object.__new__(type(self))
         last_seen, released = self.last_seen.value, self.released.value
         copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))

@@ -1,8 +1,8 @@
-"""A queue of the system `qpid-push`: its entries, its subscriptions, and what starts a delivery.
+"""A queue of the system `qpid-push`: its entries, its subscriptions, and the start of deliveries.
 
-Owns the life of an entry from enqueueing to deletion, and registering and removing subscriptions in
-the documented order. Refuses to know how a walk over subscriptions goes (`delivery`), how an order
-is kept (`entry_list`), and anything about clients (the broker).
+Owns the life of an entry from enqueueing to deletion, and the registration and removal of
+subscriptions in the documented order. `delivery` owns the walks over subscriptions, `entry_list`
+the order, the broker the clients.
 
 Source: Qpid, Message Delivery; for the check on arrival Qpid, Priority Queues.
 """
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 
 class Queue(FrontQueue[QueueEntry, Subscription]):
-    """One queue; every method is what one client operation or one job does to it.
+    """One queue; every method is the effect of one client operation or one job on it.
 
-    `waiting` is how many subscriptions wait at an entry that they have no room for. One that
-    `steals` may take back what it has sent.
+    `waiting` is the number of subscriptions that wait at an entry without room for it. A queue that
+    `steals` may take back entries that it has sent.
     """
 
     steals: ClassVar[bool] = False
@@ -83,10 +83,10 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         self.asynchronous_runner: AtomicReference[Runner | None] = AtomicReference(None)
 
     def enqueue(self, message: Message, times: Times | None = None) -> None:
-        """Take a message in, and straight out to a subscription that is ready, or by the runner."""
+        """Add a message and offer it to a subscription at once; otherwise schedule the runner."""
         entry = self.entries.add(message, times)
         if times is not None:
-            # Housekeeping may have gone round since they were counted.
+            # Housekeeping may have run since the times were computed.
             self.check_status(entry)
         deliver_straight_through(self, entry)
         if entry.is_available():
@@ -94,21 +94,21 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             self.deliver_async()
 
     def housekeep(self) -> None:
-        """Look at each entry once: time has passed; what arrives meanwhile looks itself."""
+        """Check each entry once after time has passed; an arrival meanwhile checks itself."""
         for entry in self.entries.iterator():
             self.check_status(entry)
 
     def has_expired(self, entry: QueueEntry) -> bool:
-        """Whether an entry's time is over."""
+        """Return whether an entry has expired."""
         times = entry.times
         return (
             times is not None and times.over is not None and self.executor.clock.now() >= times.over
         )
 
     def check_status(self, entry: QueueEntry) -> None:
-        """Take off an entry whose time is over; let go one that was held if its time has come.
+        """Remove an expired entry; make a held one available if its time has come.
 
-        What follows then is what follows a release.
+        The second is followed by the same steps as a release.
         """
         times = entry.times
         if self.has_expired(entry):
@@ -122,24 +122,24 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             self._requeue(entry)
 
     def take_off(self, entry: QueueEntry) -> None:
-        """Drop an entry that nobody has, and let those go on who wait at it."""
+        """Remove an entry that no subscription holds, and resume subscriptions waiting at it."""
         if entry.acquire(ACQUIRED_BY_QUEUE) or entry.acquire_held(ACQUIRED_BY_QUEUE):
             entry.delete(ACQUIRED_BY_QUEUE)
             entry_taken(self, entry)
 
     def deliver_async(self) -> None:
-        """Note that something has changed; schedule the runner unless one is scheduled or runs."""
+        """Count a change of state; schedule the runner unless one is scheduled or runs."""
         self.state_change_count.increment_and_get()
         runner = Runner(self)
         if self.asynchronous_runner.compare_and_set(None, runner):
             self.executor.execute(runner)
 
     def credit_restored(self) -> None:
-        """Note that somebody may have room again."""
+        """Note that a consumer may have room again."""
         self.deliver_async()
 
     def may_go_on(self, subscription: Subscription) -> None:  # noqa: ARG002 - all are looked at
-        """Note that what a subscription waits at has gone."""
+        """Note that the entry at which a subscription waits has gone."""
         self.deliver_async()
 
     def new_subscription(
@@ -154,7 +154,7 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         priority: int = 0,
         selector: Selector | None = None,
     ) -> Subscription:
-        """Return a subscription with its pointer at the head; it is registered separately."""
+        """Return a subscription with its pointer at the head; `subscribe` registers it."""
         assert priority == 0, "here all consumers are offered messages in turn"
         return Subscription(
             consumer=consumer,
@@ -170,9 +170,9 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         )
 
     def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
-        """Register a consumer and kick off delivery of what is there; say whether it was let in.
+        """Register a consumer and start the delivery to it; return whether it was accepted.
 
-        `others` are the queues that it subscribes to as well, where one can do that.
+        `others` are further queues that it subscribes to, if the system supports that.
         """
         assert not others, "here a subscription is of one queue"
         if not self.registrations.enter(subscription.exclusive):
@@ -182,18 +182,18 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             # A deletion may have looked for subscriptions before this one was there.
             self.unsubscribe(subscription)
             return False
-        # Only now: nobody gives it anything that a deletion would not see.
+        # Open it only now: no thread gives it an entry that a deletion would not see.
         subscription.open()
         self.executor.execute(FlushRunner(self, subscription))
         return True
 
     def unsubscribe(self, subscription: Subscription) -> bool:
-        """Remove a subscription, in an order that lets nobody deliver to it afterwards.
+        """Remove a subscription so that no delivery to it follows; return whether this call did it.
 
-        Out of the list first, so that no walk that starts now meets it; then closed under its lock,
-        so that no walk that has met it goes on with it; then its pointer lets go of the queue. What
-        it holds stays acquired. Of several who try, one is told that it did; for all, nothing is
-        delivered to it afterwards.
+        It leaves the list first, so that no new walk meets it. Then it is closed under its lock, so
+        that no walk that has met it goes on with it. Then its pointer releases the queue. It keeps
+        the entries that it holds. Of several callers exactly one gets True; for all of them no
+        delivery follows.
         """
         if not self.subscriptions.remove(subscription):
             subscription.close()
@@ -209,16 +209,16 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         return True
 
     def close_by_itself(self, subscription: Subscription) -> None:
-        """Let a consumer leave that has asked to, and tell its client."""
+        """Remove an auto-close consumer, and tell its client."""
         if self.unsubscribe(subscription):
             assert subscription.consumer is not None, "a get does not close itself"
-            # Whose client has just ended it otherwise is answered, and not told as well.
+            # If its client has just ended it, the client gets that answer and no event.
             if self.outbox.gone(subscription):
                 self.outbox.tell(ConsumerClosed(consumer=subscription.consumer))
             self.delete_if_unused()
 
     def get(self, channel: str, mode: Mode) -> bool:
-        """Deliver at most one message to a subscription that exists for this only; say whether."""
+        """Deliver at most one message to a temporary subscription; return whether there was one."""
         subscription = self.new_subscription(
             consumer=None, channel=channel, mode=mode, credit=Window(1)
         )
@@ -243,17 +243,17 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             self.deliver_async()
 
     def sent(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Do nothing: what a subscription was sent stays its own until that is settled."""
+        """Do nothing: a subscription keeps a sent entry until it is settled."""
 
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Settle a delivery whose message is done with: acknowledged, or rejected."""
+        """Settle a delivery whose message was acknowledged or rejected."""
         deleted = entry.delete(subscription.owning_state)
-        # Where it was not, the queue itself is just being deleted.
+        # It was not deleted if the queue itself is being deleted now.
         if deleted and subscription.restore_credit(entry):
             self.deliver_async()
 
     def release(self, deliveries: Iterable[tuple[QueueEntry, Subscription]]) -> None:
-        """Return messages to the queue, each to its place; each will be seen again.
+        """Return messages to the queue, each to its place, where subscriptions find them again.
 
         The redelivered flag is set here and not by the change of state: it says that an earlier
         delivery had acquired the message, which a purge, for one, does not.
@@ -262,21 +262,21 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             entry.redelivered = True
             if not entry.release(subscription.owning_state):
                 continue
-            # Room last: with it, and a pointer that has not come back yet, a subscription would be
-            # given what lies behind the message that it has just returned.
+            # Room last: with room and a pointer not yet moved back, a subscription would be given
+            # entries behind the one that it has just returned.
             self._requeue(entry)
             if subscription.restore_credit(entry):
                 self.deliver_async()
 
     def purge(self) -> None:
-        """Drop what is available; what somebody has acquired in the meantime is left to them."""
+        """Drop the available entries; entries acquired meanwhile stay with their holders."""
         for entry in self.entries.iterator():
             if entry.acquire(ACQUIRED_BY_QUEUE):
                 entry.delete(ACQUIRED_BY_QUEUE)
                 entry_taken(self, entry)
 
     def drop_everything(self) -> list[Subscription]:
-        """Drop all, acquired entries too, and return the subscriptions that had to leave."""
+        """Drop all entries, acquired ones too, and return the subscriptions that had to leave."""
         leaving = [each for each in self.subscriptions.iterator() if self.unsubscribe(each)]
         for entry in self.entries.iterator():
             self._drop(entry)
@@ -285,10 +285,10 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         return leaving
 
     def _drop(self, entry: QueueEntry) -> None:
-        """Drop an entry of a queue that goes, whoever has it.
+        """Drop an entry of a queue that is being deleted, whatever its holder.
 
-        It looks again as long as it is there: who holds it may be settling it just now, and then it
-        is gone, or has come back and may be taken by another. Who is just being sent it gets it.
+        It retries while the entry is in the queue: the holder may be settling it, and then it is
+        gone, or is available again. An entry that is being sent is delivered first.
         """
         holding: EntryState = entry.state.get()
         while holding.phase in IN_THE_QUEUE:
@@ -296,7 +296,7 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             if holding.phase is not Phase.ACQUIRED:
                 self.take_off(entry)
             elif holder is None:
-                return  # whoever purges takes it off
+                return  # the purge that acquired it takes it off
             elif holder.is_closed():
                 entry.delete(holding)
             else:
@@ -305,9 +305,9 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
             holding = entry.state.get()
 
     def _requeue(self, entry: QueueEntry) -> None:
-        """Move every pointer back that is beyond a released entry, but no browser's.
+        """Move back every pointer beyond a released entry, except browsers'.
 
-        A browser that was moved back would be shown again all that it has seen behind the entry.
+        A browser would be shown again all that it has seen behind the entry.
         """
         for subscription in self.subscriptions.iterator():
             if subscription.mode.acquires:
@@ -315,10 +315,10 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         self.deliver_async()
 
     def _check_subscriptions_not_ahead_of_delivery(self, entry: QueueEntry) -> None:
-        """Move every pointer back that is beyond an arrival, browsers' too.
+        """Move back every pointer beyond an arrival, browsers' too.
 
-        It ends as soon as somebody has acquired the arrival. In arrival order nothing can be beyond
-        an arrival, so only an order by priority does this.
+        It ends as soon as the arrival is acquired. In arrival order no pointer can be beyond an
+        arrival, so only a priority queue does this.
         """
         if isinstance(self.order, Priority):
             for subscription in self.subscriptions.iterator():

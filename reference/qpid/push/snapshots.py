@@ -1,24 +1,21 @@
-"""Copying a queue and naming its state, for whoever searches all behaviours.
+"""Copying a queue and naming its state, for searches of all behaviours.
 
-Owns what of a state matters for ever. No step of an algorithm is here, and none runs meanwhile, so
-cells are read directly, and objects are filled without their constructors. Both are done hundreds
-of thousands of times in a search, hence the plain loops.
+Owns which parts of a state affect later behaviour. No step of an algorithm is here, and none runs
+during a copy, so cells are read directly, and objects are filled without their constructors. A
+search does both hundreds of thousands of times, hence the plain loops.
 
-What is left out of copies and names, and why that is safe:
+Copies and names leave out, safely:
 
-  * Dispensed entries that no pointer is parked on, the sweeps' counters and their high-water mark.
-  They decide only when dead links are cut; what `next` and the iterators return is the same before
-  and after (the entry list's invariant), so a copy is as if a sweep had just run. The last entry of
-  a list is kept even if it is dispensed, because arrivals are linked to it.
-* The absolute numbers of entries: only their order is ever asked for.
-  * The count of state changes: it is compared only within one run of the runner, and none is under
-  way.
-  * The names of deliveries: those still to come are promised not to matter, those outstanding are
-  known by their entries.
+* Dispensed entries without a parked pointer, the sweeps' counters and their high-water mark. They
+  only decide when dead links are cut; `next` and the iterators return the same before and after
+  (the entry list's invariant), so a copy is as if a sweep had just run. The last entry of a list is
+  kept even if it is dispensed, because arrivals are linked to it.
+* The absolute numbers of entries: only their order is used.
+* The count of state changes: it is compared only within one run of the runner, and none is active.
+* The names of deliveries: new names do not matter, outstanding ones are known by their entries.
 
-Pointers are named as they stand, not as the next search would leave them: the two should be
-equivalent, but that is a claim of the algorithm, and a fault in the search must not be able to hide
-behind it.
+Pointers are named as they stand, not as the next search would leave them. The two should be
+equivalent, but that is a claim of the algorithm, and it must not hide a fault in the search.
 """
 
 from __future__ import annotations
@@ -73,7 +70,7 @@ _new = object.__new__
 
 
 class Copies:
-    """What has been copied so far: the same original has the same copy, wherever it is met."""
+    """The copies made so far: each original has one copy."""
 
     __slots__ = (
         "clients",
@@ -95,7 +92,7 @@ class Copies:
         self.subscriptions: dict[Subscription, Subscription] = {}
 
     def consumer(self, consumer: Consumer) -> Consumer:
-        """Return the copy of a consumer that is registered."""
+        """Return the copy of a registered consumer."""
         if isinstance(consumer, Subscription):
             return self.subscriptions[consumer]
         assert isinstance(consumer, RankedConsumer)
@@ -109,7 +106,7 @@ class Copies:
         return queue
 
     def held(self, held: Held) -> Held:
-        """Return the copy of what was handed out."""
+        """Return the copy of a sent message."""
         if isinstance(held, QueueEntry):
             return self.entries[held]
         if isinstance(held, Reference):
@@ -118,7 +115,7 @@ class Copies:
         return self.processes.handed_out[held]
 
     def entry(self, entry: QueueEntry) -> QueueEntry:
-        """Return the copy of an entry; what was left out is copied for a pointer parked on it."""
+        """Return the copy of an entry; a dispensed one has a copy only for a parked pointer."""
         copy = self.entries.get(entry)
         if copy is None:
             copy = self._parked(entry)
@@ -214,8 +211,7 @@ def _copy_list(one: StandardEntryList, copies: Copies) -> StandardEntryList:
             last.next.value = linked
             last = linked
         following = beyond
-    # The tail is a hint: one that is out of the copy stood on an entry that arrivals would pass
-    # anyway.
+    # The tail is a hint: one outside the copy stood on an entry that arrivals would pass anyway.
     copy.tail = AtomicReference(known.get(one.tail.value, last))
     return copy
 
@@ -240,7 +236,7 @@ def _copy_subscriptions(listed: SubscriptionList, copies: Copies) -> Subscriptio
     copy = _new(SubscriptionList)
     copy.size = AtomicInteger(listed.size.value)
     last = copy.head = marker = SubscriptionNode()
-    # A marker on a node that has gone is set on the last one before it: the next turn is the same.
+    # A marker on a removed node moves to the last one before it: the next turn is the same.
     marked = listed.marker.value
     turn = _first_live(marked)
     node = listed.head.next.value
@@ -288,7 +284,7 @@ def _copy_subscription(subscription: Subscription, copies: Copies) -> Subscripti
     credit.byte_limit = own.byte_limit
     credit.used = own.used
     credit.used_bytes = own.used_bytes
-    # The broker copies the windows of channels; what is waited at is an entry, copied later.
+    # The broker copies channel windows; the awaited entry is copied later.
     copy.shared = shared = _new(AtomicReference)
     shared.value = None
     copy.awaits = awaits = _new(AtomicReference)
@@ -326,7 +322,7 @@ def _fingerprint_queue_of_pointers(queue: Queue) -> Hashable:
     live: list[Hashable] = []
     number = 0
     for one in queue.entries.sub_lists():
-        # Heads and what is parked behind a live entry have even numbers, live entries odd ones.
+        # Heads and entries parked behind a live one have even numbers, live entries odd ones.
         numbers[one.head] = number
         entry = one.head.next.value
         while entry is not None:
@@ -374,8 +370,8 @@ def _fingerprint_queue_of_pointers(queue: Queue) -> Hashable:
         queue.name,
         queue.order,
         tuple(live),
-        # Whose turn is next; None is "the next to come, or else the first", which is not the same
-        # as the first.
+        # The next turn; None is "the next to come, or else the first", which differs from the
+        # first.
         None if turn is None or turn.subscription is None else turn.subscription.consumer,
         queue.asynchronous_runner.value is None,
         queue.auto_delete,
@@ -403,5 +399,5 @@ def _name_subscription(
 
 
 def _name_values(values: Mapping[str, PropertyValue]) -> Hashable:
-    """Return a name of properties or of a selector in which true is not 1, nor 1 its text."""
+    """Return a name of properties or of a selector in which true, 1 and "1" differ."""
     return repr(sorted(values.items(), key=itemgetter(0)))

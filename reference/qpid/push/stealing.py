@@ -1,14 +1,13 @@
-"""A push queue whose consumers' acquisitions can be stolen by the queue itself (Qpid since 0.30).
+"""A push queue that can take sent entries back from its consumers (Qpid since 0.30).
 
 Owns when an entry is unstealable: while it is sent, and while it is settled. In between the queue
-may take it away from its consumer, which here only a deletion of the queue does. Refuses to know
-the states' own moves (`entries`) and how a queue delivers.
+may take it, which here only a deletion of the queue does. `entries` owns the moves of a state.
 
-What it keeps: a deletion touches nothing that another thread is just sending or settling. That is
-left to the thread, which looks, after each change by which the entry can be taken again, whether
-the queue goes, and drops it then. The deletion says that the queue goes before it looks at any
-entry, so one of the two sees the other. In the later releases the deletion leaves a task with the
-entry, to be run at its next change of state; here whoever makes that change asks.
+Invariant: a deletion touches no entry that another thread is sending or settling. That thread
+checks, after each change that makes the entry available or stealable, whether the queue is being
+deleted, and then drops the entry. The deletion is announced before it looks at any entry, so one of
+the two threads sees the other. In the later releases the deletion leaves a task with the entry, to
+run at its next change of state.
 
 Source: Qpid 0.30 to 6.1 (`makeAcquisitionStealable`, `makeAcquisitionUnstealable`,
 `acquireOrSteal`), as notes on these releases have it.
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class StealingQueue(Queue):
-    """A queue that takes away what its consumers were sent, when it goes."""
+    """A queue that takes sent entries back from its consumers when it is deleted."""
 
     __slots__ = ()
 
     steals = True
 
     def sent(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Let an entry be stolen that was sent; where the queue goes, at once."""
+        """Make a sent entry stealable; if the queue is being deleted, drop it at once."""
         if subscription.mode.settled_when_sent or not entry.make_stealable(subscription):
             return
         if self.goes():
@@ -44,14 +43,14 @@ class StealingQueue(Queue):
             self.outbox.forget_what_has_gone()
 
     def remove(self, entry: QueueEntry, subscription: Subscription) -> None:
-        """Settle a delivery whose message is done with, unless the queue has taken that away."""
+        """Settle a delivery that was acknowledged or rejected, unless the queue has taken it."""
         if not entry.make_unstealable(subscription):
             return
         if entry.delete_stealable() and subscription.restore_credit(entry):
             self.deliver_async()
 
     def release(self, deliveries: Iterable[tuple[QueueEntry, Subscription]]) -> None:
-        """Return messages to the queue, unless it has taken them away; if it goes, they go."""
+        """Return messages that the queue has not taken; a queue being deleted drops them."""
         for entry, subscription in deliveries:
             if not entry.make_unstealable(subscription):
                 continue
@@ -61,13 +60,13 @@ class StealingQueue(Queue):
             if self.goes():
                 self.take_off(entry)
                 continue
-            # In the order, and for the reason, of a queue that cannot steal.
+            # In the order of a queue that cannot steal, for the same reason.
             self._requeue(entry)
             if subscription.restore_credit(entry):
                 self.deliver_async()
 
     def _drop(self, entry: QueueEntry) -> None:
-        """Drop an entry of a queue that goes, unless somebody just sends or settles it."""
+        """Drop an entry of a queue being deleted, unless another thread sends or settles it."""
         if entry.steal():
             entry.delete(ACQUIRED_BY_QUEUE)
             entry_taken(self, entry)

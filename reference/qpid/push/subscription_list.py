@@ -1,12 +1,11 @@
-"""The subscriptions of a queue, and the mark from which the next arrival is offered round.
+"""The subscriptions of a queue, and the marker from which the next arrival is offered.
 
-Owns linking, marked deletion and the marker. Refuses to know what a subscription is. It keeps these
-invariants: what was removed is never returned again; what is there during a whole walk is returned
-once; what is added behind a removed last node is found, by a walk and from the marker.
+Owns linking, marked deletion and the marker. Invariants: a removed node is never returned again; a
+node that is present during a whole walk is returned once; a node added behind a removed last node
+is found, by a walk and from the marker.
 
 Source: Qpid, Message Delivery: the list that enqueueing and the asynchronous runner walk while
-consumers come and go, and the last subscription that was tried, from whose successor the next walk
-starts.
+consumers come and go, and the last subscription tried, from whose successor the next walk starts.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SubscriptionNode:
-    """A subscription's place in the list; without one a dummy, which counts as deleted."""
+    """A subscription's node in the list; without one a dummy, which counts as deleted."""
 
     __slots__ = ("deleted", "next", "subscription")
 
@@ -44,7 +43,7 @@ class SubscriptionNode:
 
 
 class SubscriptionList:
-    """The subscriptions in the order in which they came."""
+    """The subscriptions in the order of their registration."""
 
     __slots__ = ("head", "marker", "size", "tail")
 
@@ -60,11 +59,11 @@ class SubscriptionList:
         self.size.increment_and_get()
 
     def remove(self, subscription: Subscription) -> bool:
-        """Take a subscription out; of several who try, one is told that it did."""
+        """Remove a subscription; of several threads, exactly one succeeds."""
         previous, node = self.head, self.head.find_next()
         while node is not None:
             if node.subscription is subscription and node.deleted.compare_and_set(False, True):
-                # Below 0 for a moment, where who added it has linked it and not yet counted.
+                # Below 0 for a moment, if the adding thread has linked it and not yet counted it.
                 self.size.decrement_and_get()
                 if node is self.tail.get():
                     # The last node cannot be unlinked, since others append to it; behind a dummy it
@@ -77,7 +76,7 @@ class SubscriptionList:
         return False
 
     def iterator(self) -> Iterator[Subscription]:
-        """Run over the subscriptions that are not removed when their turn comes."""
+        """Yield the subscriptions that are not removed when the walk reaches them."""
         node = self.head.find_next()
         while node is not None:
             assert node.subscription is not None, "only dummies lack a subscription"
@@ -87,7 +86,7 @@ class SubscriptionList:
     def advance_marker(self) -> SubscriptionNode | None:
         """Move the marker on by one, round the end, and return the node that it then marks.
 
-        Several publishers may try at once; each gets a node of its own turn.
+        Several publishers may call it at once; each gets a different turn.
         """
         while True:
             marked = self.marker.get()
@@ -98,7 +97,7 @@ class SubscriptionList:
                 return following
 
     def _insert(self, node: SubscriptionNode) -> None:
-        """Link a node behind the last; the tail is a hint, as in the list of entries."""
+        """Link a node behind the last; the tail is a hint, as in the entry list."""
         while True:
             tail = self.tail.get()
             following = tail.next.get()
@@ -109,7 +108,7 @@ class SubscriptionList:
                 return
 
     def _clean_marker(self, removed: SubscriptionNode) -> None:
-        """Keep the marker from holding a chain of removed nodes; whose turn is next stays."""
+        """Keep the marker from holding a chain of removed nodes; the next turn stays the same."""
         marked = self.marker.get()
         if marked is removed:
             stand_in = SubscriptionNode()

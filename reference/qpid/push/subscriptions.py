@@ -1,8 +1,7 @@
-"""A subscription: the tie between a consumer and a queue, with its place.
+"""A subscription: a consumer of a queue with pointers.
 
-Owns what a consumer of a queue with pointers has besides (`consumers` has the rest): its place,
-what it waits at, and which messages it wants. Refuses to know how its place is kept (that is the
-pointer's) and who offers it messages (the queue's).
+Owns what it has beyond a `Consumer`: its pointer, the entry that it waits at, and its selector. The
+pointer owns the position, and the queue offers the messages.
 
 Source: Qpid, Message Delivery, section Subscriptions.
 """
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 class Subscription(Consumer):
     """One consumer of one queue of pointers, or one `get`.
 
-    `awaits` is the entry that it has no room for and waits at. What it has is in its
-    `owning_state`; with a `stealable_state`, only while it is sent or settled, and in that one in
-    between. One of `auto_close` leaves when nothing is left for it. With a `selector` it wants only
-    what meets it.
+    `awaits` is the entry that it waits at, having no room for it. An entry that it holds is in its
+    `owning_state`. With a `stealable_state` that is so only during sending and settling; in between
+    the entry is in the stealable state. An `auto_close` subscription leaves when no message is left
+    for it. With a `selector` it wants only matching messages.
     """
 
     __slots__ = (
@@ -72,6 +71,6 @@ class Subscription(Consumer):
         )
 
     def has_interest(self, entry: QueueEntry) -> bool:
-        """Whether it wants that message at all; without a selector it wants every message."""
+        """Return whether it wants a message; without a selector it wants every one."""
         assert entry.message is not None, "a dummy head is never offered"
         return self.selector is None or meets(entry.message, self.selector)

@@ -1,4 +1,1 @@
-"""What RabbitMQ's paging queue writes.
-
-The queue index and the message store, and their recovery.
-"""
+"""The files of RabbitMQ's paging queue: queue index, message store, and their recovery."""

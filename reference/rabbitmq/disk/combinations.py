@@ -1,7 +1,7 @@
-"""What is known of one place of a segment, from its file and from the journal, and both together.
+"""The state of one place of a segment: by its file, by the journal, and by both together.
 
-Owns the states of a place, the order of the operations on it, and the two tables by which file and
-journal are combined. Refuses to know files and records.
+Owns the states of a place, the order of its operations, and the two tables that combine file and
+journal. Does not know files and records.
 
 Three operations come to a place, in this order: *publish*, *deliver*, *acknowledge*. A state is the
 set of those known. The tables are the release's. They assume that the segment's file is never ahead
@@ -32,15 +32,15 @@ NAMES: Final = {
 
 
 MARKS: Final = {P: 0, D: 1, A: 1, PD: 1, DA: 2, PDA: 2}
-"""How many marks a segment's file gets for a state of the journal."""
+"""The number of marks that a segment's file gets for a state of the journal."""
 
 
 class OrderBroken(AssertionError):
-    """The index was told or has found what no lawful order of operations gives (Q1)."""
+    """An operation or a recovered state that no legal order of operations gives (Q1)."""
 
 
 class After(dict[int, int]):
-    """The state after an operation, by the state before; none where the order forbids it."""
+    """The state after an operation, by the state before; `OrderBroken` if the order forbids it."""
 
     def __missing__(self, before: int) -> int:
         raise OrderBroken(f"an operation out of order; known before it: {NAMES[before]}")
@@ -50,20 +50,18 @@ AFTER_PUBLISH: Final = After({NOTHING: P})
 AFTER_DELIVER: Final = After({NOTHING: D, P: PD})
 AFTER_ACKNOWLEDGE: Final = After({NOTHING: A, D: DA, PD: PDA})
 AFTER_MARK: Final = After({P: PD, PD: PDA})
-"""In a segment's file: the first mark of a place is its delivery, the second its acknowledgement.
-
-"""
+"""In a segment's file the first mark of a place is its delivery, the second its acknowledgement."""
 
 
 class Sum(NamedTuple):
-    """What file and journal say together, and by how much the journal changes what is live."""
+    """The combined state of file and journal, and the journal's change of the live count."""
 
     state: int
     live: int
 
 
 class Difference(NamedTuple):
-    """What the journal has beyond the file, and what both counted (`duplicate`)."""
+    """The journal's state beyond the file, and the live count that both have (`duplicate`)."""
 
     journal: int
     duplicate: int
@@ -115,15 +113,15 @@ JOURNAL_MINUS_FILE: Final = Differences(
         (DA, P): Difference(DA, 0),
         (DA, PD): Difference(A, 0),
         (DA, PDA): Difference(NOTHING, -1),
-        # A flush had deleted the file when the power went: all of the segment was acknowledged.
+        # A flush had deleted the file when the power went: the whole segment was acknowledged.
         (A, NOTHING): Difference(NOTHING, -1),
         (DA, NOTHING): Difference(NOTHING, -1),
-        # The delivery's mark was lost (releases before 3.11.17): it is made up for.
+        # The delivery's mark was lost (releases before 3.11.17): it is added.
         (A, P): Difference(DA, 0),
     }
 )
-"""After a crash within a flush the same operation may be in both.
+"""After a crash during a flush the same operation may be in both.
 
-What is live is counted as publishes less acknowledgements of both, less `duplicate`. The release
-has 0 for the two rows of a deleted file, and counts once more afterwards; here the count must hold.
+The live count is the publishes less the acknowledgements of both, less `duplicate`. The release has
+0 for the two rows of a deleted file, and counts again afterwards; here the count must hold.
 """

@@ -1,11 +1,11 @@
-"""How the store wins back the room of messages that nobody refers to any more.
+"""Compaction: the store recovers the room of messages without references.
 
-Owns which files are combined, and doing it so that a crash at any step loses nothing. Refuses to
-know when it is due.
+Owns the choice of the files to combine, and doing it so that a crash at any step loses nothing. The
+store decides when it is due.
 
-Two neighbours whose used bytes fit in one file are written, left before right, to a draft, which is
-synced and put in the place of the left one; then the right one goes. A crash leaves a draft, which
-the next start removes, or messages in both files, of which the next start takes one.
+Two neighbours whose used bytes fit in one file are written, left before right, to a draft. The
+draft is synced and replaces the left file; then the right one is deleted. A crash leaves a draft,
+which the next start removes, or messages in both files, of which the next start takes one copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAFT_SUFFIX = ".draft"
 
 
 def find_pair(store: MessageStore, file_size: int) -> tuple[StoreFile, StoreFile] | None:
-    """Return the lowest neighbours, neither of them the current file, that fit in one."""
+    """Return the lowest two neighbours that fit in one file; never the current file."""
     settled = [store.files[number] for number in sorted(store.files)]
     settled.remove(store.current)
     for left, right in pairwise(settled):
@@ -32,7 +32,7 @@ def find_pair(store: MessageStore, file_size: int) -> tuple[StoreFile, StoreFile
 
 
 def compact(store: MessageStore, left: StoreFile, right: StoreFile) -> None:
-    """Combine two files into the left one's place."""
+    """Combine two files into the left one."""
     combined = bytearray()
     moved = []
     for file in (left, right):

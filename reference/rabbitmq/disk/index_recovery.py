@@ -1,12 +1,11 @@
-"""How a queue's index comes back: the journal read anew, and what a crash has left put right.
+"""Recovery of a queue's index: load the journal, and repair the effects of a crash.
 
-Owns the two ways of a start. Refuses to know the store, of which it only asks whether it has a
-message's content.
+Owns the two kinds of start. It only asks the store whether it has a message's content.
 
 After a clean shutdown the journal is loaded and the counts are those of the terms. After a crash
 the journal may repeat what a flush had already written (`JOURNAL_MINUS_FILE`), the last record of a
-file may be torn, and the content of a message may be missing; the terms of a queue may still be
-good when those of the store are not, and then its messages keep what is known of their deliveries.
+file may be torn, and a message's content may be missing. If a queue's terms are good and only the
+store's are not, its messages keep their known deliveries.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def wipe(disk: Disk, name: str) -> None:
-    """Remove whatever an index of this name has left."""
+    """Remove all files of an index of this name."""
     for each in disk.names():
         if re.fullmatch(re.escape(name) + r"\.(\d+\.idx|journal|terms|terms\.draft)", each):
             disk.delete(each)
@@ -89,13 +88,13 @@ def count_as_saved(index: QueueIndex, unacknowledged: Mapping[int, int]) -> None
 
 
 def remove_duplicates(index: QueueIndex, disk: Disk) -> None:
-    """Take out of the journal what the files have, and torn records off their ends."""
+    """Remove from the journal what the files have, and torn records from the files."""
     for number, segment in index.segments.items():
         states, _, whole = index.load_file(number, segment)
         if segment.has_file and whole < disk.size(index.file_name(number)):
             disk.truncate(index.file_name(number), whole)
         elif segment.has_file and any(segment.journal):
-            # What it has is about to be taken out of the journal, so it must be durable there.
+            # Its operations are about to leave the journal, so the file must be durable.
             disk.sync(index.file_name(number))
         in_file = sum(state != PDA for state in states.values())
         duplicates = 0
@@ -114,11 +113,11 @@ def live_entries(index: QueueIndex) -> Iterator[IndexEntry]:
 
 
 def settle(index: QueueIndex, contains: Callable[[bytes], bool], *, keeps_deliveries: bool) -> int:
-    """Forget entries without content, and return how many messages are left.
+    """Remove entries without content, and return the number of messages left.
 
-    Those left count as delivered, unless what the index knows of deliveries is good. The release
-    notes all this in RAM alone; here the journal has it too, since otherwise the files would be
-    ahead of it if the power went again before the flush was done.
+    The rest count as delivered, unless the index's knowledge of deliveries is good. The release
+    notes this in RAM alone; here the journal gets it too. Otherwise the files would be ahead of the
+    journal if the power went again before the flush was done.
     """
     count = 0
     for number in sorted(index.segments):

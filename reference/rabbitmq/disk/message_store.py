@@ -1,17 +1,14 @@
-"""The message store: bodies on disk by id, counted by how many queues refer to them, while it runs.
+"""The message store: bodies on disk by id, counted by the queues that refer to them.
 
-Owns the files of records, the index over them, and who waits to hear that a message is on disk.
-Refuses to know queues (its clients) and places in them; how a store comes back after a stop is
-`store_recovery`, how the room of removed messages is won back is `compaction`.
+Owns the files of records, the index over them, and the reports that a write is durable. Queues are
+its clients. `store_recovery` brings it back after a stop; `compaction` recovers unused room.
 
-Messages are appended to the current file, which is followed by a new one when it is full, and is
-synced then. So only the current file can have anything that is not synced. A file other than the
-current one goes when nothing in it is in use.
+Messages are appended to the current file. A full file is synced, and a new one follows, so only the
+current file can have unsynced bytes. Another file is deleted when nothing in it is in use.
 
-Simpler than the release: everything happens at once, so that a write and a removal never wait for
-each other in a mailbox, and nothing is read while it is being moved. An id leaves the index with
-its last reference; the release keeps it until its file is collected, and revives it if it is
-written again before, which here is an append.
+Simpler than the release: all happens at once, so writes and removals do not wait in a mailbox, and
+nothing is read while it is moved. An id leaves the index with its last reference. The release keeps
+it until its file is collected, and revives it on a new write, which here is an append.
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ if TYPE_CHECKING:
     from brokerproof.reference.shared.disk import Disk
 
 GARBAGE_MAX: Final = 0.5
-"""The part of all bytes that may be out of use before files are compacted."""
+"""The part of all bytes that may be unused before files are compacted."""
 
 
 class StoreFile:
-    """A file's bytes: all of them, and those of messages in use."""
+    """A file's size in bytes, and the bytes of messages in use."""
 
     __slots__ = ("name", "number", "size", "used")
 
@@ -51,10 +48,10 @@ class StoreFile:
 
 
 class StoreClient:
-    """A queue as a durable store knows it; it is told of its own writes.
+    """A queue as a client of a durable store, which reports its writes.
 
-    A write is *written* when its file was synced, and *ignored* when the client has removed the
-    message before that. Each id is told once, in one of both; `unsynced` are those still to come.
+    A write is *written* when its file was synced, and *ignored* when the client removed the message
+    before that. Each id is reported once, as one or the other; `unsynced` are those still to come.
     """
 
     __slots__ = ("on_ignored", "on_written", "ref", "unsynced")
@@ -74,7 +71,7 @@ class StoreClient:
 class MessageStore:
     """One store, of the persistent messages of all queues or of their transient ones.
 
-    The latter is not `durable`: nobody waits for its syncs, so there are none.
+    The transient store is not `durable`: no client waits for its syncs, so there are none.
     """
 
     __slots__ = (
@@ -111,16 +108,16 @@ class MessageStore:
         self.is_dirty = False
 
     def connect(self, client: StoreClient) -> None:
-        """Let a client in, under a reference that nobody else has."""
+        """Connect a client under a unique reference."""
         assert client.ref not in self.clients, f"{client.ref} is connected already"
         self.clients[client.ref] = client
 
     def disconnect(self, client: StoreClient) -> None:
-        """Let a client go; it is told nothing more."""
+        """Disconnect a client; it gets no more reports."""
         del self.clients[client.ref]
 
     def write(self, client: StoreClient, msg_id: bytes, body: bytes) -> None:
-        """Refer to a message once more; its body is appended if the store does not have it."""
+        """Add a reference to a message; append its body if the store does not have it."""
         if self.durable:
             client.unsynced.add(msg_id)
         location = self.index.get(msg_id)
@@ -170,11 +167,11 @@ class MessageStore:
         return body_of(record, msg_id)
 
     def contains(self, msg_id: bytes) -> bool:
-        """Whether somebody refers to a message."""
+        """Return whether a client refers to a message."""
         return self.index.get(msg_id) is not None
 
     def remove(self, client: StoreClient, msg_ids: Iterable[bytes]) -> None:
-        """Refer to messages once less each; the room of those not referred to is garbage."""
+        """Remove one reference from each message; unreferenced bytes become garbage."""
         ignored = []
         for msg_id in msg_ids:
             location = self.index.pop(msg_id)
@@ -212,7 +209,7 @@ class MessageStore:
                 compact(self, *pair)
 
     def sync(self) -> None:
-        """Make all writes durable, and tell each client which of its own that concerns."""
+        """Make all writes durable, and report to each client its own writes."""
         if self.is_dirty:
             self.disk.sync(self.current.name)
             self.is_dirty = False
@@ -222,26 +219,26 @@ class MessageStore:
                 client.on_written(written)
 
     def needs_sync(self) -> bool:
-        """Whether a client waits to be told of a write."""
+        """Return whether a client waits for the report of a write."""
         return any(client.unsynced for client in self.clients.values())
 
     def terminate(self, clients: Iterable[str]) -> None:
-        """Leave everything so that the next start need not scan the files."""
+        """Stop cleanly, so that the next start need not scan the files."""
         self.sync()
         files = [(each.number, each.size, each.used) for each in self.files.values()]
         terms = StoreTerms(sorted(clients), files, self.index.dump())
         write_terms(self.disk, f"{self.name}.terms", terms)
 
     def terms(self) -> StoreTerms | None:
-        """Return what a clean shutdown has left, if there was one."""
+        """Return the terms of a clean shutdown, or None."""
         return read_terms(self.disk, f"{self.name}.terms", StoreTerms)
 
     def forget_terms(self) -> None:
-        """From now on only another clean shutdown counts."""
+        """Remove the terms: from now on only another clean shutdown counts."""
         forget_terms(self.disk, f"{self.name}.terms")
 
     def fork(self, disk: Disk) -> MessageStore:
-        """Return a copy on a copied disk, to which no client is connected yet."""
+        """Return a copy on a copied disk, without clients."""
         copy = object.__new__(MessageStore)
         copy.disk = disk
         copy.name = self.name

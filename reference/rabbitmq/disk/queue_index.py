@@ -1,16 +1,16 @@
-"""The queue index: which messages of a queue are on disk and where in the queue, while it runs.
+"""The queue index: which messages of a queue are on disk, and their places.
 
-Owns the journal, the segments, and what of both is merged in RAM. Refuses to know message bodies
-and the five places of a queue; how an index comes back after a stop is `index_recovery`.
+Owns the journal, the segments, and the merge of both in RAM. Message bodies belong to the store;
+`index_recovery` brings an index back after a stop.
 
-A segment's file has the entries of so many consecutive sequence numbers. An operation is appended
-to the journal's file and noted at its segment in RAM; when enough have gathered, a *flush* appends
-them to the files of their segments and empties the journal. What is published, delivered and
-acknowledged between two flushes never reaches a segment's file.
+A segment's file has the entries of `segment` consecutive sequence numbers. An operation is appended
+to the journal's file and noted at its segment in RAM. When enough have gathered, a *flush* appends
+them to the files of their segments and empties the journal. A message that is published, delivered
+and acknowledged between two flushes never reaches a segment's file.
 
-One step more than the release: a flush syncs the journal before it writes segments. Without that, a
-power cut within a flush may leave a segment that knows of operations that the journal has lost, and
-for this the release's tables have no row.
+One step more than the release: a flush syncs the journal before it writes segments. Otherwise a
+power cut in a flush may leave a segment with operations that the journal has lost, and the
+release's tables have no row for this.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ _NOTED = re.compile(rb"[^\0]")
 
 
 class Segment:
-    """What is in RAM of a segment.
+    """The part of a segment in RAM.
 
-    `journal` has the state of each place by the journal alone, `published` the publish records that
-    belong to it, one behind the other by place; it is as long as the highest place needs.
-    `unacknowledged` counts the live entries of journal and file together (Q2).
+    `journal` has the state of each place by the journal alone. `published` has the journal's
+    publish records by place, one behind the other, up to the highest place needed. `unacknowledged`
+    counts the live entries of journal and file together (Q2).
     """
 
     __slots__ = ("has_file", "journal", "published", "unacknowledged")
@@ -77,7 +77,7 @@ class Segment:
         self.has_file = has_file
 
     def keep(self, place: int, record: bytes) -> None:
-        """Keep a publish record."""
+        """Store a publish record."""
         published = self.published
         at = place * RECORD_BYTES
         if at < len(published):
@@ -92,12 +92,12 @@ class Segment:
         return bytes(self.published[at : at + RECORD_BYTES])
 
     def noted(self) -> list[tuple[int, int]]:
-        """Return places and states, by place, of those that the journal knows anything of."""
-        # Most places of a large segment are empty: these are passed over without a look at each.
+        """Return places and states, by place, where the journal has a state."""
+        # Most places of a large segment are empty; the pattern skips them quickly.
         return [(found.start(), found[0][0]) for found in _NOTED.finditer(self.journal)]
 
     def forget_journal(self) -> None:
-        """Note that the segment's file has all that the journal had."""
+        """Clear the journal's part: the segment's file has all of it."""
         self.journal = bytearray(len(self.journal))
         self.published = bytearray()
 
@@ -112,15 +112,15 @@ class Segment:
 
 
 def ignore_ids(msg_ids: Collection[bytes]) -> None:
-    """Tell nobody."""
+    """Ignore the ids."""
 
 
 class QueueIndex:
     """The index of one queue.
 
-    `on_synced` is told, after a sync or a flush, the ids of messages that need a confirm and whose
-    publish is now durable; `unsynced` are those still to come. `dirty_count` is how many operations
-    the journal's file has.
+    `on_synced` is called after a sync or a flush with the ids of messages that need a confirm and
+    whose publish is now durable; `unsynced` are those still to come. `dirty_count` is the number of
+    operations in the journal's file.
     """
 
     __slots__ = (
@@ -176,14 +176,14 @@ class QueueIndex:
             self.flush()
 
     def deliver(self, seqs: Iterable[int]) -> None:
-        """Note that messages were handed out for the first time."""
+        """Note the first delivery of messages."""
         for seq in seqs:
             self.mark_delivered(seq)
             if self.dirty_count > self._journal_limit:
                 self.flush()
 
     def acknowledge(self, seqs: Iterable[int]) -> None:
-        """Note that messages, delivered before, are done with: their entries are live no more."""
+        """Note that delivered messages are acknowledged; their entries are no longer live."""
         for seq in seqs:
             self.mark_acknowledged(seq)
             if self.dirty_count > self._journal_limit:
@@ -208,7 +208,7 @@ class QueueIndex:
         self.dirty_count += 1
 
     def flush(self) -> None:
-        """Empty the journal into the segments' files, and remove the files with nothing live."""
+        """Move the journal into the segments' files, and delete the files without a live entry."""
         if self.dirty_count:
             self._disk.sync(self.journal_name)
         for number in sorted(self.segments):
@@ -238,13 +238,13 @@ class QueueIndex:
         segment.forget_journal()
 
     def sync(self) -> None:
-        """Make the journal durable, and tell which messages' publishes that concerns."""
+        """Make the journal durable, and report the ids whose publish is durable now."""
         if self.dirty_count:
             self._disk.sync(self.journal_name)
         self._report_synced()
 
     def needs_sync(self) -> bool:
-        """Whether somebody waits to be told of a publish."""
+        """Return whether a message waits for the report of its publish."""
         return bool(self.unsynced)
 
     def _report_synced(self) -> None:
@@ -253,7 +253,7 @@ class QueueIndex:
             self.on_synced(synced)
 
     def read(self, start: int, end: int) -> list[IndexEntry]:
-        """Return the live entries from `start` up to before `end`, in order (Q5)."""
+        """Return the live entries from `start` to before `end`, in order (Q5)."""
         entries: list[IndexEntry] = []
         size = self.segment_size
         for number in range(start // size, -(-end // size)):
@@ -285,7 +285,7 @@ class QueueIndex:
         return content
 
     def load_file(self, number: int, segment: Segment) -> SegmentContent:
-        """Return what a segment's file says, acknowledged entries too."""
+        """Return the content of a segment's file, acknowledged entries included."""
         if not segment.has_file:
             return segment_content(b"")
         name = self.file_name(number)
@@ -296,16 +296,16 @@ class QueueIndex:
         return f"{self.name}.{number}.idx"
 
     def bounds(self) -> tuple[int, int]:
-        """Return where the lowest segment begins and where the next after the highest would.
+        """Return the first sequence number of the lowest segment, and the one after the highest.
 
-        Asked at a start only; sequence numbers jump to the latter.
+        Called at a start only; sequence numbers continue from the second.
         """
         if not self.segments:
             return 0, 0
         return min(self.segments) * self.segment_size, (max(self.segments) + 1) * self.segment_size
 
     def terminate(self, store_ref: str, persistent_count: int) -> None:
-        """Leave everything so that the next start need not look for what is there."""
+        """Stop cleanly, so that the next start need not scan the files."""
         self.sync()
         counts = {number: each.unacknowledged for number, each in sorted(self.segments.items())}
         write_terms(
@@ -313,11 +313,11 @@ class QueueIndex:
         )
 
     def terms(self) -> QueueTerms | None:
-        """Return what a clean shutdown has left, if there was one."""
+        """Return the terms of a clean shutdown, or None."""
         return read_terms(self._disk, f"{self.name}.terms", QueueTerms)
 
     def forget_terms(self) -> None:
-        """From now on only another clean shutdown counts."""
+        """Remove the terms: from now on only another clean shutdown counts."""
         forget_terms(self._disk, f"{self.name}.terms")
 
     def delete(self) -> None:
@@ -332,7 +332,7 @@ class QueueIndex:
         self.unsynced.clear()
 
     def fork(self, disk: Disk) -> QueueIndex:
-        """Return a copy on a copied disk, which tells nobody yet."""
+        """Return a copy on a copied disk; it reports to no queue yet."""
         copy = object.__new__(QueueIndex)
         copy._disk = disk
         copy._append = disk.append

@@ -1,7 +1,7 @@
-"""The records of the index: bytes of a journal, bytes of a segment's file.
+"""The records of the index: bytes in a journal, and bytes in a segment's file.
 
-Owns the layout of each record, and reading them back up to the first that is torn. Refuses to know
-files, and what the operations mean together (`combinations`).
+Owns the layout of each record, and reading them up to the first torn one. `combinations` owns what
+the operations mean together.
 
 A journal's record begins with two bits for its kind and 62 for the sequence number; a segment's
 with two bits and 14 for the place. In both the second bit of a publish says *transient*, and its
@@ -22,7 +22,7 @@ ID_BYTES: Final = 16
 NO_EXPIRY: Final = 0
 
 TRANSIENT: Final = 1 << 62
-"""Of a journal's publish; a persistent one has neither bit."""
+"""The bit of a transient publish; a persistent one has neither bit."""
 DELIVER: Final = 2 << 62
 ACKNOWLEDGE: Final = 3 << 62
 _KIND: Final = 3 << 62
@@ -42,7 +42,7 @@ _TRANSIENT_BYTE: Final = 0x40
 
 
 class IndexEntry(NamedTuple):
-    """A live message as the index knows it; `expiry` in µs, None where it never expires."""
+    """A live message in the index; `expiry` in µs, None if it never expires."""
 
     seq: int
     msg_id: bytes
@@ -52,7 +52,7 @@ class IndexEntry(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One record of a journal; a publish has its whole record, to be kept."""
+    """One record of a journal; a publish includes its whole record."""
 
     kind: int
     seq: int
@@ -60,7 +60,7 @@ class Operation(NamedTuple):
 
 
 class SegmentContent(NamedTuple):
-    """What a segment's file says: the state and the publish record of each place; bytes read."""
+    """A segment file's states and publish records by place, and the bytes read."""
 
     states: dict[int, int]
     published: dict[int, bytes]
@@ -68,7 +68,7 @@ class SegmentContent(NamedTuple):
 
 
 def entry_of(seq: int, record: bytes, *, is_delivered: bool) -> IndexEntry:
-    """Return what a publish record of either file says."""
+    """Return the entry of a publish record of either file."""
     msg_id, expiry = _PAYLOAD.unpack_from(record, len(record) - _PAYLOAD.size)
     return IndexEntry(
         seq,
@@ -80,7 +80,7 @@ def entry_of(seq: int, record: bytes, *, is_delivered: bool) -> IndexEntry:
 
 
 def segment_records(place: int, record: bytes, marks: int) -> bytes:
-    """Return what a segment's file gets for a place: its publish, if any, and so many marks."""
+    """Return the bytes for a place of a segment's file: its publish, if any, and its marks."""
     if not record:
         return _SEGMENT_MARK.pack(place) * marks
     header = _PUBLISH | (record[0] & _TRANSIENT_BYTE) << 8 | place
@@ -89,7 +89,7 @@ def segment_records(place: int, record: bytes, marks: int) -> bytes:
 
 
 def journal_operations(data: bytes) -> Iterator[Operation]:
-    """Yield the operations of a journal, up to the first record that is torn."""
+    """Yield the operations of a journal up to the first torn record."""
     at, end = 0, len(data)
     while at + JOURNAL_MARK.size <= end:
         (header,) = JOURNAL_MARK.unpack_from(data, at)
@@ -102,7 +102,7 @@ def journal_operations(data: bytes) -> Iterator[Operation]:
 
 
 def segment_content(data: bytes) -> SegmentContent:
-    """Return what the bytes of a segment's file say, up to the first record that is torn."""
+    """Return the content of a segment's file up to the first torn record."""
     states: dict[int, int] = {}
     published: dict[int, bytes] = {}
     header_of = _SEGMENT_MARK.unpack_from

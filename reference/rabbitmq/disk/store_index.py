@@ -1,10 +1,10 @@
-"""Where the store has each message: from its id to references, file, offset and size.
+"""The store's index: from a message's id to references, file, offset and size.
 
-Owns that mapping, for a million messages in about fifty bytes each. Refuses to know files.
+Owns that mapping, for a million messages in about fifty bytes each.
 
-Messages that come and soon go are kept in a dictionary, which is fast; when it is full, all that is
-in it moves to a table of packed numbers, which is small. A dictionary alone would need some 200
-bytes for each message, and what is on disk should cost little RAM.
+Recent messages are in a dictionary, which is fast. When it is full, all of it moves to a table of
+packed numbers, which is small. A dictionary alone would need some 200 bytes for each message, and
+messages on disk should cost little RAM.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RECENT_MAX: Final = 4_096
-"""How many messages the dictionary takes."""
+"""The capacity of the dictionary, in messages."""
 _RECORD: Final = struct.Struct(f">{ID_BYTES}sIIII")
 _SLOTS_MIN: Final = 8
 _NO_ENTRY: Final = 0
 
 
 class Location(NamedTuple):
-    """How often a message is referred to, and where its record is."""
+    """A message's reference count, and the place of its record."""
 
     references: int
     file: int
@@ -38,8 +38,8 @@ class Location(NamedTuple):
 class PackedTable:
     """Locations by id in flat arrays: open addressing with linear probing, at most half full.
 
-    A slot has the number of an entry, counted from 1. What an entry that is free keeps as its
-    offset is the next one that is free.
+    A slot has the number of an entry, counted from 1. A free entry keeps the next free one as its
+    offset.
     """
 
     __slots__ = ("_count", "_files", "_free", "_ids", "_offsets", "_references", "_sizes", "_slots")
@@ -48,7 +48,7 @@ class PackedTable:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, and give back the memory."""
+        """Remove all entries, and release the memory."""
         self._slots = array("I", bytes(4 * _SLOTS_MIN))
         self._ids = bytearray(ID_BYTES)
         self._references = array("I", [0])
@@ -62,7 +62,7 @@ class PackedTable:
         return self._count
 
     def _slot_of(self, msg_id: bytes) -> int:
-        """Return the slot that has the id, or the empty one where it would be put."""
+        """Return the slot of the id, or the empty one where it would be put."""
         slots, has_id = self._slots, self._ids.startswith
         mask = len(slots) - 1
         slot = hash(msg_id) & mask
@@ -71,7 +71,7 @@ class PackedTable:
         return slot
 
     def get(self, msg_id: bytes) -> Location | None:
-        """Return where a message is, or None."""
+        """Return a message's location, or None."""
         entry = self._slots[self._slot_of(msg_id)]
         return self._location(entry) if entry else None
 
@@ -81,7 +81,7 @@ class PackedTable:
         )
 
     def put(self, msg_id: bytes, location: Location) -> None:
-        """Note where a message is, new or known."""
+        """Set a message's location, new or known."""
         slot = self._slot_of(msg_id)
         entry = self._slots[slot]
         if not entry:
@@ -117,7 +117,7 @@ class PackedTable:
         return bytes(self._ids[entry * ID_BYTES : (entry + 1) * ID_BYTES])
 
     def pop(self, msg_id: bytes) -> Location | None:
-        """Forget a message, and return where it was, or None."""
+        """Remove a message and return its location, or None."""
         hole = self._slot_of(msg_id)
         entry = self._slots[hole]
         if not entry:
@@ -133,7 +133,7 @@ class PackedTable:
         return location
 
     def _close_up(self, hole: int) -> None:
-        """Move what stands behind a hole and belongs before it, so that no search ends early."""
+        """Fill a hole with later entries that belong before it, so that no search ends early."""
         slots = self._slots
         mask = len(slots) - 1
         slot = hole
@@ -149,7 +149,7 @@ class PackedTable:
         slots[hole] = _NO_ENTRY
 
     def items(self) -> Iterator[tuple[bytes, Location]]:
-        """Yield ids and locations in no order that means anything."""
+        """Yield ids and locations in arbitrary order."""
         for entry in self._slots:
             if entry:
                 yield self._id_of(entry), self._location(entry)
@@ -181,14 +181,14 @@ class StoreIndex:
         return len(self._recent) + len(self._packed)
 
     def get(self, msg_id: bytes) -> Location | None:
-        """Return where a message is, or None."""
+        """Return a message's location, or None."""
         location = self._recent.get(msg_id)
         if location is None and self._packed:
             location = self._packed.get(msg_id)
         return location
 
     def put(self, msg_id: bytes, location: Location) -> None:
-        """Note where a message is that was not known, or was popped."""
+        """Set the location of a message that is not in the index."""
         recent = self._recent
         recent[msg_id] = location
         if len(recent) > RECENT_MAX:
@@ -197,7 +197,7 @@ class StoreIndex:
             self._recent = {}
 
     def pop(self, msg_id: bytes) -> Location | None:
-        """Forget a message, and return where it was, or None."""
+        """Remove a message and return its location, or None."""
         location = self._recent.pop(msg_id, None)
         if location is None and self._packed:
             location = self._packed.pop(msg_id)
@@ -208,12 +208,12 @@ class StoreIndex:
         return sorted([*self._recent.items(), *self._packed.items()])
 
     def dump(self) -> bytes:
-        """Return all of it as bytes, the same for the same content."""
+        """Return the content as bytes, equal for equal content."""
         both = chain(self._recent.items(), self._packed.items())
         return b"".join(sorted(_RECORD.pack(msg_id, *location) for msg_id, location in both))
 
     def load(self, dumped: bytes) -> None:
-        """Note all that was dumped."""
+        """Add all that was dumped."""
         for msg_id, *numbers in _RECORD.iter_unpack(dumped):
             self.put(msg_id, Location(*numbers))
 

@@ -1,8 +1,7 @@
 """The records of the message store: bytes of one message in a file.
 
-Owns their layout, and reading them back up to the first that is torn. Refuses to know files and
-references. A record is the size of the body, the message's id, the body, and a byte that is never
-missing from a whole one.
+Owns their layout, and reading them up to the first torn one. A record is the size of the body, the
+message's id, the body, and an end byte that only a whole record has.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _FRAME_BYTES: Final = _HEADER.size + len(_END)
 
 
 class Record(NamedTuple):
-    """Where a scan of a file has met a message."""
+    """The place of a message in a scanned file."""
 
     msg_id: bytes
     offset: int
@@ -29,7 +28,7 @@ class Record(NamedTuple):
 
 
 def record_of(msg_id: bytes, body: bytes) -> bytes:
-    """Return what a file gets for a message."""
+    """Return the record of a message."""
     return _HEADER.pack(len(body), msg_id) + body + _END
 
 
@@ -42,7 +41,7 @@ def body_of(record: bytes, msg_id: bytes) -> bytes:
 
 
 def records_of(data: bytes) -> Iterator[Record]:
-    """Yield the records of a file, up to the first that is torn."""
+    """Yield the records of a file up to the first torn one."""
     at, end = 0, len(data)
     while at + _FRAME_BYTES <= end:
         body_size, msg_id = _HEADER.unpack_from(data, at)

@@ -1,8 +1,8 @@
-"""How the message store comes back: from its terms, or from its files and all queues' indexes.
+"""Recovery of the message store: from its terms, or from its files and all queues' indexes.
 
-Owns both ways. Refuses to know how an index is read: it is given how often each id is referred to.
-References are never kept on disk but in the terms of a clean shutdown, so after a crash the files
-are scanned, and a message is in use if some queue's index has it.
+Owns both ways. The caller counts the references of each id. References are on disk only in the
+terms of a clean shutdown. After a crash the files are scanned, and a message is in use if a queue's
+index has it.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ def file_numbers(disk: Disk, name: str) -> list[int]:
 
 
 def wipe(disk: Disk, name: str) -> None:
-    """Remove whatever a store of this name has left: transient messages never come back."""
+    """Remove all files of a store of this name: transient messages never come back."""
     for each in disk.names():
         if re.fullmatch(re.escape(name) + r"\.(\d+\.rdq(\.draft)?|terms|terms\.draft)", each):
             disk.delete(each)
 
 
 def remove_drafts(store: MessageStore) -> None:
-    """Remove what a compaction was writing when the power went."""
+    """Remove the draft of a compaction that a loss of power ended."""
     for each in store.disk.names():
         if each.startswith(f"{store.name}.") and each.endswith(f".rdq{DRAFT_SUFFIX}"):
             store.disk.delete(each)
 
 
 def recover_cleanly(store: MessageStore, terms: StoreTerms) -> None:
-    """Take over what a clean shutdown has saved."""
+    """Take over the state of a clean shutdown."""
     _take_files(store, [StoreFile(store.name, *each) for each in terms.files])
     store.index.load(terms.index)
 
 
 def recover_from_files(store: MessageStore, references: Mapping[bytes, int]) -> None:
-    """Find the messages that are referred to, and count all else as garbage."""
+    """Find the messages that are referred to; the rest is garbage."""
     remove_drafts(store)
     files = []
     for number in file_numbers(store.disk, store.name):
@@ -69,7 +69,7 @@ def recover_from_files(store: MessageStore, references: Mapping[bytes, int]) -> 
 
 
 def _take_files(store: MessageStore, files: list[StoreFile]) -> None:
-    """Take over files; writing goes on in a new one."""
+    """Take over files; writing continues in a new one."""
     there = set(store.disk.names())
     store.files = {file.number: file for file in files if file.used}
     for file in files:

@@ -1,15 +1,13 @@
-"""RabbitMQ's paging queue beneath any broker: a backing queue, its index, its store, its disk.
+"""RabbitMQ's paging queue beneath any broker: a backing queue with its disk.
 
-What belongs here: the documented algorithm by which a queue keeps some of its messages in RAM and
-the rest on disk, and what it needs to find them again: the segmented index with its journal, the
-message store, the two disks (real files, and a simulated disk that can lose its power), recovery,
-and the invariants that hold between operations. What does not: consumers, channels, prefetch and
-the queue process that decides when something is delivered, expires or is confirmed to a client;
-and clocks, since time is handed in.
+Here: the documented algorithm by which a queue keeps some of its messages in RAM and the rest on
+disk, the node that starts and stops such queues, and the invariants between operations. `disk` has
+the index, the store and their recovery. Consumers, channels, prefetch, and the process that decides
+on deliveries, expiry and confirms are above; callers pass in the time.
 
-The source is the analysis of RabbitMQ 2.8.2's queue mechanism; where its prose is wrong the code
-follows the release, and the place says so. A message here is an id of 16 bytes and a body of bytes:
-what they mean is the business of the layer above.
+Source: the analysis of RabbitMQ 2.8.2's queue mechanism. Where its prose is wrong the code follows
+the release, and says so there. A message here is an id of 16 bytes and a body of bytes; the layer
+above interprets them.
 """
 
 from brokerproof.reference.rabbitmq.paging.inspection import view_of

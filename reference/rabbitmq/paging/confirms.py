@@ -1,10 +1,10 @@
-"""Which messages are safe, so that their publishers may be told.
+"""Confirms: which messages are safe, so that their publishers may be told.
 
-Owns the four sets of ids. Refuses to know what a sync is: store and index tell it of theirs.
+Owns the four sets of ids. Store and index report their syncs.
 
-A message is confirmed when its body and its position are both synced, or when it was done with
-before its body was. The store and the index may tell of a sync while a publish is still under way,
-so an id is expected before it is written; in the release such news comes by mail, later.
+A message is confirmed when its body and its position are both synced, or when it was removed before
+its body was synced. The store and the index may report a sync during a publish, so an id is
+expected before it is written; in the release such reports come later, by mail.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Confirms:
-    """The ids of one queue: `unconfirmed`, of these with one half on disk, and `confirmed` ones.
+    """The ids of one queue: `unconfirmed` ones, those with one half synced, and `confirmed` ones.
 
-    `confirmed` may have ids that nobody waits for, as in the release: those of messages removed
-    before they were synced.
+    As in the release, `confirmed` may have ids without a waiting publisher: those of messages
+    removed before they were synced.
     """
 
     __slots__ = ("confirmed", "msg_indices_on_disk", "msgs_on_disk", "unconfirmed")
@@ -31,7 +31,7 @@ class Confirms:
         self.confirmed: set[bytes] = set()
 
     def expect(self, msg_id: bytes) -> None:
-        """Wait for a message's two syncs."""
+        """Expect the two syncs of a message."""
         self.unconfirmed.add(msg_id)
 
     def messages_written(self, msg_ids: Collection[bytes]) -> None:
@@ -45,19 +45,19 @@ class Confirms:
         self.record(self.msgs_on_disk.intersection(msg_ids))
 
     def record(self, msg_ids: Collection[bytes]) -> None:
-        """Confirm messages, be it that they are safe or that they are done with."""
+        """Confirm messages, because they are safe or because they were removed."""
         self.msgs_on_disk.difference_update(msg_ids)
         self.msg_indices_on_disk.difference_update(msg_ids)
         self.unconfirmed.difference_update(msg_ids)
         self.confirmed.update(msg_ids)
 
     def drain(self) -> set[bytes]:
-        """Return the ids confirmed since the last time."""
+        """Return the ids confirmed since the last call."""
         drained, self.confirmed = self.confirmed, set()
         return drained
 
     def waits_for_index(self) -> bool:
-        """Whether a position is not known to be synced that somebody waits for."""
+        """Return whether an expected message lacks the sync of its position."""
         return len(self.msg_indices_on_disk) < len(self.unconfirmed)
 
     def fork(self) -> Confirms:

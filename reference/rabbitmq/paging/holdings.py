@@ -1,7 +1,7 @@
-"""What one queue has on disk: bodies in two stores, positions in its index.
+"""One queue's content on disk: bodies in two stores, positions in its index.
 
-Owns which store a message belongs to, and that a body is written before its position. Refuses to
-know places and counters, and when something is written.
+Owns the choice of a message's store, and that a body is written before its position. `moves` and
+the queue decide when something is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Holdings:
-    """A queue's index, and the queue as a client of both stores; `confirms` hears of syncs."""
+    """A queue's index, and the queue as a client of both stores; syncs go to `confirms`."""
 
     __slots__ = (
         "index",
@@ -64,9 +64,9 @@ class Holdings:
             status.msg_on_disk = True
 
     def write_index(self, status: MessageStatus) -> None:
-        """Write a message's position, unless it is on disk, and that it was delivered if it was.
+        """Write a message's position, and its delivery if it had one, unless it is on disk.
 
-        Without the latter its acknowledgement would meet an entry that was never delivered.
+        Without the delivery, its acknowledgement would meet an entry that was never delivered.
         """
         if not status.index_on_disk:
             if not status.msg_on_disk:
@@ -89,12 +89,12 @@ class Holdings:
         return self._store_of(status)[0].read(status.msg_id)
 
     def deliver(self, status: MessageStatus) -> None:
-        """Note that a message is about to be handed out; only the first time counts."""
+        """Note that a message is about to be delivered; only the first time counts."""
         if status.index_on_disk and not status.is_delivered:
             self.index.deliver((status.seq,))
 
     def remove(self, statuses: Iterable[MessageStatus]) -> int:
-        """Remove what is on disk of delivered messages; return how many were persistent."""
+        """Remove delivered messages from disk; return the number of persistent ones."""
         indexed: list[int] = []
         transient: list[bytes] = []
         persistent: list[bytes] = []
@@ -112,12 +112,12 @@ class Holdings:
         return len(persistent)
 
     def remove_transient_bodies(self, statuses: Iterable[MessageStatus]) -> None:
-        """Remove the bodies of what does not outlive a stop; the index is left to the start."""
+        """Remove the bodies of transient messages; the next start removes their index entries."""
         transient = [one.msg_id for one in statuses if one.msg_on_disk and not one.is_persistent]
         self.transient_store.remove(self.transient_client, transient)
 
     def disconnect(self) -> None:
-        """Be a client of the stores no more."""
+        """Disconnect from both stores."""
         self.persistent_store.disconnect(self.persistent_client)
         self.transient_store.disconnect(self.transient_client)
 
@@ -128,7 +128,7 @@ class Holdings:
         transient_store: MessageStore,
         confirms: Confirms,
     ) -> Holdings:
-        """Return a copy, on copies of all that is shared."""
+        """Return a copy on copies of the shared parts."""
         copy = Holdings(
             self.persistent_client.ref,
             self.index.fork(disk),

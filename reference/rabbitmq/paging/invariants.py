@@ -36,7 +36,7 @@ SENTENCES = {
 
 
 def broken(rule: str) -> InvariantBroken:
-    """Return the exception that says that a rule does not hold."""
+    """Return the exception for a rule that does not hold."""
     return InvariantBroken(rule, SENTENCES[rule])
 
 

@@ -1,12 +1,12 @@
-"""How messages move between RAM and disk: when memory is short, and when they are wanted again.
+"""The moves of messages between RAM and disk: when memory is short, and when they are needed again.
 
-Owns the moves between the places that nobody outside can see, and how much is moved at a time.
-Refuses to know what clients do. Each function takes the queue that it changes; none may change what
-is ready, what is pending, or in which order (I24).
+Owns the internal moves between the places, and how many messages move at a time. Each function
+takes the queue that it changes. None may change the ready messages, the pending messages, or their
+order (I24).
 
-Which message goes first follows from when it will be needed: of q1 the first, which has q2 and
-delta before it; of q4 the last; of q3 the last, but never those in the segment of its first, so
-that q3 keeps something; of q2 the first, since delta ends where q2 begins.
+The message needed last goes first: the first of q1, which has q2 and delta before it; the last of
+q4; the last of q3, but never one in the segment of its first, so that q3 keeps something; the first
+of q2, since delta ends where q2 begins.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def next_segment_boundary(seq: int, segment: int) -> int:
-    """Return where the segment after that of `seq` begins, which is always beyond `seq`."""
+    """Return the start of the segment after that of `seq`, which is always beyond `seq`."""
     return (seq // segment + 1) * segment
 
 
 def maybe_deltas_to_betas(queue: VariableQueue) -> None:
-    """Bring up to q3 what the index has of delta's first segment with anything in it.
+    """Bring the messages of delta's first nonempty segment up to q3.
 
-    When that was all of delta, q2 follows. What is pending stands in the index too and is left out;
-    entries of transient messages from before a restart are removed.
+    If that was all of delta, q2 follows. Pending messages are in the index too and are skipped.
+    Entries of transient messages from before a restart are removed.
     """
     delta = queue.delta
     while not delta.is_blank:
@@ -74,17 +74,17 @@ def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list
 
 
 def chunk(current: int, permitted: int | None, batch: int) -> int:
-    """Return how many to move at once of `current` where `permitted` may stay; None is all."""
+    """Return how many of `current` to move at once if `permitted` may stay; None permits all."""
     if permitted is None or permitted >= current:
         return 0
     return min(current - permitted, batch)
 
 
 def permitted_beta_count(queue: VariableQueue) -> int | None:
-    """Return how many messages q2 and q3 may have together; None for any number.
+    """Return how many messages q2 and q3 may have together; None for no limit.
 
-    Of those with no body in RAM, the harmonic mean with the target gives the part; never less than
-    a segment, because so many are read at once. Without any room in RAM, q3 alone counts.
+    Of the messages without a body in RAM, the harmonic mean with the target gives the part. It is
+    at least a segment, because a segment is read at once. Without any room in RAM, q3 alone counts.
     """
     if queue.length == 0:
         return None
@@ -117,15 +117,14 @@ def _alpha_surplus(queue: VariableQueue) -> int:
 
 
 def reduction_is_due(queue: VariableQueue) -> bool:
-    """Whether `reduce_memory_use` would move anything."""
+    """Return whether `reduce_memory_use` would move anything."""
     return queue.target is not None and bool(_alpha_surplus(queue) or _beta_surplus(queue))
 
 
 def reduce_memory_use(queue: VariableQueue) -> bool:
-    """Page at most a batch of bodies, then what is due of positions; say whether there was any.
+    """Page at most a batch of bodies, then the surplus positions; return whether any moved.
 
-    Both kinds of bodies are paged, one after the other; the second gets what the first has left of
-    the batch.
+    Both kinds of bodies are paged, one after the other; the second kind gets the rest of the batch.
     """
     if queue.target is None:
         return False
@@ -142,9 +141,9 @@ def reduce_memory_use(queue: VariableQueue) -> bool:
 
 
 def limit_ram_acks(queue: VariableQueue, quota: int) -> int:
-    """Page bodies of pending messages, the latest first; return what is left of the quota.
+    """Page bodies of pending messages, the latest first; return the quota left.
 
-    The document takes the latest of all pending messages. It is the latest of those in RAM.
+    The document takes the latest of all pending messages; correct is the latest of those in RAM.
     """
     while quota and queue.ram_acks:
         queue.make_beta(queue.pending[queue.ram_acks.pop_largest()])
@@ -153,13 +152,13 @@ def limit_ram_acks(queue: VariableQueue, quota: int) -> int:
 
 
 def push_alphas_to_betas(queue: VariableQueue, quota: int) -> int:
-    """Page bodies of ready messages until the target is met; return what is left of the quota."""
+    """Page bodies of ready messages until the target is met; return the quota left."""
     target = queue.target
     while quota and queue.q1 and target is not None and target < queue.ram_count:
         status = queue.q1.popleft()
         queue.make_beta(status)
         queue.ram_count -= 1
-        # With delta blank nothing stands between q3 and q1.
+        # With a blank delta no message is between q3 and q1.
         (queue.q3 if queue.delta.count == 0 else queue.q2).append(status)
         quota -= 1
     while quota and queue.q4 and target is not None and target < queue.ram_count:

@@ -1,11 +1,10 @@
-"""All that shares a disk: the two stores, and the queues with their indexes.
+"""A node: the parts that share a disk, which are two stores and the queues with their indexes.
 
-Owns starting and stopping: what counts as a clean shutdown, and in which order things come back.
-Refuses to know what queues do.
+Owns starting and stopping: what counts as a clean shutdown, and the order of recovery.
 
-A start is clean for the store if every durable queue and the store itself have left their terms and
-agree on who the clients were. Otherwise the store's files are scanned, and what they have is in use
-if a queue's index has it. A queue whose own terms are good then still knows its deliveries.
+A start is clean for the store if every durable queue and the store itself have left terms that
+agree on the clients. Otherwise the store's files are scanned, and a message there is in use if a
+queue's index has it. A queue whose own terms are good then still knows its deliveries.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ TRANSIENT_STORE = "store-transient"
 
 
 class Node:
-    """One process of a broker on one disk. Construction starts it, with the durable queues named.
+    """One process of a broker on one disk. Construction starts it with the named durable queues.
 
-    The times handed in are in µs of any clock that does not go back.
+    Times are in µs of any clock that does not go back.
     """
 
     __slots__ = ("disk", "parameters", "persistent_store", "queues", "transient_store")
@@ -63,7 +62,7 @@ class Node:
         stored = store.terms()
         refs = sorted(each.store_ref for each in terms.values() if each is not None)
         is_clean = stored is not None and len(refs) == len(names) and refs == stored.clients
-        # From here on a crash is one in the midst of running.
+        # From here on a crash counts as one during operation.
         store.forget_terms()
         for index in indexes.values():
             index.forget_terms()
@@ -98,7 +97,7 @@ class Node:
         queue.recover(index.bounds(), count, may_have_stale=is_clean)
 
     def declare(self, name: str, *, durable: bool, now_us: int = 0) -> VariableQueue:
-        """Return a new queue; of one that had the name before, nothing is left."""
+        """Return a new queue; files of an earlier one of the same name are removed."""
         assert name not in self.queues, f"{name} exists"
         index_recovery.wipe(self.disk, file_prefix(name))
         index = QueueIndex(self.disk, file_prefix(name), self.parameters)
@@ -119,11 +118,11 @@ class Node:
         return queue
 
     def delete(self, name: str) -> None:
-        """Remove a queue with all that is on disk of it."""
+        """Remove a queue with all its files."""
         self.queues.pop(name).delete()
 
     def sync(self) -> None:
-        """Make all that outlives a crash durable, bodies before positions; confirm what is due."""
+        """Make durable what outlives a crash, bodies before positions; confirm what is due."""
         self.persistent_store.sync()
         for queue in self.queues.values():
             queue.sync()
@@ -142,5 +141,5 @@ class Node:
 
 
 def file_prefix(queue: str) -> str:
-    """Return what the names of a queue's files begin with."""
+    """Return the prefix of the names of a queue's files."""
     return f"queue-{quote(queue, safe='')}"

@@ -1,8 +1,7 @@
-"""The sizes that the paging queue is run with.
+"""The sizes of a paging queue.
 
-Owns their meaning and their values in RabbitMQ 2.8.2. Refuses to know what is done with them. None
-of them, nor the target of messages in RAM, may ever be seen from outside a queue: they decide where
-a message is, not which is fetched next.
+Owns their meaning and their values in RabbitMQ 2.8.2. No size, nor the target of messages in RAM,
+may be visible outside of a queue: they decide where a message is, not which is fetched next.
 """
 
 from __future__ import annotations
@@ -11,22 +10,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 SEGMENT_MAX = 1 << 14
-"""Most entries of a segment: a record of a segment file has 14 bits for the place in it."""
+"""The largest segment: a segment file's record has 14 bits for the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Sizes; the defaults are the release's, except that it keeps all of the current file.
+    """Sizes; the defaults are the release's, except that it caches all of the current file.
 
-    `segment` is how many sequence numbers a segment of the index has, `batch` how many messages are
-    paged at most in one go, `journal_limit` after how many operations the journal is flushed,
-    `file_size` from how many bytes on a file of the store is followed by a new one, `cache_bytes`
-    how many bytes just written to it the store keeps for reading.
+    A segment of the index has `segment` sequence numbers. At most `batch` messages are paged at
+    once. The journal is flushed after `journal_limit` operations. A store file of `file_size` bytes
+    is followed by a new one. The store keeps `cache_bytes` of recent writes for reading.
 
     `surplus` says when queue indices go to disk. The release waits until a whole batch of them is
-    beyond what is permitted, and leaves up to `batch - 1` there; since 3.3 *any* surplus of at
-    least a batch goes whole. `recovered` says what a message counts as after a crash: in the
-    release as delivered, otherwise as what the index knows of it.
+    beyond the permitted number, and leaves up to `batch - 1` there; since 3.3 *any* surplus of at
+    least a batch goes whole. `recovered` is the state of a message after a crash: delivered, as in
+    the release, or as known to the index.
     """
 
     segment: int = SEGMENT_MAX

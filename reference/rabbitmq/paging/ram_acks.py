@@ -1,15 +1,14 @@
-"""Which pending messages have their body in RAM, the latest first to be asked for.
+"""The pending messages with a body in RAM, which are paged from the latest on.
 
-Owns that one set and its order. Refuses to know messages. Deliveries come in rising order but for
-what was requeued, so a dictionary in the order of arrival is nearly always sorted; where it is not,
-it is sorted when its largest is asked for.
+Owns that set and its order. Deliveries come in rising order except after a requeue, so a dictionary
+in order of arrival is nearly always sorted. Otherwise it is sorted when the largest is asked for.
 """
 
 from __future__ import annotations
 
 
 class RamAcks:
-    """Sequence numbers of pending messages that cost RAM."""
+    """Sequence numbers of pending messages with a body in RAM."""
 
     __slots__ = ("_is_sorted", "_largest", "_seqs")
 
@@ -25,7 +24,7 @@ class RamAcks:
         return seq in self._seqs
 
     def add(self, seq: int) -> None:
-        """Note one more."""
+        """Add one."""
         self._seqs[seq] = None
         if seq > self._largest:
             self._largest = seq
@@ -33,11 +32,11 @@ class RamAcks:
             self._is_sorted = False
 
     def discard(self, seq: int) -> None:
-        """Forget one, if it is here."""
+        """Remove one, if it is present."""
         self._seqs.pop(seq, None)
 
     def pop_largest(self) -> int:
-        """Forget the largest, and return it."""
+        """Remove and return the largest."""
         if not self._is_sorted:
             self._seqs = dict.fromkeys(sorted(self._seqs))
             self._is_sorted = True
@@ -45,7 +44,7 @@ class RamAcks:
         return seq
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all."""
         self._seqs.clear()
         self._is_sorted = True
         self._largest = -1

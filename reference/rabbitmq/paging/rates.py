@@ -1,9 +1,7 @@
-"""How fast messages come and go, and for how long what is in RAM will last.
+"""The rates at which messages come and go, and how long the messages in RAM will last.
 
-Owns the four averages of a queue. Refuses to know clocks: the time of each look is handed in.
-
-An average is taken over the present period and the one before it. The release looks every five
-seconds.
+Owns the four averages of a queue. Callers pass in the time. An average is taken over the present
+period and the one before it. The release takes one every five seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ _US_PER_S: Final = 1_000_000
 
 
 class Counts(NamedTuple):
-    """Of one period: messages in, out, deliveries to be acknowledged, acknowledgements."""
+    """Counts of one period: messages in, out, deliveries to be acknowledged, acknowledgements."""
 
     ingress: int = 0
     egress: int = 0
@@ -23,7 +21,7 @@ class Counts(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """The same in messages a second."""
+    """The same in messages per second."""
 
     ingress: float = 0.0
     egress: float = 0.0
@@ -32,7 +30,7 @@ class Averages(NamedTuple):
 
     @property
     def pending_grows_faster(self) -> bool:
-        """Whether what waits for an acknowledgement grows faster than what is ready.
+        """Return whether pending messages grow faster than ready ones.
 
         The document compares two speeds here; the release compares two growths.
         """
@@ -40,7 +38,7 @@ class Averages(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Averages; when the present period began, and the one before it; what that one ended with."""
+    """Averages; the starts of the present and the previous period; the previous period's counts."""
 
     averages: Averages
     since_us: int
@@ -52,10 +50,10 @@ class Rates(NamedTuple):
     def look(
         self, now_us: int, counts: Counts, ram_messages: int, ram_acks: int
     ) -> tuple[Rates, float]:
-        """Begin a new period; return it, and how many seconds what is in RAM lasts.
+        """Begin a new period; return it, and for how many seconds the messages in RAM last.
 
-        Each message is counted twice, once in and once out, and RAM at two moments: hence the 4.
-        Where nothing moves it lasts for ever.
+        Each message is counted twice, in and out, and RAM at two moments: hence the 4. Without any
+        movement it is infinite.
         """
         elapsed_us = now_us - self.previous_since_us
         if now_us < self.since_us or elapsed_us <= 0:
@@ -72,7 +70,7 @@ class Rates(NamedTuple):
         return Rates(averages, now_us, self.since_us, counts, ram_messages, ram_acks), seconds
 
     def target(self, seconds: float) -> int | None:
-        """Return how many messages in RAM last so long; None for ever."""
+        """Return how many messages in RAM last `seconds`; None for infinity."""
         if seconds == float("inf"):
             return None
         return int(seconds * sum(self.averages))

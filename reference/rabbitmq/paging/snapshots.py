@@ -1,12 +1,13 @@
-"""Copying all that is on a simulated disk, and naming its state, for whoever searches.
+"""Copying the content of a simulated disk and naming its state, for searches.
 
-Owns what of a state matters for ever. No step of the algorithm is here, and none runs meanwhile.
+Owns which parts of a state affect later behaviour. No step of the algorithm is here, and none runs
+during a copy.
 
-In a name, sequence numbers count from the lowest segment in use and files of a store from its
-lowest, because both grow for ever, and behaviour is the same wherever they have got to. A queue
-without any segment counts from that of its next message. What files have is named by meaning where
-numbers are in it: a journal by its operations, the store by its records. Left out are counts of
-what the disk was asked for, and what a store keeps for reading, which is what its files have.
+In a name, sequence numbers count from the lowest segment in use, and a store's files from its
+lowest, because both grow without bound and behaviour does not depend on it. A queue without a
+segment counts from that of its next message. Files are named by meaning where they hold numbers: a
+journal by its operations, the store by its records. Names leave out the disk's call counts and a
+store's read cache, which repeats its files.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def _fork_queue(queue: VariableQueue, node: Node) -> VariableQueue:
 def fingerprint_node(node: Node, *, with_rates: bool = True) -> Hashable:
     """Return a value that is equal for nodes that behave alike.
 
-    Without rates it is so only for whoever never asks for them, or sets a target by them; then what
-    is counted for them, and grows for ever, does not tell states apart.
+    Without rates, the rates and targets set by them must not be used; then the counts for them,
+    which grow without bound, do not distinguish states.
     """
     assert isinstance(node.disk, SimulatedDisk), "what is on a real disk is not named"
     content = node.disk.content()
@@ -84,7 +85,7 @@ def fingerprint_node(node: Node, *, with_rates: bool = True) -> Hashable:
         named.append((name, _name_queue(queue, content, others, with_rates=with_rates)))
     stores = (node.persistent_store, node.transient_store)
     named += [_name_store(store, content, others) for store in stores]
-    # What belongs to nobody who runs: terms, drafts, queues not declared again yet.
+    # Files of no running part: terms, drafts, queues not declared again yet.
     left = tuple(sorted((name, content[name]) for name in others))
     return node.parameters, tuple(named), left, node.disk.power()
 
@@ -104,7 +105,7 @@ def _name_queue(
     return (
         queue.durable,
         queue.next_seq - first,
-        # Entries of transient messages below it are stale; once it is behind, it means nothing.
+        # Entries of transient messages below it are stale; a threshold below `first` has no effect.
         max(queue.transient_threshold - first, 0),
         (0, 0, 0) if delta.is_blank else (delta.start - first, delta.count, delta.end - first),
         tuple(

@@ -1,13 +1,12 @@
-"""A message as its queue knows it, and the record of those that the queue only counts.
+"""A message in its queue, and `Delta`, the record of messages that the queue only counts.
 
-Owns the two smallest things of the queue and the rules on each of them alone (M1 to M3, D1).
-Refuses to know places, counters and the disk.
+Owns these two and the rules on each of them alone (M1 to M3, D1).
 
 The document has four states: *alpha* (body and position in RAM), *beta* (body on disk alone),
 *gamma* (body on disk alone, position in RAM and on disk), *delta* (nothing in RAM). They are not
-kept but follow from three facts of a message: whether its body is in RAM, whether its body is on
-disk, and whether its position is. Any message may be gamma, not the persistent ones alone as the
-document has it: a transient one is when it has been delta and was read back.
+stored but follow from three facts of a message: whether its body is in RAM, whether its body is on
+disk, and whether its position is. The document has only persistent messages as gamma. A transient
+one is gamma, too, after it was delta and was read back.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class InvariantBroken(AssertionError):
 class MessageStatus:
     """A message that has a position in RAM; `body` is None if it is on disk alone.
 
-    `seq` is its place in the queue and, while it is delivered and not acknowledged, its tag.
-    `msg_on_disk` and `index_on_disk`: body and position were written, which does not say synced.
+    `seq` is its place in the queue, and its tag while it is delivered and not acknowledged.
+    `msg_on_disk` and `index_on_disk`: body and position were written, not necessarily synced.
     `expiry` is in µs of the caller's clock, None if it never expires.
     """
 
@@ -70,13 +69,13 @@ class MessageStatus:
 
     @property
     def state(self) -> str:
-        """The document's word for it; of delta messages there is no status."""
+        """The document's word for its state; delta messages have no status."""
         if self.body is not None:
             return "alpha"
         return "gamma" if self.index_on_disk else "beta"
 
     def facts(self) -> tuple[int, *tuple[Hashable, ...]]:
-        """Return all that there is to know of it, `seq` first."""
+        """Return all its fields, `seq` first."""
         return (
             self.seq,
             self.msg_id,
@@ -106,9 +105,9 @@ class MessageStatus:
 
 
 class Fetched(NamedTuple):
-    """A message handed out; `tag` is what it is acknowledged by, `remaining` what is still ready.
+    """A delivered message; `tag` acknowledges it, `remaining` messages are still ready.
 
-    One that was dropped without being read has no body.
+    A message that was dropped unread has no body.
     """
 
     msg_id: bytes
@@ -120,11 +119,11 @@ class Fetched(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """`count` messages with `start <= seq < end` that are nowhere but on disk; there may be gaps.
+    """`count` messages with `start <= seq < end` that are on disk only; there may be gaps.
 
-    One that is blank has neither messages nor a range. One without messages and with a range is not
-    blank: after a clean stop with no persistent message a queue starts so, if transient entries are
-    left in the index, and walks the range once.
+    A blank one has neither messages nor a range. One with a range but no messages is not blank:
+    after a clean stop without persistent messages a queue starts so, if transient entries are left
+    in the index, and walks the range once.
     """
 
     start: int
@@ -133,7 +132,7 @@ class Delta:
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing to be read."""
+        """Return whether there is nothing to read."""
         return self.count == 0 and self.start == self.end
 
 
@@ -141,16 +140,16 @@ BLANK = Delta(0, 0, 0)
 
 
 def checked(delta: Delta) -> Delta:
-    """Return the record, which has room for what it counts."""
+    """Return the record, after a check that its range has room for its count."""
     if delta.start + delta.count > delta.end:
         raise InvariantBroken("D1", f"{delta} counts more than it has room for")
     return delta
 
 
 def expand(delta: Delta, seq: int) -> Delta:
-    """Return the record with one message more, wherever that is.
+    """Return the record with one more message, at any position.
 
-    It comes from either end of the queue, and from within or beyond the end by a requeue.
+    It comes from either end of the queue, or by a requeue from within or beyond the end.
     """
     start, count, end = delta.start, delta.count, delta.end
     if delta.is_blank:
@@ -168,7 +167,7 @@ def merge(
     limit: int | None,
     convert: Callable[[MessageStatus], None],
 ) -> None:
-    """Move what comes and is before `limit` into a place, in order; both are in order before."""
+    """Move coming messages before `limit` into a place; both are in order, and so is the result."""
     front: list[MessageStatus] = []
     while coming and (limit is None or coming[0].seq < limit):
         status = coming.popleft()

@@ -1,7 +1,7 @@
-"""What a clean shutdown leaves for the next start.
+"""The terms: files that a clean shutdown leaves for the next start.
 
-Owns the files of terms: written whole or not at all. Refuses to know when a shutdown counts as
-clean (that is `node`).
+Owns these files, which are written whole or not at all. `node` decides whether a shutdown was
+clean.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class QueueTerms(msgspec.Struct, frozen=True):
-    """Of a queue: who it is to the store, its persistent messages, and each segment's live entries.
+    """A queue's reference to the store, its persistent messages, and each segment's live entries.
 
-    The entries of a segment include transient messages, hence they are not the queue's length.
+    Live entries include transient messages, so their number is not the queue's length.
     """
 
     store_ref: str
@@ -28,7 +28,7 @@ class QueueTerms(msgspec.Struct, frozen=True):
 
 
 class StoreTerms(msgspec.Struct, frozen=True):
-    """Of a store: its clients, each file's bytes (all, and those in use), and its index, dumped."""
+    """A store's clients, each file's bytes (all, and those in use), and its dumped index."""
 
     clients: list[str]
     files: list[tuple[int, int, int]]
@@ -36,7 +36,7 @@ class StoreTerms(msgspec.Struct, frozen=True):
 
 
 def write_terms(disk: Disk, name: str, terms: QueueTerms | StoreTerms) -> None:
-    """Leave terms; after a crash before this returns there are none."""
+    """Write terms; after a crash before this returns there are none."""
     draft = f"{name}.draft"
     disk.append(draft, msgspec.msgpack.encode(terms))
     disk.sync(draft)
@@ -44,14 +44,14 @@ def write_terms(disk: Disk, name: str, terms: QueueTerms | StoreTerms) -> None:
 
 
 def read_terms(disk: Disk, name: str, kind: type[T]) -> T | None:
-    """Return terms that were left, or None."""
+    """Return the terms, or None."""
     if name not in disk.names():
         return None
     return msgspec.msgpack.decode(disk.read(name, 0, disk.size(name)), type=kind)
 
 
 def forget_terms(disk: Disk, name: str) -> None:
-    """Remove terms, whole or in draft: from now on only another clean shutdown leaves some."""
+    """Remove terms and their draft: from now on only another clean shutdown leaves some."""
     for each in (name, f"{name}.draft"):
         if each in disk.names():
             disk.delete(each)

@@ -1,17 +1,17 @@
-"""The backing queue: five places, the messages that wait for an acknowledgement, and all counters.
+"""The backing queue: five places, the pending messages, and all counters.
 
-Owns each operation on the queue as the release does it, and which of them end with a reduction of
-memory. Refuses to know how messages move between RAM and disk (`moves`), whom they are delivered to
-and why they are dropped (the layer above), and the time.
+Owns each operation on the queue as in the release, and which of them end with a reduction of
+memory. `moves` moves messages between RAM and disk; the layer above decides on deliveries and
+drops, and passes in the time.
 
-In the order in which messages leave: q4 (alpha), q3 (beta and gamma), delta, q2 (beta and gamma),
-q1 (alpha). A message is published to q4, or to q1 if there is anything in q3; only q4 and q3 are
-fetched from, each directly, and whenever the last message leaves q3 the next ones are brought up at
-once. So the queue is empty exactly when both are.
+Messages leave in this order: q4 (alpha), q3 (beta and gamma), delta, q2 (beta and gamma), q1
+(alpha). A message is published to q4, or to q1 if q3 has any. Only q4 and q3 are fetched from.
+Whenever the last message leaves q3 the next ones are brought up at once, so the queue is empty
+exactly when both are.
 
-The document argues this from the bringing up alone. It takes more: that paging leaves in q3 at
-least its first message (`moves`), that a requeue puts messages in q3 only where there are some and
-never begins a delta, and that a purge and a start bring up delta too.
+The document derives this from the bringing up alone. It takes more: paging leaves in q3 at least
+its first message (`moves`); a requeue puts messages in q3 only if it has some, and never begins a
+delta; a purge and a start bring up delta too.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ if TYPE_CHECKING:
 
 
 class VariableQueue:
-    """One queue. `target` is how many messages may be in RAM, None for any number.
+    """One queue. `target` is the number of messages allowed in RAM, None for no limit.
 
-    `length` counts what is ready, `ram_count` what of this has its body in RAM, `persistent_count`
-    persistent messages ready or pending. Every operation ends with the release's own assertions.
+    `length` counts the ready messages, `ram_count` those of them with a body in RAM,
+    `persistent_count` the persistent ones, ready or pending. Every operation ends with the
+    release's own assertions.
     """
 
     __slots__ = (
@@ -121,7 +122,7 @@ class VariableQueue:
         self.holdings = Holdings(name, index, persistent_store, transient_store, self.confirms)
 
     def recover(self, bounds: tuple[int, int], count: int, *, may_have_stale: bool) -> None:
-        """Start with what the index has: `count` messages within its `bounds`.
+        """Start with the content of the index: `count` messages within its `bounds`.
 
         `may_have_stale` says that there may be entries of transient messages, which are gone.
         """
@@ -142,7 +143,7 @@ class VariableQueue:
         expiry: int | None = None,
         needs_confirming: bool = False,
     ) -> None:
-        """Take a message in, at the end. Confirms are for persistent ones of durable queues."""
+        """Append a message. Confirms are for persistent messages of durable queues."""
         status = self._new_status(msg_id, body, persistent, expiry, needs_confirming)
         (self.q1 if self.q3 else self.q4).append(status)
         self.length += 1
@@ -161,9 +162,9 @@ class VariableQueue:
         expiry: int | None = None,
         needs_confirming: bool = False,
     ) -> int | None:
-        """Take in a message that a consumer gets at once; return its tag, if it has one.
+        """Record a message that a consumer gets at once; return its tag, if it has one.
 
-        Only while nothing is ready. Without acknowledgement there is nothing to be kept.
+        Only while nothing is ready. Without acknowledgement nothing is kept.
         """
         if self.length:
             raise broken("PD")
@@ -208,7 +209,7 @@ class VariableQueue:
         return status
 
     def _record_pending_ack(self, status: MessageStatus) -> None:
-        """Keep a message that was handed out until it is settled; its body only if it must be."""
+        """Keep a delivered message until it is settled; its body only if it is not on disk."""
         if status.msg_on_disk:
             status.body = None
         else:
@@ -218,17 +219,17 @@ class VariableQueue:
         assert_status_sound(status)
 
     def fetch(self, *, ack_required: bool) -> Fetched | None:
-        """Hand out the first message, or None if nothing is ready."""
+        """Deliver the first message, or return None if nothing is ready."""
         status = self._queue_out()
         return None if status is None else self._hand_out(status, ack_required, with_body=True)
 
     def drop(self, *, ack_required: bool) -> Fetched | None:
-        """Hand out the first message without reading its body."""
+        """Deliver the first message without reading its body."""
         status = self._queue_out()
         return None if status is None else self._hand_out(status, ack_required, with_body=False)
 
     def _queue_out(self) -> MessageStatus | None:
-        """Take the first message out of its place; counters still count it."""
+        """Remove the first message from its place; counters still count it."""
         if self.q4:
             return self.q4.popleft()
         return self._fetch_from_q3()
@@ -265,7 +266,7 @@ class VariableQueue:
         return Fetched(status.msg_id, body, redelivered, seq if ack_required else None, self.length)
 
     def dropwhile(self, matches: Callable[[int | None], bool]) -> int:
-        """Drop messages from the front while their expiry matches; return how many."""
+        """Drop messages from the front while their expiry matches; return their number."""
         dropped = 0
         while (status := self._queue_out_if(matches)) is not None:
             self._hand_out(status, ack_required=False, with_body=False)
@@ -273,17 +274,17 @@ class VariableQueue:
         return dropped
 
     def fetchwhile(self, matches: Callable[[int | None], bool]) -> list[Fetched]:
-        """Hand out messages from the front, to be acknowledged, while their expiry matches."""
+        """Deliver messages from the front, to be acknowledged, while their expiry matches."""
         fetched = []
         while (status := self._queue_out_if(matches)) is not None:
             fetched.append(self._hand_out(status, ack_required=True, with_body=True))
         return fetched
 
     def _queue_out_if(self, matches: Callable[[int | None], bool]) -> MessageStatus | None:
-        """Take the first message out of its place if it matches; else put it back.
+        """Remove the first message from its place if it matches; otherwise put it back.
 
-        When it was the last in q3, those of q1 have come up to q4, and it has to stand before them,
-        with its body, as everything in q4.
+        If it was the last in q3, those of q1 have come up to q4. It then goes before them, with its
+        body, as everything in q4.
         """
         status = self._queue_out()
         if status is None or matches(status.expiry):
@@ -300,7 +301,7 @@ class VariableQueue:
     def acknowledge(self, tags: Iterable[int]) -> list[bytes]:
         """Settle deliveries for good, each once; return the ids in the same order.
 
-        `KeyError` if a tag is unknown; nothing has happened then.
+        An unknown tag raises `KeyError`; nothing has changed then.
         """
         statuses = [self.pending[tag] for tag in tags]
         for status in statuses:
@@ -312,12 +313,12 @@ class VariableQueue:
         return [status.msg_id for status in statuses]
 
     def requeue(self, tags: Iterable[int]) -> list[bytes]:
-        """Put messages back, each where it was; return the ids, the last in the queue first.
+        """Put messages back, each at its place; return the ids, the last in the queue first.
 
-        `KeyError` if a tag is unknown; nothing has happened then.
+        An unknown tag raises `KeyError`; nothing has changed then.
 
-        Everything handed out was ahead of all that is in q1 and q2 (I11), so these are not looked
-        at. With nothing in q3 all go to q4, and a blank delta stays blank.
+        Every delivered message was ahead of all in q1 and q2 (I11), so these are not involved. With
+        nothing in q3 all go to q4, and a blank delta stays blank.
         """
         statuses = deque(self.pending[tag] for tag in sorted(tags))
         msg_ids = [status.msg_id for status in reversed(statuses)]
@@ -342,20 +343,20 @@ class VariableQueue:
         self.ram_count += 1
 
     def make_beta(self, status: MessageStatus) -> None:
-        """Have a message's body on disk alone; its position stays in RAM."""
+        """Move a message's body to disk; its position stays in RAM."""
         self.holdings.write_message(status)
         status.body = None
         assert_status_sound(status)
 
     def make_delta(self, status: MessageStatus) -> None:
-        """Have a message on disk alone; its status is not needed any more."""
+        """Move a message to disk entirely; its status is not needed any more."""
         self.holdings.write_message(status)
         self.holdings.write_index(status)
         assert_status_sound(status)
         self.delta = expand(self.delta, status.seq)
 
     def purge(self) -> int:
-        """Drop everything that is ready, and return how much that was; pending messages stay."""
+        """Drop all ready messages and return their number; pending messages stay."""
         purged = self.length
         self._purge(self.q4)
         while self.q3:
@@ -374,21 +375,21 @@ class VariableQueue:
         place.clear()
 
     def drain_confirmed(self) -> set[bytes]:
-        """Return the ids of messages that became safe since the last time, or were done with."""
+        """Return the ids of messages that became safe, or were removed, since the last call."""
         return self.confirms.drain()
 
     def sync(self) -> None:
-        """Make all positions durable, as at a timeout; bodies are the stores' own business."""
+        """Make all positions durable, as at a timeout; the stores sync bodies."""
         self.holdings.index.sync()
 
     def timeout(self) -> None:
-        """Do what is due when nothing else happens: sync the index, and page once."""
+        """Do the work that is due at rest: sync the index, and page once."""
         self.holdings.index.sync()
         reduce_memory_use(self)
         assert_sound(self)
 
     def needs_timeout(self) -> Literal["timed", "idle"] | None:
-        """Return how soon `timeout` is due: after a while, when nothing else happens, or never."""
+        """Return how soon `timeout` is due: after a while, at rest, or never."""
         if self.confirms.waits_for_index():
             return "timed"
         if self.holdings.index.needs_sync() or reduction_is_due(self):
@@ -396,18 +397,18 @@ class VariableQueue:
         return None
 
     def ram_duration(self, now_us: int) -> float:
-        """Return for how many seconds what is in RAM lasts, and begin a new period of counting."""
+        """Return for how many seconds the messages in RAM last; begin a new counting period."""
         counts = Counts(self.in_count, self.out_count, self.ack_in_count, self.ack_out_count)
         self.rates, seconds = self.rates.look(now_us, counts, self.ram_count, len(self.ram_acks))
         self.in_count = self.out_count = self.ack_in_count = self.ack_out_count = 0
         return seconds
 
     def set_ram_duration_target(self, seconds: float) -> None:
-        """Let what is in RAM last so long; with nothing moving, any finite time is no message."""
+        """Set the target by a duration; without movement, any finite time allows no message."""
         self.set_target(self.rates.target(seconds))
 
     def set_target(self, target: int | None) -> None:
-        """Let so many messages be in RAM; where that is fewer than before, page at once."""
+        """Set the number of messages allowed in RAM; if it falls, page at once."""
         before, self.target = self.target, target
         if target is not None and (before is None or target < before):
             reduce_memory_use(self)
@@ -422,7 +423,7 @@ class VariableQueue:
         self.holdings.index.terminate(self.name, self.persistent_count)
 
     def delete(self) -> None:
-        """Remove the queue with everything that is on disk of it."""
+        """Remove the queue with all its files."""
         self.purge()
         self.acknowledge(list(self.pending))
         self.holdings.disconnect()

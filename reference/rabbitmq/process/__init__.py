@@ -1,7 +1,6 @@
-"""The system `rabbitmq-paging`: a process in front of each queue, and what it keeps on a disk.
+"""The system `rabbitmq-paging`: a process in front of each queue, and its disk.
 
-What belongs here: the consumers of a queue and whose turn it is, handing out and taking back,
-priorities as one backing queue each, and a broker's disk with what durable queues were declared as.
-What does not: how a backing queue keeps messages in RAM and on disk (`paging`), and names of
-clients (the broker).
+Here: a queue's consumers and their turns, deliveries and returns, priorities as one backing queue
+for each level, and the broker's disk with the definitions of durable queues. `paging` keeps the
+messages in RAM and on disk; the broker owns the names of clients.
 """

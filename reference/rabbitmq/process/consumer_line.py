@@ -1,13 +1,12 @@
-"""The consumers of a queue process, and whose turn it is.
+"""The consumers of a queue process, and their turns.
 
-Owns the line of those who may be given something, and those who are blocked. Refuses to know the
-queue: it is asked for the next consumer, and told when one may have room again.
+Owns the line of consumers that may be given a message, and the blocked ones. The queue asks for the
+next consumer, and says when one may have room again.
 
-Whoever is found without room when its turn comes is blocked, and does not come to the line again
-before it has room. Whoever is served goes to the end, behind all of its priority: of consumers
-that always have room each gets every n-th message.
-
-Source: RabbitMQ's queue process, 2.8.2; priorities of consumers are those of 3.2.
+A consumer found without room at its turn is blocked, and returns to the line when it has room. A
+served consumer goes behind all of its priority: of n consumers that always have room each gets
+every n-th message. Source: RabbitMQ's queue process, 2.8.2; priorities of consumers are those of
+3.2.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerLine:
-    """Who is served in turn (`active`, the next one first), and who is `blocked`."""
+    """The consumers served in turn (`active`, the next one first), and the `blocked` ones."""
 
     __slots__ = ("active", "blocked")
 
@@ -30,14 +29,14 @@ class ConsumerLine:
         self.blocked: list[RankedConsumer] = []
 
     def add(self, consumer: RankedConsumer) -> None:
-        """Let a consumer stand in line, behind all of its priority."""
+        """Put a consumer in line, behind all of its priority."""
         at = len(self.active)
         while at and self.active[at - 1].priority < consumer.priority:
             at -= 1
         self.active.insert(at, consumer)
 
     def next(self) -> RankedConsumer | None:
-        """Return whose turn it is, who goes to the end; None if nobody has room."""
+        """Return the next consumer with room, moved to the end; None if there is none."""
         while self.active:
             consumer = self.active.pop(0)
             if not consumer.is_suspended():
@@ -47,7 +46,7 @@ class ConsumerLine:
         return None
 
     def unblock(self) -> bool:
-        """Let those stand in line again who have room again; say whether there were any."""
+        """Put blocked consumers with room back in line; return whether there were any."""
         ready = [each for each in self.blocked if not each.is_suspended()]
         for consumer in ready:
             self.blocked.remove(consumer)
@@ -55,7 +54,7 @@ class ConsumerLine:
         return bool(ready)
 
     def remove(self, consumer: RankedConsumer) -> bool:
-        """Let a consumer leave; say whether it was there."""
+        """Remove a consumer; return whether it was present."""
         for part in (self.active, self.blocked):
             if consumer in part:
                 part.remove(consumer)
@@ -67,7 +66,7 @@ class ConsumerLine:
         return [*self.active, *self.blocked]
 
     def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> ConsumerLine:
-        """Return the same line of copies."""
+        """Return a copy with copied consumers."""
         copy = ConsumerLine()
         copy.active = [copies[each] for each in self.active]
         copy.blocked = [copies[each] for each in self.blocked]

@@ -1,7 +1,8 @@
-"""Copying a queue process and naming its state, for whoever searches; its disk is copied apart.
+"""Copying a queue process and naming its state, for searches; its disk is copied separately.
 
-Owns what of its state matters for ever. No step of the algorithm is here, and none runs meanwhile.
-Sequence numbers in tags are named by the node: what was handed out is named by its order.
+Owns which parts of its state affect later behaviour. No step of the algorithm is here, and none
+runs during a copy. The node names the sequence numbers of tags; delivered messages are named by
+their order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _new = object.__new__
 
 
 class ProcessCopies:
-    """What has been copied so far of queue processes."""
+    """The copies made so far of queue processes."""
 
     __slots__ = ("consumers", "handed_out")
 
@@ -33,7 +34,7 @@ class ProcessCopies:
 def fork_queue_process(
     queue: QueueProcess, outbox: Outbox, executor: Executor, copies: ProcessCopies
 ) -> QueueProcess:
-    """Return a copy of all but what is on disk, which is that of the original until it is moved."""
+    """Return a copy of a queue that still uses the original's disk, until `move_to`."""
     copy = _new(QueueProcess)
     copy.name = queue.name
     copy.order = queue.order
@@ -49,7 +50,7 @@ def fork_queue_process(
     copy.line = queue.line.fork(copies.consumers)
     copy.unsettled = {}
     for tag, original in queue.unsettled.items():
-        # Whoever has left never changes again, and is shared.
+        # A closed consumer never changes again, and is shared.
         taker = copies.consumers.get(original.taker, original.taker)
         held = HandedOut(original.message, taker, tag, redelivered=original.redelivered)
         copy.unsettled[tag] = copies.handed_out[original] = held
@@ -57,7 +58,7 @@ def fork_queue_process(
 
 
 def fingerprint_queue_process(queue: QueueProcess) -> Hashable:
-    """Return a value that is equal for queues that behave alike, given the same disk."""
+    """Return a value that is equal for queues that behave alike on equal disks."""
     places: dict[int, list[int]] = {}
     for tag in queue.unsettled:
         places.setdefault(tag.level, []).append(tag.seq)

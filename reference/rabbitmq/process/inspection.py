@@ -1,7 +1,7 @@
-"""What a queue process looks like inside: the grey-box view of its line and its backing queues.
+"""The grey-box view of a queue process: its line and its backing queues.
 
-Owns that reading, and nothing of what should be. Nothing moves by it: what it reads of the disk is
-counted there (`SimulatedDisk.counts`), which is no part of any state.
+Owns the reading of the view; it judges nothing and changes nothing. Its disk reads are counted in
+`SimulatedDisk.counts`, which is no part of any state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def view_of_process(queue: QueueProcess) -> PagingQueueView:
-    """Return the view of a queue process, from which its backing queues are asked in turn."""
+    """Return the view of a queue process, with the view of each backing queue."""
     alone = len(queue.storage.node.queues) == 1
     return PagingQueueView(
         order=queue.order,

@@ -1,15 +1,15 @@
-"""The queue process: it hands out what its backing queues have to those who stand in line.
+"""The queue process: it delivers the messages of its backing queues to the consumers in line.
 
-Owns what starts a delivery, and what is handed out and not settled. Between two operations nobody
-has room, or nothing is ready (P1). Refuses to know whose turn it is (`consumer_line`) and where
-messages are.
+Owns the start of deliveries, and the deliveries that are not settled. Between two operations no
+consumer in line has room, or nothing is ready (P1). `consumer_line` owns the turns, the backing
+queues the messages.
 
-What arrives goes straight to a consumer that has room, and past the queue if it need not be
-acknowledged. What a channel held when it closes comes back in one call, so each message to its
-place. An answer that promises something beyond a crash is given when it is on disk.
+An arrival goes straight to a consumer with room, and past the queue if it needs no acknowledgement.
+A closing channel returns its messages in one call, each to its place. An answer that promises
+something beyond a crash is given when it is on disk.
 
-Source: RabbitMQ's queue process, 2.8.2. There a publisher is told by a later confirm; here its
-operation is answered then.
+Source: RabbitMQ's queue process, 2.8.2. There a later confirm tells a publisher; here the answer of
+its operation does.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _DECODER = msgspec.msgpack.Decoder(Message)
 
 
 def message_in(body: bytes) -> Message:
-    """Return the message that a stored body is."""
+    """Return the message of a stored body."""
     return _DECODER.decode(body)
 
 
 def id_of(message: Message) -> bytes:
-    """Return the id by which the store knows a message; clients give no two of the same name."""
+    """Return the store's id of a message; clients use each name once."""
     return blake2b(message.id.encode(), digest_size=ID_BYTES).digest()
 
 
 class HandedOut:
-    """A message that somebody has; `tag` is what it is settled by, None if nothing is to be."""
+    """A delivered message; `tag` settles it, None if it needs no settlement."""
 
     __slots__ = ("is_gone", "message", "redelivered", "tag", "taker")
 
@@ -68,16 +68,16 @@ class HandedOut:
         self.is_gone = False
 
     def holder(self) -> RankedConsumer:
-        """Return who has it."""
+        """Return the consumer that holds it."""
         return self.taker
 
     def is_dispensed(self) -> bool:
-        """Whether its queue has gone."""
+        """Return whether its queue has been deleted."""
         return self.is_gone
 
 
 class QueueProcess(RankedQueue[HandedOut]):
-    """One queue; `unsettled` is what was handed out, in the order in which it was."""
+    """One queue; `unsettled` has the unsettled deliveries in their order."""
 
     __slots__ = ("line", "storage", "sub_queues", "unsettled")
 
@@ -97,11 +97,11 @@ class QueueProcess(RankedQueue[HandedOut]):
         self.unsettled: dict[Tag, HandedOut] = {}
 
     def enqueue(self, message: Message, times: Times | None = None) -> None:
-        """Take a message in, and past the queue to a consumer, if one has room."""
+        """Add a message, or pass it to a consumer with room."""
         assert times is None, "here nothing has a time"
         msg_id, body = id_of(message), _ENCODER.encode(message)
         kept = message.persistent and self.durable
-        # Where something is ready, nobody has room (P1).
+        # While a message is ready, no consumer has room (P1).
         consumer = self.line.next() if self.sub_queues.is_empty() else None
         if consumer is None:
             self.sub_queues.publish(
@@ -130,7 +130,7 @@ class QueueProcess(RankedQueue[HandedOut]):
         self.outbox.send(handed_out.taker, handed_out)
 
     def run(self) -> None:
-        """Hand out what is ready, until nothing is or nobody has room."""
+        """Deliver ready messages until there are none, or no consumer has room."""
         while not self.sub_queues.is_empty():
             consumer = self.line.next()
             if consumer is None:
@@ -143,23 +143,23 @@ class QueueProcess(RankedQueue[HandedOut]):
             return False
         message = message_in(fetched.body)
         if fetched.tag is None and self.durable and message.persistent:
-            # It is done with as it is sent, and nobody may see it again.
+            # Sending settles it, and it must not be delivered again.
             self.storage.sync()
         self._hand_out(HandedOut(message, taker, fetched.tag, redelivered=fetched.redelivered))
         return True
 
     def credit_restored(self) -> None:
-        """Note that a window that others share may have room; the process is told by mail."""
+        """Note that a shared window may have room; the process gets this as mail."""
         if not any(isinstance(job, RunQueue) and job.queue is self for job in self.executor.jobs):
             self.executor.execute(RunQueue(self))
 
     def serve(self) -> None:
-        """Serve those who have room again."""
+        """Serve the consumers that have room again."""
         if self.line.unblock():
             self.run()
 
     def subscribe(self, subscription: RankedConsumer, others: Sequence[QueueProcess] = ()) -> bool:
-        """Let a consumer stand in line, and serve it; say whether it was let in."""
+        """Put a consumer in line and serve it; return whether it was accepted."""
         assert not others, "here a consumer is of one queue"
         if not self.registrations.enter(subscription.exclusive):
             return False
@@ -169,7 +169,7 @@ class QueueProcess(RankedQueue[HandedOut]):
         return True
 
     def unsubscribe(self, subscription: RankedConsumer) -> bool:
-        """Let a consumer leave; what it holds stays with its channel."""
+        """Remove a consumer; its deliveries stay with its channel."""
         if not self.line.remove(subscription):
             return False
         subscription.close()
@@ -178,7 +178,7 @@ class QueueProcess(RankedQueue[HandedOut]):
         return True
 
     def get(self, channel: str, mode: Mode) -> bool:
-        """Hand out the first message to whoever asks, past all who stand in line."""
+        """Deliver the first message to a `get`, ahead of all consumers in line."""
         taker = self.new_subscription(consumer=None, channel=channel, mode=mode, credit=Window(1))
         taker.open()
         found = self._fetch_for(taker)
@@ -217,23 +217,23 @@ class QueueProcess(RankedQueue[HandedOut]):
         settle(tags)
 
     def purge(self) -> None:
-        """Drop what is ready, for good."""
+        """Drop the ready messages for good."""
         self.sub_queues.purge()
         self.storage.sync()
 
     def come_to_rest(self, *, drained: bool) -> None:
-        """Let the backing queues do what is due when nothing else happens."""
+        """Let the backing queues do the work that is due at rest."""
         del drained
         self.sub_queues.come_to_rest()
 
     def move_to(self, storage: Storage) -> None:
-        """Have, as a copy, the messages of a copy of the disk."""
+        """Move this copy of a queue to a copy of the disk."""
         assert isinstance(storage, NodeStorage)
         self.storage = storage
         self.sub_queues = self.sub_queues.on(storage.node)
 
     def drop_everything(self) -> list[RankedConsumer]:
-        """Let all consumers leave, and drop all messages, those handed out too."""
+        """Remove all consumers and drop all messages, delivered ones too."""
         leaving = [each for each in self.line.everybody() if self.unsubscribe(each)]
         for handed_out in self.unsettled.values():
             handed_out.is_gone = True
@@ -245,7 +245,7 @@ class QueueProcess(RankedQueue[HandedOut]):
 
 
 class RunQueue:
-    """The mail to a queue process that somebody may have room again."""
+    """The mail to a queue process that a consumer may have room again."""
 
     __slots__ = ("queue",)
 
@@ -253,19 +253,19 @@ class RunQueue:
         self.queue = queue
 
     def run(self) -> None:
-        """Serve those who have room again."""
+        """Serve the consumers that have room again."""
         self.queue.serve()
 
     def serves(self, leaving: AnyQueue | Consumer) -> bool:
-        """Whether it is for the queue that leaves."""
+        """Return whether `leaving` is its queue."""
         return leaving is self.queue
 
     def name(self) -> Hashable:
-        """Return what tells it from other jobs."""
+        """Return a value that tells it from other jobs."""
         return "run", self.queue.name
 
     def fork(self, copies: Copies) -> RunQueue:
-        """Return the same mail to the copy of its queue."""
+        """Return the same job for the copy of its queue."""
         queue = copies.queues[self.queue.name]
         assert isinstance(queue, QueueProcess)
         return RunQueue(queue)

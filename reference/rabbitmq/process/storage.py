@@ -1,6 +1,6 @@
-"""What a queue process has on disk: the node that runs on it.
+"""The disk of queue processes, and the node that runs on it.
 
-Owns which backing queues a queue has there. Refuses to know consumers and how messages are kept.
+Owns which backing queues a queue has there. The node owns how messages are kept.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class NodeStorage(Storage):
-    """One disk with a node on it; construction starts the node with what the disk has.
+    """One disk with a node on it; construction starts the node from the disk's content.
 
-    `target` is how many messages of each backing queue may be in RAM, None for any number.
+    `target` is the number of messages of each backing queue allowed in RAM, None for no limit.
     """
 
     __slots__ = ("node", "parameters", "target")
@@ -39,7 +39,7 @@ class NodeStorage(Storage):
         self.start()
 
     def start(self) -> None:
-        """Come back with what is durable, and remove what belongs to no queue."""
+        """Load the durable state, and remove files that belong to no queue."""
         names = self.read_definitions()
         durable = [
             name
@@ -53,9 +53,9 @@ class NodeStorage(Storage):
         self.node = Node(self.disk, self.parameters, durable)
 
     def open(self, definition: Definition) -> SubQueues:
-        """Return the backing queues of a queue, which is new unless it has come back.
+        """Return the backing queues of a queue, and create them for a new one.
 
-        If it is durable, it will come back from now on.
+        A new durable queue is recorded, so that it comes back after a crash.
         """
         names = names_of(definition.name, definition.order)
         if definition.name not in self.definitions:
@@ -68,13 +68,13 @@ class NodeStorage(Storage):
         return SubQueues(definition.order, by_level)
 
     def delete(self, name: str, order: Order) -> None:
-        """Remove a queue: what says that there is one first, then all that there is of it."""
+        """Remove a queue: first its definition, then its files."""
         self.undefine(name)
         for each in names_of(name, order).values():
             self.node.delete(each)
 
     def sync(self) -> None:
-        """Make durable what has to outlive a crash before a client is told that it does."""
+        """Make durable what must be so before a client is told."""
         self.node.sync()
 
     def fork(self) -> NodeStorage:
@@ -89,5 +89,5 @@ class NodeStorage(Storage):
         return copy
 
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for disks that behave alike; rates are never asked for."""
+        """Return a value that is equal for disks that behave alike; rates are not used here."""
         return fingerprint_node(self.node, with_rates=False)

@@ -1,7 +1,7 @@
-"""One backing queue for each level of priority, which together are one queue.
+"""One backing queue for each priority level; together they are one queue.
 
-Owns from which of them is fetched, and to which a tag belongs. Refuses to know consumers, and how
-a backing queue works. A queue without priorities is one that has a single level.
+Owns the choice of the level to fetch from, and the level of each tag. A queue without priorities
+has a single level.
 
 Source: RabbitMQ's priority queue (a plugin since 2.8, in the broker since 3.5).
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Tag(NamedTuple):
-    """What a message that was handed out is settled by: its level, and the level's own tag."""
+    """The tag that settles a delivery: its level, and the level's own tag."""
 
     level: int
     seq: int
 
 
 class Next(NamedTuple):
-    """A message handed out; it has no tag if it need not be acknowledged."""
+    """A delivered message; it has no tag if it needs no acknowledgement."""
 
     body: bytes
     redelivered: bool
@@ -51,18 +51,18 @@ class SubQueues:
         self.by_level = dict(by_level)
 
     def is_empty(self) -> bool:
-        """Whether nothing is ready."""
+        """Return whether no message is ready."""
         return not any(queue.length for queue in self.by_level.values())
 
     def _of(self, priority: int) -> tuple[int, VariableQueue]:
-        """Return the level of a priority with its queue; what is beyond the highest has that."""
+        """Return the level of a priority, at most the highest, with its queue."""
         level = level_of(priority, self.order, "clamp")
         return level, self.by_level[level]
 
     def publish(
         self, priority: int, msg_id: bytes, body: bytes, *, persistent: bool, confirm: bool
     ) -> None:
-        """Take a message in, at the end of its level."""
+        """Append a message to its level."""
         _, queue = self._of(priority)
         queue.publish(msg_id, body, persistent=persistent, needs_confirming=confirm)
 
@@ -76,7 +76,7 @@ class SubQueues:
         persistent: bool,
         confirm: bool,
     ) -> Tag | None:
-        """Take in a message that a consumer gets at once, while nothing is ready."""
+        """Record a message that a consumer gets at once, while nothing is ready."""
         level, queue = self._of(priority)
         seq = queue.publish_delivered(
             msg_id,
@@ -88,7 +88,7 @@ class SubQueues:
         return None if seq is None else Tag(level, seq)
 
     def fetch(self, *, ack_required: bool) -> Next | None:
-        """Hand out the first message of the highest level that has any (PQ3)."""
+        """Deliver the first message of the highest nonempty level (PQ3)."""
         for level, queue in self.by_level.items():
             fetched = queue.fetch(ack_required=ack_required)
             if fetched is not None:
@@ -102,13 +102,13 @@ class SubQueues:
         self._partition(tags, lambda queue, seqs: queue.acknowledge(seqs))
 
     def requeue(self, tags: Iterable[Tag]) -> None:
-        """Put messages back, each where it was; each level is called once (PQ6)."""
+        """Put messages back, each at its place; each level is called once (PQ6)."""
         self._partition(tags, lambda queue, seqs: queue.requeue(seqs))
 
     def _partition(
         self, tags: Iterable[Tag], carry_out: Callable[[VariableQueue, list[int]], object]
     ) -> None:
-        """Do something to each level with its own tags, which stay in their order."""
+        """Call `carry_out` on each level with its own tags, which stay in their order."""
         parts: dict[int, list[int]] = {level: [] for level in self.by_level}
         for tag in tags:
             parts[tag.level].append(tag.seq)
@@ -117,7 +117,7 @@ class SubQueues:
                 carry_out(self.by_level[level], seqs)
 
     def purge(self) -> None:
-        """Drop everything that is ready."""
+        """Drop all ready messages."""
         for queue in self.by_level.values():
             queue.purge()
 
@@ -131,13 +131,13 @@ class SubQueues:
         return set().union(*(queue.drain_confirmed() for queue in self.by_level.values()))
 
     def come_to_rest(self) -> None:
-        """Do all that is due when nothing else happens."""
+        """Do all work that is due at rest."""
         for queue in self.by_level.values():
             while queue.needs_timeout() is not None:
                 queue.timeout()
 
     def on(self, node: Node) -> SubQueues:
-        """Return the same queues of a copy of their node."""
+        """Return the same queues on a copy of their node."""
         return SubQueues(
             self.order, {level: node.queues[queue.name] for level, queue in self.by_level.items()}
         )
