@@ -77,7 +77,7 @@ class Mode(Enumeration):
 
 
 class ContractWords(Model):
-    """The state of the contract, its constants, and the terms of its guards."""
+    """The state of the contract, its rigid symbols, and the terms of its guards."""
 
     before: Order[Entry]
     home: Fixed[Entry, Queue]

@@ -1,6 +1,6 @@
 """The theorem about the rules on histories: no recording of a run of the contract breaks one.
 
-The contract gets a clock, and constant spans for a recording; each step is taken within its span.
+The contract gets a clock, and rigid spans for a recording; each step is taken within its span.
 One arbitrary waiting interval and one arbitrary delivery of each message are watched, and one
 arbitrary empty get of the run, so the proof holds for all of them. The theorem is
 `no-rule-is-shown` and, for the rules on each moment of a span,
