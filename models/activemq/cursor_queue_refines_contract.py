@@ -2,10 +2,10 @@
 
 The queue is FIFO, and returned messages go ahead of all that were never given. Only the whole
 contract has that capability, so the whole contract is refined. There are no browsers, and the only
-window is that of a new consumer, which is closed. A stored message without a holder is available; a
-held one is acquired. A closing channel returns its messages one by one, because the contract stamps
-each returned message. Reading, passing over, paging in and dropping the batch stutter: clients do
-not see what is in memory.
+window is the closed one of a new consumer. A stored message without a holder is available; a held
+one is acquired. A closing channel returns its messages one by one, because the contract stamps each
+returned message. Reading, passing over, paging in and dropping the batch stutter: memory is
+invisible to clients.
 """
 
 from __future__ import annotations

@@ -78,21 +78,21 @@ class Contract(ContractInvariants):
 
     @action
     def acknowledge(self, entry: Entry) -> None:
-        """A delivery is settled: the message is done with."""
+        """A client acknowledges a delivery: the message is settled."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
         self._gives_back_credit(entry)
 
     @action
     def reject(self, entry: Entry) -> None:
-        """A delivery is settled: the message is discarded."""
+        """A client rejects a delivery: the message is discarded."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
         self._gives_back_credit(entry)
 
     @action
     def release(self, entry: Entry) -> None:
-        """A delivery is settled: the message returns to the queue."""
+        """A client releases a delivery: the message returns to the queue."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.AVAILABLE
         self.origin[entry] = Origin.RELEASED
@@ -155,7 +155,7 @@ class Contract(ContractInvariants):
 
     @action
     def get_nothing(self, who: Consumer) -> None:
-        """The broker answers a get with nothing."""
+        """The broker answers a get without a message."""
         require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
         exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
         exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))

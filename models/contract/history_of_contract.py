@@ -212,7 +212,7 @@ class HistoryOfContract(Contract):
 
     @action
     def get_nothing(self, who: Consumer) -> None:
-        """A get finds nothing."""
+        """The broker answers a get without a message."""
         now, number = self.now[self.run], self.empty_gets[self.run] + 1
         this_one = number == self.the_get[self.run]
         within = (self.asked_start[self.run] <= now) & (now <= self.asked_end[self.run])

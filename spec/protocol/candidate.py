@@ -1,9 +1,9 @@
 """The candidate interface in its Python form: two methods, typed operations and answers.
 
-A candidate is held against the promises by handing it one typed operation at a time. What it does
-not implement it answers with `unsupported`; it never raises for what a client did wrong. The two
-optional protocols below let the gate copy a candidate, which turns sampling into a search of every
-behaviour.
+The gate checks a candidate by handing it one typed operation at a time. A candidate answers an
+operation that it does not implement with `unsupported`, and never raises for a client's mistake.
+The first two optional protocols below let the gate copy a candidate, which turns sampling into a
+search of every behaviour.
 
 A whole candidate can be this small::
 

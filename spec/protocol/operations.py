@@ -87,7 +87,7 @@ class Get(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="get"):
 
 
 class Acknowledge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="acknowledge"):
-    """Settle one delivery: the message is done with."""
+    """Settle one delivery: the message is acknowledged and gone."""
 
     delivery: str
 
