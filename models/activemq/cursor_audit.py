@@ -5,8 +5,8 @@ Sources: the analysis of ActiveMQ's queue (5.1), which has the sizes and the sli
 
 A bin has a number of words of a number of indices each, and begins with the word of the first index
 that is checked. An index inside the window has a bit. An index beyond it makes the window slide,
-word by word, until the index's word is the last. An index below it is called new and not recorded.
-A check records the index; a rollback removes the record.
+word by word, until the index's word is the last. An index below it is called new and gets no bit. A
+check sets the index's bit; a rollback clears it.
 
 The words are a family, and the reach of a window is any relation that their order allows, so the
 proofs hold for any depth and any number of bits in a word. A bit is named by its index, so its

@@ -186,7 +186,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(QUEUED)
     def returned_and_held_are_ordered(self) -> Bool:
-        """Returned messages, and held ones, are totally ordered by their delivery (I22)."""
+        """Returned messages are totally ordered, and so are the held ones (I22)."""
 
         def together(m: Message, n: Message) -> Bool:
             return (self.returned[m] & self.returned[n]) | (self.is_held(m) & self.is_held(n))

@@ -3,17 +3,12 @@
 Sources: the analysis of ActiveMQ's queue (5.1), and the releases to 5.3.0 with their repairs; the
 ids are those of later notes on these releases.
 
-An arriving message is stored. While the cache is on and there is room, it joins the cursor's batch.
-The first message without room ends the cache, and the position is where the cache ended (AMQ-2020).
-From then on the cursor reads the store entry by entry. It passes over an entry that is in memory,
-and stops without moving if there is no room. Room is left open: a read without room is no step, so
-the proofs cover any memory and any other use of it. The head of the batch is paged in and given to
-a consumer. Returned messages go before those that were never given.
-
-If the position's entry or the entry recovered last is removed, the position is forgotten: the next
-read starts at the first entry and meets those in memory again. The batch may be dropped at any
-time. The audit forgets messages below its window, so the cursor looks up whether an entry is in
-memory.
+While the cache is on and there is room, an arriving message joins the cursor's batch. The first
+message without room ends the cache, and the position is where the cache ended (AMQ-2020). From then
+on the cursor reads the store, passes over entries in memory, and stops without moving if there is
+no room. Room is left open: a read without room is no step, so the proofs cover any memory. If the
+position's entry or the entry recovered last is removed, the next read starts over. The audit
+forgets messages below its window, so the cursor looks up whether an entry is in memory.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The contract: the behaviours that a conforming broker may show.
 
 The oracle that follows a running broker reads this text, and each documented algorithm refines it.
-The label of a guard is a requirement's id: an observed event whose guard is false breaks that
-requirement.
+The label of a guard is a requirement's id: an event whose guard is false breaks that requirement.
 
 Two rules let the oracle keep the possible statuses of each entry separately without loss. A guard
-relates the action's own entry to at most one other entry at a time. No guard counts entries: the
-number that a consumer holds is a counter, changed by each action.
+relates the action's own entry to at most one other entry at a time. No guard counts entries: a
+counter, changed by each action, has the number that a consumer holds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """Rules on recorded histories: which times of messages no correct run can have.
 
-A recording gives the span of each event, not its moment: a publish lies between its start and end,
-a delivery between the earliest moment at which it can have been made and the moment at which it was
-seen. A rule is broken only if it is broken for all moments in these spans, so it compares the end
-of one span with the start of another.
-
-A rule relates two waiting intervals of messages, a late and an early one: a list of events that
-certainly precede others. It has three readings. With terms of a model, `history_of_contract.py`
-proves that no run of the contract breaks it, for any number of messages. With numbers, the naive
-evaluator checks each pair of a history. With columns, the kernels of the pipeline check it without
-looking at pairs.
+A recording gives the span of each event, not its moment. A rule is broken only if it is broken for
+all moments in these spans, so it compares the end of one span with the start of another. It relates
+two waiting intervals of messages, a late and an early one, and has three readings: terms, for which
+`history_of_contract.py` proves that no run of the contract breaks it; numbers, for the naive
+evaluator of each pair; and columns, for the kernels of the pipeline, which never look at a pair.
 
 Source of the rules about order: Bouajjani, Emmi, Enea, Hamza, On Reducing Linearizability to State
 Reachability (ICALP 2015): the incorrect histories of a queue with distinct values are those with

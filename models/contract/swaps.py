@@ -2,8 +2,9 @@
 
 Events of consumers on separate connections are reported in an unknown order, and the oracle takes
 an event as soon as it is possible. That is complete if the delivery commutes with every other step
-that is possible now, of another consumer and another message: neither disables the other, and both
-orders end in one state. Any allowed order with the delivery later then has one with it now.
+that is possible now, of another consumer and another message: it does not disable the other step,
+and both orders end in one state. Any allowed order with the delivery later then has one with it
+now.
 
 This holds for consumers that take, even without regard to the order of the two entries. It does not
 hold for browsers: a delivery removes an entry that a browser could have been shown.

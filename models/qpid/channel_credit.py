@@ -4,15 +4,12 @@ Source: Qpid, Message Delivery, Flow Control; `Pre0_10CreditManager` for the win
 consumers for the wake-up when room comes back. The ids CR-1 to CR-5 and RUN-8 are those of later
 notes on Qpid.
 
-A channel has a limit of messages and one of bytes (0: none), and a remainder of each: the limit
-less the unsettled, of either sign. A message larger than the byte limit may go if nothing is
-unsettled. Room is taken before the acquisition, and given back once: at a lost race or at the
-settlement. A message fetched by a get takes no room, and sending a message again changes none.
-
-A consumer takes its messages in order, and rests at the first without room. A thread that gives
-back room or changes the limits drives all consumers of the channel, unless none can have waited for
-that. A thread that makes a message a consumer's first drives that consumer. A consumer clears its
-mark before it looks, so room that comes later drives it anew.
+A channel has a limit of messages and one of bytes (0: none), and a remainder of each. A message
+larger than the byte limit may go if nothing is unsettled. Room is taken before the acquisition, and
+given back once: at a lost race or at the settlement. A consumer takes its messages in order, and
+rests at the first without room. A thread that gives back room or changes the limits drives all
+consumers that may have waited for it; a thread that makes a message a consumer's first drives that
+consumer. A consumer clears its mark before it looks, so room that comes later drives it anew.
 """
 
 from __future__ import annotations

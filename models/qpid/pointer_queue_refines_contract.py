@@ -153,7 +153,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("a-browser-taken-back-may-repeat")
     def taken_back_may_repeat(self) -> Bool:
-        """An entry between a browser's place and the arrival it goes back to may repeat."""
+        """An entry ahead of a browser's place, and not before its `released`, may repeat."""
         return forall(
             Subscription,
             Entry,

@@ -264,7 +264,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(FORGOTTEN, by=(FOUND, CUTS, BOUNDS, CONTENT))
     def memory_has_nothing_of_delta(self) -> Bool:
-        """Of messages in delta, only the index has the content and the delivered flag (I5, I14)."""
+        """Of messages in delta, memory has neither the content nor the delivered flag (I5, I14)."""
         return forall(
             Message,
             lambda m: implies(self.is_in(m, Place.DELTA), ~self.in_ram[m] & ~self.delivered[m]),

@@ -13,9 +13,9 @@ import msgspec
 class ListAccount(msgspec.Struct, frozen=True):
     """One of the linked lists of a queue's entries; a queue without levels has one.
 
-    `numbers` are those of its entries that are not gone, in the order of the links. `to_the_end` is
-    how many links lead from the list's tail reference to its last entry; None if they do not lead
-    there.
+    `numbers` are those of its entries that are not gone, in the order of the links and relative to
+    the first entry. `to_the_end` is how many links lead from the list's tail reference to its last
+    entry; None if they do not lead there.
     """
 
     level: int

@@ -1,16 +1,12 @@
 """Mutation testing: which parts of a model could be wrong without a proof noticing.
 
-Owns the outcome of each mutant (`mutants` makes them), not its printing. The first that applies:
-* *reachable* or *induction*: the mutated action breaks an invariant or a ghost counter, by a run
-  from an initial state in a small scope, or else by a state and a step.
-* *equivalent*: it acts as the original in every state where the invariants hold.
-* *requirement*: it weakens a labelled guard; or, after the next, it changes a labelled guard of the
-  following step. These need no invariant: the gate checks candidates by them, and planted faults
-  check the gate.
-* *refinement*: a refinement of or to the model fails.
-* In `progress`: it breaks a leads-to property that the model keeps in a small scope.
+Owns the outcome of each mutant (`mutants` makes them), not its printing. In this order, a mutant is
+refuted by a broken invariant or counter (*reachable*, or by a single step *induction*), is
+*equivalent*, weakens a labelled guard (*requirement*), fails a *refinement*, changes a labelled
+guard of the next step (*requirement*), or breaks a leads-to property (`progress`). Labelled guards
+need no invariant: the gate checks candidates by them, and planted faults check the gate. Any other
+mutant survives: no statement covers that part. Initial values and axioms are in `frame`.
 
-Any other mutant survives: no statement covers that part. Initial values and axioms are in `frame`.
 Each query has a limit in Z3's own steps, so the outcome depends on no clock. At the limit, an
 invariant counts as kept: no mutant is refuted by a timeout.
 """

@@ -4,15 +4,12 @@ Source: Qpid 0.30 to 10.1 (`QueueEntryImpl`), for what Message Delivery calls ac
 ENT-1 to ENT-8 are those of later notes on Qpid.
 
 A consumer's entry is *unstealable* while it is sent or settled, and *stealable* in between: then
-the queue may take it away to delete it. A delivering thread has the consumer's send lock from the
-acquisition until the entry is stealable, but another thread may settle the entry before that. So
-the state can change between the look and the swap of a settlement. A delete looks again while the
-entry is acquired at all, a release while the consumer has it. In Qpid a release swaps once, which
-is enough if one thread sends and settles (`tests/models`).
-
-Each look and each swap is a step. A loop that ends only with its swap, or with a state that forbids
-it, is one step. A thread that makes an entry *deleted* subtracts it from the depth, once. An entry
-may be held back for a time. An expired entry is not given after a look that saw that.
+the queue may take it away to delete it. A delivering thread has the consumer's send lock until the
+entry is stealable, but another thread may settle the entry before that. So the state can change
+between the look and the swap of a settlement. A delete therefore looks again while the entry is
+acquired at all, a release while the consumer has it. In Qpid a release swaps once, which is enough
+if one thread sends and settles (`tests/models`). Each look and each swap is a step; a loop that
+ends only with its swap, or with a state that forbids it, is one step.
 """
 
 from __future__ import annotations

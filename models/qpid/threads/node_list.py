@@ -4,15 +4,12 @@ Source: Qpid, pull consumers, QueueConsumerNodeList; the entry list is made the 
 Delivery; `SimpleQueueEntryList`), with *dispensed* for *deleted*. The ids CL-1 to CL-5 and EL-1 to
 EL-4 are those of later notes on Qpid.
 
-Singly linked, with a dummy head and a hint of the tail. An appender reads the hint, moves it on if
-it lags, and links its node behind the last by compare-and-swap. A remover marks a node by
-compare-and-swap, and clears its reference. A walker (from any node that was ever linked) unlinks
-the marked nodes that it meets, except the last, and returns the others that still have a reference.
-An unlinked node keeps its own link.
-
-Each access to shared state is a step, for any number of nodes and threads. The linearization points
-are the link of an append, the mark of a removal, and a walk's look at a node's mark. The order of
-nodes is the order of linking, so the guard of `link` says "behind the last".
+An appender reads the tail hint, moves it on if it lags, and links its node behind the last by
+compare-and-swap. A remover marks a node by compare-and-swap, and clears its reference. A walker
+(from any node that was ever linked) unlinks the marked nodes that it meets, except the last, and
+returns the others that still have a reference. An unlinked node keeps its own link. Each access to
+shared state is a step. The linearization points are the link of an append, the mark of a removal,
+and a walk's look at a node's mark. The order of nodes is the order of linking.
 """
 
 from __future__ import annotations

@@ -4,15 +4,12 @@ Source: Qpid, Message Delivery, Asynchronous Delivery (`deliverAsync`, `processQ
 RUN-1, RUN-2 and RUN-7 are those of later notes on Qpid.
 
 A thread that changes something (an arrival, a return, room) increments the queue's state-change
-count, and tries to put a runner into the queue's empty slot by compare-and-set; on success it hands
-the runner to the executor. A runner first leaves the slot. Before each walk over the subscriptions
-it reads the count and takes the slot, or ends if the slot is taken; after the walk it gives the
-slot back. It also ends if the count is unchanged since before its last walk and that was complete.
-A runner that has used up its slice tries to take the slot and be executed again.
-
-Each access to shared state is a step. A count is modelled as the set of counted changes, which is
-equal exactly if the count is. A walk sees the changes made before it began. Whether it completes,
-delivers, or uses up its slice is open, but each change allows one delivery.
+count, and tries to put a runner into the queue's empty slot by compare-and-set. A runner first
+leaves the slot. Before each walk over the subscriptions it reads the count and takes the slot, or
+ends if the slot is taken; after the walk it gives the slot back. It also ends if the count is
+unchanged since before its last walk and that was complete. A runner that has used up its slice
+tries to take the slot again. Each access to shared state is a step, and a count is modelled as the
+set of counted changes. A walk sees the changes made before it began.
 """
 
 from __future__ import annotations
