@@ -1,6 +1,5 @@
-"""Why the promises hold: the model language, the contract, and one model per documented algorithm.
+"""The proofs: the model language, the contract, and one model for each documented algorithm.
 
-Belongs here: everything that is stated about brokers formally, and the readings of it (plain
-Python, columns, proof). Does not belong here: candidates, operations on the wire, verdicts, and
-anything that runs a broker.
+This package holds all formal statements about brokers, and the readings of them (plain Python,
+columns, proof). Candidates, operations on the wire, verdicts and running brokers are elsewhere.
 """

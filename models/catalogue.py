@@ -1,6 +1,6 @@
-"""The models by name, each with the scope in which it is explored unless another is asked for.
+"""The models by name, each with the default scope of its exploration.
 
-Owns, too, which of them a documented system's name stands for.
+Owns the list of models for the name of each documented system too.
 """
 
 from __future__ import annotations

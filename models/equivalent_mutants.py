@@ -1,8 +1,8 @@
-"""Why the mutants that nothing refutes are harmless, by model and reason.
+"""The equivalent mutants by model, with the reason why no proof refutes them.
 
-`brokerproof prove --attack` fails where a survivor has no reason here, and where a reason is given
-for what is no survivor any more. Names are those that the attack prints. Here are the models that
-are attacked where none is named; the reasons of others are with the model (`harmless`).
+`brokerproof prove --attack` fails if a surviving mutant has no reason here, or if a reason names a
+mutant that is refuted or gone. Names are those that the command prints. This file has the models
+that the command mutates by default; other models keep their reasons beside them (`harmless`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The projections by the kind of view that they read, and the invariants that a view is held to."""
+"""The projections by the kind of view that they read, and the invariants checked on each view."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ MODEL_OF: Final = {
 
 
 class Projection(Protocol):
-    """How the views of one kind are states of a model."""
+    """How the views of one kind are read as states of a model."""
 
     MODEL: type[Model]
 
     def new_queue(self, view: Any, order: Order) -> Any:
-        """Return the view of a new queue of `order`, with the sizes that a view shows."""
+        """Return the view of a new queue of `order`, with the sizes that `view` shows."""
 
     def queries(self, before: Any, after: Any, step: ClientStep) -> Iterator[PathQuery]:
-        """Yield what has to be a path for a step to be explained.
+        """Yield the path queries that together explain a step.
 
-        Raises `NotAQueue`, and `OutsideTheModel` where the model says nothing of the step.
+        Raises `NotAQueue`, and `OutsideTheModel` if the model does not cover the step.
         """
 
     def queries_at_rest(self, view: Any) -> Iterator[PathQuery]:
-        """Yield what has to be a path for a drained queue to be at rest."""
+        """Yield the path queries that together show a drained queue to be at rest."""
 
     def states(self, view: Any, *, rests: bool) -> Iterator[PathQuery]:
-        """Yield the states, each as what comes before a query, of which invariants must hold."""
+        """Yield the states whose invariants are checked, each as the `before` of a path query."""
 
 
 @functools.cache
@@ -52,9 +52,9 @@ def projection_of(kind: str) -> Projection:
 
 
 def judged(view: QueueView, *, rests: bool) -> Iterator[tuple[str, str]]:
-    """Yield each id that an invariant of a model states and says something of in a view.
+    """Yield the id of each model invariant that applies to the view, with a complaint or "".
 
-    With it comes what is wrong, or nothing. `rests` says that the broker has drained.
+    `rests` says that the broker has drained.
     """
     found: dict[str, str] = {}
     try:
@@ -73,10 +73,10 @@ def judged(view: QueueView, *, rests: bool) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def statements_of(kind: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the invariants that views of a kind are held to: by model, its statements with ids.
+    """Return the invariants that apply to views of a kind: by model, its statements with their ids.
 
-    They are those that `invariants.toml` binds to a requirement, and of which no rule of the view
-    is a formula.
+    An invariant applies if `invariants.toml` binds it to a requirement and no rule of the view
+    states it.
     """
     found: dict[str, dict[str, str]] = {}
     for each in invariants().values():

@@ -1,4 +1,4 @@
-"""Which model is proved to refine which, by the name of the concrete one in the catalogue."""
+"""The proved refinements, by the concrete model's name in the catalogue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A conformance gate for message queues.
 
-What belongs here: the version and the few names that a user's own code imports; everything else
-lives in the rooms named on the architecture page. No behaviour.
+This package holds the version and the few names that a user's own code imports. It has no
+behaviour; the architecture page names the packages that do.
 """
 
 from brokerproof.version import __version__

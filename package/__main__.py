@@ -1,6 +1,6 @@
 """`python -m brokerproof` is the command `brokerproof`.
 
-It is loaded here, so that Ctrl-C while that takes its moment ends in a line like any other.
+The command is imported inside `main`, so that Ctrl-C during the import ends in one line too.
 """
 
 from brokerproof.checks.workers.interrupts import ending_at_once

@@ -3,4 +3,4 @@
 __version__ = "0.1.0.dev0"
 
 HOME = "https://github.com/brokerproof/brokerproof"
-"""Where its pages are; `pyproject.toml` names the same, which a test holds."""
+"""The address of the project's pages; a test holds it equal to the one in `pyproject.toml`."""

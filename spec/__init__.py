@@ -1,7 +1,6 @@
-"""What is promised: requirements, operations, events, capabilities and the candidate interface.
+"""The specification: requirements, operations, events, capabilities and the candidate interface.
 
-Belongs here: the words that every other room shares, as frozen typed values, and the catalogue of
-requirements. Does not belong here: behaviour (how a broker keeps a promise), formal meaning (that
-is a model), and any input or output beyond loading the catalogue's own files. Imports nothing of
-ours.
+This package holds the types that every other package shares, as frozen values, and the catalogue of
+requirements. Behaviour (how a broker meets a requirement) and formal meaning (the models) are
+elsewhere. The only input is the catalogue's own files. Imports no other package of the project.
 """

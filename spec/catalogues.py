@@ -1,7 +1,7 @@
-"""TOML files that state things, each under an id of its own: reading one, and all of a package.
+"""Loading of TOML catalogues, in which each item has an id.
 
-Owns that a malformed file is refused with its name, and that no id is stated twice. Refuses to know
-what is stated.
+Owns two guarantees: the error for a malformed file names the file, and no id is stated twice. What
+an item means is up to the caller.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class CatalogueError(ValueError):
 
 
 class Stated(Protocol):
-    """What has an id."""
+    """An item of a catalogue."""
 
     @property
     def id(self) -> str:
-        """The name by which it is known everywhere."""
+        """The id by which every other file names the item."""
         ...
 
 
@@ -33,7 +33,7 @@ Item = TypeVar("Item", bound=Stated)
 
 
 def decoded(name: str, text: str, form: type[Form]) -> Form:
-    """Return what a file says, in its form; raises `CatalogueError`."""
+    """Decode the text of a TOML file into `form`; raises `CatalogueError`."""
     try:
         return msgspec.convert(tomllib.loads(text), form)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
@@ -41,7 +41,7 @@ def decoded(name: str, text: str, form: type[Form]) -> Form:
 
 
 def all_of(packages: Iterable[str], read: Callable[[str, str], Iterable[Item]]) -> dict[str, Item]:
-    """Return what all TOML files of packages state, by id, in their order and of their lines.
+    """Return the items of all TOML files in `packages` by id, in file order, then line order.
 
     `read` gets a file's name and text. Raises `CatalogueError`.
     """

@@ -1,7 +1,7 @@
-"""The earliest moment at which a delivery can have been made, as far as its consumer knows.
+"""The earliest moment at which the broker can have made a delivery, judged by its consumer.
 
-A recorder sees when a delivery came and not when the broker made it. It was made after the consumer
-had subscribed and, where the consumer's window was full, after something that it held was settled.
+A recorder sees when a delivery arrived, not when the broker made it. The broker made it after the
+subscription and, if the consumer's window was full, after a settlement that freed room.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import heapq
 
 
 class Room:
-    """What one consumer's window had room for, followed in the order of its deliveries.
+    """The room in one consumer's window, followed in the order of its deliveries.
 
-    `subscribed` is when its subscription began, `window` how many unsettled deliveries it may hold,
-    None without a limit. Which settlement freed the room is not known: of those begun so far the
-    earliest ones did, which makes the moment no later than it was.
+    `subscribed` is when the subscription began; `window` is how many unsettled deliveries it may
+    hold (None: no limit). The record does not tell which settlement freed the room. This class
+    assumes the earliest settlement begun so far, so the result is never too late.
     """
 
     def __init__(self, subscribed: int, window: int | None) -> None:
@@ -24,15 +24,16 @@ class Room:
         self._freed: list[int] = []
 
     def settled(self, start: int) -> None:
-        """A settlement of one of its deliveries began at `start`."""
+        """Record that a settlement of one of the consumer's deliveries began at `start`."""
         if self._window is not None:
             heapq.heappush(self._freed, start)
 
     def delivered(self) -> int:
-        """One more delivery came; return the earliest moment at which it can have been made.
+        """Record one more delivery and return the earliest moment at which it can have been made.
 
-        All settlements that began before it was seen must have been told. Where there were too few,
-        the window was exceeded, and the moment is that of the delivery before.
+        The caller must have recorded all settlements that began before the delivery was seen. If
+        there are too few of them, the window was exceeded, and the result is that of the delivery
+        before.
         """
         self._delivered += 1
         if self._window is not None and self._delivered > self._window and self._freed:

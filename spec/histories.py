@@ -1,9 +1,9 @@
 """Histories: recorded traffic, one typed record for each operation and each event.
 
-Owns the form of a record, which fields each kind of record must have, and the version of the form.
-Refuses to know files and judgement. Times are whole numbers, nanoseconds of one clock or logical.
-They may overlap: what a record is about happened at some moment from `start` to `end`, both
-included. What was never answered has no `end`; it happened at some moment after its start, or not.
+Owns the form of a record, its required fields and the version of the form. Reads no files and gives
+no verdicts. Times are whole numbers: nanoseconds of one clock, or logical time. Intervals may
+overlap: the recorded operation happened at some moment from `start` to `end`, both included. An
+operation that was never answered has no `end`: it happened after its start, or not at all.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Annotated, Final, Literal, TypeAlias
 import msgspec
 
 VERSION: Final = 1
-"""The version of the form; what is of another one is refused."""
+"""The version of the form; a history of another version is refused."""
 
 NEVER: Final = 2**62
-"""Later than all times; stands in tables for the end of what had none."""
+"""Later than every time; tables use it as the end of an operation that has none."""
 
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=NEVER)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Result: TypeAlias = Literal["ok", "failed", "unknown"]
-"""What failed did not happen; what is unknown may have."""
+"""A `failed` operation did not happen; an `unknown` one may have happened."""
 
 Kind: TypeAlias = Literal[
     "declare",
@@ -47,25 +47,24 @@ Kind: TypeAlias = Literal[
 class Record(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One operation or event of a run; what each kind means is said by `MEANINGS`.
+    """One operation or event of a run; `MEANINGS` says what each kind means.
 
-    Names of messages are unique in a queue of a run. Those of consumers are unique on a channel and
-    a queue while the consumer is there, those of channels while the channel is. A get is a taker
-    like a consumer, with a name of its own.
+    A message's name is unique in its queue and run. A consumer's name is unique on its channel and
+    queue while the consumer is subscribed; a channel's name is unique while the channel is open. A
+    get counts as a consumer with a name of its own.
 
     Attributes:
-        position: counts the deliveries to a consumer from 0, in the order in which it got them; of
-            a settlement, which of them it settles.
-        start: of a delivery, the earliest moment at which it can have been made, as far as its
-            consumer knows: it had subscribed, and had room (`spec/earliest.py`).
+        position: counts the deliveries to a consumer from 0, in the order of their arrival there; a
+            settlement names the delivery that it settles.
+        start: of a delivery, the earliest moment at which the broker can have made it: after the
+            subscription, and when the consumer had room (`spec/earliest.py`).
         end: of a delivery, when it was seen.
         window: how many unsettled messages a consumer may hold; None, and 0 as AMQP 0-9-1 has it,
             without a limit.
         levels: how many levels of priority a queue has, None where it is first in, first out.
-        returns: whether a message that is returned takes its place back, or another.
-        may_drop: whether the queue may drop messages by itself: those that expire, or are too many.
+        returns: whether a returned message takes its original place or another one.
+        may_drop: whether the queue may drop messages by itself, on expiry or above a length limit.
         selective: whether a consumer takes some messages only.
-
     """
 
     op: Kind
@@ -129,7 +128,7 @@ MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {
     "restart": (),
     "drained": ("queue", "end"),
 }
-"""The fields without which a record of a kind says nothing."""
+"""The fields that a record of each kind must have."""
 
 CONTROL: Final[frozenset[Kind]] = frozenset(
     {
@@ -145,11 +144,11 @@ CONTROL: Final[frozenset[Kind]] = frozenset(
         "drained",
     }
 )
-"""The kinds that are about no single message; a history has few of them."""
+"""The kinds that do not concern a single message; a history has few of them."""
 
 
 def what_is_wrong(record: Record) -> str | None:
-    """Return in one line what makes a record unfit by itself, or None."""
+    """Return in one line why a record is invalid by itself, or None."""
     for field in MUST_HAVE[record.op]:
         if getattr(record, field) is None:
             return f"{record.op} has no {field}"

@@ -1,13 +1,10 @@
-"""The invariants that those who study a documented system name, and what here holds each of them.
+"""The internal invariants of the documented systems, and the checks that hold each of them.
 
-A requirement of the gate is a promise to clients. An invariant is what a broker of that kind keeps
-inside, under the id that notes on its releases gave it (`PTR-1`, `QCM-3`). Each is stated in our
-own words and is bound to whatever holds it: a statement of a model, a requirement that the gate
-asks, the exploration of threads, a test. What nothing holds says why.
-
-Belongs here: one TOML file for each family of systems, and the loader that refuses a malformed one.
-Does not belong here: formal meaning, which is that of what an invariant is bound to; a test
-resolves every binding and looks for the twin that breaks it.
+A requirement concerns clients. An invariant concerns the broker's inside; its id comes from notes
+on the broker's releases (`PTR-1`, `QCM-3`). Each is stated in our own words and bound to the checks
+that hold it: an invariant of a model, a requirement of the gate, the exploration of threads, a
+test. An invariant without a check says why. Formal meaning is that of the bound checks; a test
+resolves every binding and looks for the broken twin.
 """
 
 from __future__ import annotations
@@ -26,15 +23,11 @@ System: TypeAlias = Literal[
 
 
 class _Binding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="by"):
-    """What holds an invariant."""
+    """One check that holds an invariant."""
 
 
 class ByModel(_Binding, frozen=True, kw_only=True, tag="model"):
-    """A statement of a model: proved for any number, or explored where it is about the end.
-
-    `model` is a name of the models' catalogue, or a file and a class (``models/x.py:X``).
-    `broken_by` is a variant of the model that is refuted, as ``tests/models/x.py:Class``.
-    """
+    """An invariant of a model: proved for any size, or explored for a property of the end state."""
 
     model: str
     statement: str
@@ -45,10 +38,7 @@ class ByModel(_Binding, frozen=True, kw_only=True, tag="model"):
 
 
 class ByRequirement(_Binding, frozen=True, kw_only=True, tag="requirement"):
-    """A requirement that the gate asks of every candidate that claims what it needs.
-
-    `broken_by` is the id of a planted fault that breaks it.
-    """
+    """A requirement that the gate checks on every candidate that claims the needed capabilities."""
 
     requirement: str
     broken_by: str
@@ -60,7 +50,7 @@ class ByRequirement(_Binding, frozen=True, kw_only=True, tag="requirement"):
 class ByThreads(_Binding, frozen=True, kw_only=True, tag="threads"):
     """The running code under every interleaving of small cases.
 
-    `broken_by` is the id of a planted fault that only threads show.
+    `broken_by` is the id of a planted fault that only an interleaving of threads shows.
     """
 
     broken_by: str
@@ -72,8 +62,8 @@ class ByThreads(_Binding, frozen=True, kw_only=True, tag="threads"):
 class ByTest(_Binding, frozen=True, kw_only=True, tag="test"):
     """A test of the reference, as ``tests/x.py:test_y``.
 
-    `broken_by` is its twin on a broken thing, in the same form; none where the test compares with
-    something plain, which is its own twin, or where no fault is planted.
+    `broken_by` is its twin on a broken reference, in the same form. It is empty if the test
+    compares with a plain implementation, which is its own twin, or if no fault is planted.
     """
 
     test: str
@@ -87,10 +77,10 @@ Binding: TypeAlias = ByModel | ByRequirement | ByThreads | ByTest
 
 
 class Invariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a documented system keeps inside.
+    """An internal invariant of a documented system.
 
-    `uncovered` is what nothing holds of it, with the reason; it stands alone, or beside what holds
-    the rest.
+    `uncovered` names the part that no check holds, with the reason. It may stand alone, or beside
+    checks that hold the rest.
     """
 
     id: str
@@ -128,7 +118,10 @@ def invariants() -> dict[str, Invariant]:
 
 
 def invariants_of(system: str) -> dict[str, Invariant]:
-    """Return those of a system, or of all whose names begin so; raises `CatalogueError`."""
+    """Return the invariants of a system, or of all systems with that prefix.
+
+    Raises `CatalogueError`.
+    """
     found = {
         each.id: each
         for each in invariants().values()

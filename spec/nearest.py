@@ -1,4 +1,4 @@
-"""Names that may have been meant where one is not known, as an error says it."""
+"""Suggestions for an unknown name, in the words of an error message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like another, as the end of a sentence; or nothing.
+    """Return the known name most like `name` as the end of a sentence, or an empty text.
 
     >>> meant("selector", ["get", "selectors"])
     " (did you mean 'selectors'?)"

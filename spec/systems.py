@@ -1,7 +1,7 @@
-"""The documented systems by the kind of view that their queues show.
+"""The documented systems, by the kind of view that their queues show.
 
-A system's module is imported when such a view is met, so that a change in one system concerns no
-other.
+A system's module is imported when its first view arrives, so that a change to one system does not
+affect the others.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ CALLED: Final = {
     "rabbitmq": "a queue that pages",
     "activemq": "a queue with cursors",
 }
-"""What a queue of each system is called."""
+"""The description of each system's queue for readers."""
 
 
 class ViewRules(Protocol):
-    """What holds of a view by itself, of which no model has the words."""
+    """Rules on a single view that no model states."""
 
     IDS: frozenset[str]
 
     def judged(self, view: Any, *, rests: bool) -> Iterator[tuple[str, str]]:
-        """Yield each rule that says something of a view, with what is wrong, if anything is."""
+        """Yield the id of each rule that applies to the view, with a complaint or an empty text."""
 
 
 @functools.cache

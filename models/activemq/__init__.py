@@ -1,4 +1,4 @@
-"""ActiveMQ's queue as models.
+"""ActiveMQ's queue as models: page-in, cursors, memory, the audit, and the refinement.
 
-Page-in, cursors, memory, the audit, and their refinement of the contract.
+The refinement shows that the queue keeps the contract.
 """

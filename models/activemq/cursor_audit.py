@@ -1,16 +1,16 @@
-"""The audit of ActiveMQ's queue: one producer's bin, words of bits in a window that slides.
+"""The audit of ActiveMQ's queue: the bin of one producer, words of bits in a sliding window.
 
 Sources: the analysis of ActiveMQ's queue (5.1), which has the sizes and the slide, and the releases
 5.1.0 and 5.2.0; the ids are those of later notes on these releases.
 
-A bin has so many words, each of so many indices, and begins with the word of the first index that
-it is asked for. An index inside of the window has a bit. One beyond it lets the window slide, word
-by word, until it is inside: then its word is the last. One below is new, and leaves no trace. To
-ask for an index records it, and a rollback takes that back.
+A bin has a number of words of a number of indices each, and begins with the word of the first index
+that is checked. An index inside the window has a bit. An index beyond it makes the window slide,
+word by word, until the index's word is the last. An index below it is called new and gets no bit. A
+check sets the index's bit; a rollback clears it.
 
-The words are a family of their own, and how many of them a window has is any relation that their
-order allows, so what is proved is proved for any depth, and any number of bits in a word. A bit is
-known by its index: as the window slides, the place of the bit moves with it.
+The words are a family, and the reach of a window is any relation that their order allows, so the
+proofs hold for any depth and any number of bits in a word. A bit is named by its index, so its
+place moves with the window.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Index(Family):
 
 
 class Word(Family):
-    """Indices that share a word of bits."""
+    """A group of indices that share a word of bits."""
 
 
 class CursorAudit(Model):
-    """A bin of words, and what was recorded in it in truth."""
+    """A bin of words, and the set of indices that were truly recorded."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_AUDIT)
 
@@ -75,7 +75,7 @@ class CursorAudit(Model):
 
     @axiom("a-window-is-words-next-to-each-other")
     def windows_are_whole(self) -> Bool:
-        """From where it starts it reaches there at least, and to no word without those between."""
+        """A window reaches at least its first word, and skips no word in between."""
         return forall(Word, lambda v: self.reaches[v, v]) & forall(
             Word,
             Word,
@@ -92,13 +92,13 @@ class CursorAudit(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing was asked for, and there is no window."""
+        """No index has been checked, and there is no window."""
         self.starts.fill(False)
         self.slid_for.fill(False)
         for truth in (self.bit, self.recorded, self.fell_below, self.called_wrongly, self.missed):
             truth.fill(False)
 
-    # The words.
+    # Terms.
 
     def has_begun(self) -> Bool:
         """Whether there is a window."""
@@ -109,7 +109,7 @@ class CursorAudit(Model):
         return exists(Word, lambda v: self.starts[v] & self.reaches[v, self.word[i]])
 
     def is_below(self, i: Index) -> Bool:
-        """Whether the window starts behind the index."""
+        """Whether the index is below the window's start."""
         return exists(Word, lambda v: self.starts[v] & self.earlier(self.word[i], v))
 
     def is_beyond(self, i: Index) -> Bool:
@@ -117,15 +117,15 @@ class CursorAudit(Model):
         return self.has_begun() & ~self.is_inside(i) & ~self.is_below(i)
 
     def is_start_for(self, v: Word, w: Word) -> Bool:
-        """Whether a window that starts there has the word for its last."""
+        """Whether a window that starts at `v` has `w` as its last word."""
         none_earlier = forall(Word, lambda u: implies(self.reaches[u, w], ~self.earlier(u, v)))
         return self.reaches[v, w] & none_earlier
 
-    # Asking, which records.
+    # Checks, which record the index.
 
     @action
     def ask_first(self, i: Index) -> None:
-        """The first index that is asked for says where the window starts."""
+        """The first index that is checked sets the start of the window."""
         require(~self.has_begun())
         self._calls_new(i)
         self._starts_at(self.word[i])
@@ -133,7 +133,7 @@ class CursorAudit(Model):
 
     @action
     def ask_inside(self, i: Index) -> None:
-        """Inside of the window the bit says whether it is a duplicate."""
+        """Inside the window, the bit says whether the index is a duplicate."""
         require(self.is_inside(i))
         self.called_wrongly[i] = self.called_wrongly[i] | (self.bit[i] & ~self.recorded[i])
         self.missed[i] = self.missed[i] | (~self.bit[i] & self.recorded[i])
@@ -141,7 +141,7 @@ class CursorAudit(Model):
 
     @action
     def ask_beyond(self, i: Index, v: Word) -> None:
-        """Beyond the window nothing is a duplicate, and the window slides."""
+        """An index beyond the window is called new, and the window slides to it."""
         require(self.is_beyond(i) & self.is_start_for(v, self.word[i]))
         self._calls_new(i)
         self._starts_at(v)
@@ -150,21 +150,21 @@ class CursorAudit(Model):
 
     @action
     def ask_below(self, i: Index) -> None:
-        """Below the window nothing is called a duplicate, and nothing is recorded."""
+        """An index below the window is called new and gets no bit."""
         require(self.is_below(i))
         self._calls_new(i)
         self.recorded[i] = True
 
     def _calls_new(self, i: Index) -> None:
-        """Note whether the index was recorded in truth, where the window should know it."""
+        """Note a missed duplicate: the index was truly recorded and is inside the window."""
         self.missed[i] = self.missed[i] | (self.recorded[i] & self.is_inside(i))
 
     def _calls_duplicate(self, i: Index) -> None:
-        """Note whether the index was never recorded in truth."""
+        """Note a false duplicate: the index was never truly recorded."""
         self.called_wrongly[i] = self.called_wrongly[i] | ~self.recorded[i]
 
     def _starts_at(self, v: Word) -> None:
-        """Let the window start there: the bits of words that are left behind are gone."""
+        """Start the window at `v` and drop the bits of the words before it."""
         self.fell_below = self.fell_below.map(lambda j, old: old | self.earlier(self.word[j], v))
         self.bit = self.bit.map(lambda j, old: old & ~self.earlier(self.word[j], v))
         self.starts = self.starts.map(lambda u, _: u == v)
@@ -173,58 +173,58 @@ class CursorAudit(Model):
         self.bit[i] = True
         self.recorded[i] = True
 
-    # Taking back.
+    # Rollbacks.
 
     @action
     def roll_back(self, i: Index) -> None:
-        """Inside of the window a bit is taken back."""
+        """A rollback inside the window clears the bit."""
         require(self.is_inside(i))
         self.bit[i] = False
         self.recorded[i] = False
 
     @action
     def roll_back_below(self, i: Index) -> None:
-        """Below the window there is nothing to be taken back."""
+        """A rollback below the window has no bit to clear."""
         require(self.is_below(i))
         self.recorded[i] = False
 
-    # What holds.
+    # Invariants.
 
     @invariant(NOT_FALSE)
     def nothing_is_called_wrongly(self) -> Bool:
-        """Neither inside of the window nor below or beyond it (I9)."""
+        """The audit calls no index a duplicate that was not recorded (I9)."""
         return forall(Index, lambda i: ~self.called_wrongly[i])
 
     @invariant(NOT_MISSED)
     def nothing_is_missed(self) -> Bool:
-        """What was recorded and not taken back is called a duplicate there (I10)."""
+        """Inside the window, the audit calls every recorded index a duplicate (I10)."""
         return forall(Index, lambda i: ~self.missed[i])
 
     @invariant(REMEMBERED)
     def bits_are_what_was_recorded(self) -> Bool:
-        """As many indices are remembered as the window has (I10)."""
+        """Inside the window, exactly the recorded indices have a bit (I10)."""
         return forall(Index, lambda i: implies(self.is_inside(i), self.bit[i] == self.recorded[i]))
 
     @invariant(NO_OTHERS)
     def no_other_bit_is_set(self) -> Bool:
-        """A word that the window comes to is empty."""
+        """No bit is set outside the window, so a word that the window comes to is empty."""
         return forall(Index, lambda i: implies(self.bit[i], self.is_inside(i)))
 
     @invariant(REACHES)
     def recorded_is_not_beyond(self) -> Bool:
-        """So nothing that was recorded is forgotten by being asked for."""
+        """No recorded index is beyond the window."""
         return forall(
             Index, lambda i: implies(self.recorded[i], self.is_inside(i) | self.is_below(i))
         )
 
     @invariant(STARTS)
     def window_starts_at_one_word(self) -> Bool:
-        """There is one window, or none yet."""
+        """The window starts at one word at most."""
         return forall(Word, Word, lambda v, w: implies(self.starts[v] & self.starts[w], v == w))
 
     @invariant(NO_FURTHER)
     def window_slides_no_further(self) -> Bool:
-        """It forgets no more than it must: the last word is that of the index it slid for."""
+        """The window slides no further than it must: its last word is that of the index."""
         has_slid = exists(Word, lambda w: self.slid_for[w])
         return implies(has_slid, self.has_begun()) & forall(
             Word,

@@ -1,7 +1,4 @@
-"""What holds of ActiveMQ's queue, wherever its messages are: invariants.
-
-Ids are those of later notes on ActiveMQ's releases.
-"""
+"""The invariants of ActiveMQ's queue; ids are those of later notes on its releases."""
 
 from __future__ import annotations
 
@@ -28,28 +25,28 @@ STANDS = "the-position-is-an-entry-of-the-store"
 
 
 class CursorInvariants(CursorWords):
-    """Statements about every state that the queue can be in."""
+    """Statements about every state of the queue."""
 
-    # Where messages are.
+    # The places of messages.
 
     @invariant(PLACED)
     def stored_is_placed(self) -> Bool:
-        """The position has passed nothing that is not in memory (I1, I4)."""
+        """The position has passed only messages that are in memory (I1, I4)."""
         return forall(Message, lambda m: implies(self.is_unread(m), ~self.behind[m]))
 
     @invariant(CACHED)
     def cached_is_in_memory(self) -> Bool:
-        """Since the queue was empty, all that came is in the batch, or paged in (I1)."""
+        """While the cache is on, every stored message is in the batch or paged in (I1)."""
         return forall(Message, lambda m: implies(self.caches[IT], ~self.is_unread(m)))
 
     @invariant(APART)
     def paged_is_in_no_batch(self) -> Bool:
-        """The batch and what is paged in are disjoint: nothing is paged in twice (I1, I14)."""
+        """No message is both in the batch and paged in (I1, I14)."""
         return forall(Message, lambda m: ~(self.batch[m] & self.paged[m]))
 
     @invariant(ONCE)
     def paged_is_in_one_place(self) -> Bool:
-        """It waits, or was returned, or one consumer holds it (I2, I14)."""
+        """A paged-in message waits, was returned, or is held by one consumer (I2, I14)."""
         one_consumer = forall(
             Consumer,
             Consumer,
@@ -68,7 +65,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(OWNED)
     def held_comes_back(self) -> Bool:
-        """What is with a consumer is with one that is still there (I2, I3)."""
+        """A message that is held has a holder that is still attached (I2, I3)."""
         taking = forall(Consumer, lambda c: implies(self.takes[c], self.attached[c]))
         return taking & forall(
             Message,
@@ -79,12 +76,12 @@ class CursorInvariants(CursorWords):
 
     @invariant(STORED)
     def in_memory_is_stored(self) -> Bool:
-        """Nothing is given that was acknowledged (I1)."""
+        """Every message in memory is in the store: an acknowledged one is not delivered (I1)."""
         return forall(Message, lambda m: implies(self.batch[m] | self.paged[m], self.stored[m]))
 
     @invariant(SENT)
     def unsent_is_nowhere(self) -> Bool:
-        """Neither store nor memory nor audit has what was never sent."""
+        """A message that was never sent is neither in the store nor in memory nor in the audit."""
         return forall(
             Message,
             lambda m: implies(
@@ -96,7 +93,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(CUTS)
     def cuts(self) -> Bool:
-        """All before the position is behind it; what is below the window is, with all before it."""
+        """Position, window and arrivals are cuts: each includes all messages before its last."""
         return forall(
             Message,
             Message,
@@ -110,9 +107,10 @@ class CursorInvariants(CursorWords):
 
     @invariant(STANDS)
     def position_is_stored(self) -> Bool:
-        """So its successor can be found: where the entry goes, the next read starts over (I5).
+        """The position is an entry of the store, so its successor can be found (I5).
 
-        What was recovered last is not ahead of it.
+        If that entry goes, the next read starts over. The message recovered last is not ahead of
+        the position.
         """
         return forall(
             Message,
@@ -126,12 +124,12 @@ class CursorInvariants(CursorWords):
 
     @invariant(FRESH)
     def unread_is_new(self) -> Bool:
-        """A read that comes to it takes it for new, inside the window and below it (I9)."""
+        """The audit calls no unread message a duplicate, inside its window or below (I9)."""
         return forall(Message, lambda m: implies(self.is_unread(m), ~self.is_known(m)))
 
     @invariant(KEPT)
     def in_memory_is_known(self) -> Bool:
-        """Inside the window the audit misses no duplicate (I10); below, it remembers nothing."""
+        """Inside its window the audit knows all messages in memory; below it, none (I10)."""
         return forall(
             Message,
             lambda m: (
@@ -142,7 +140,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(TOLD)
     def given_is_paged(self) -> Bool:
-        """What was given and is not done with is held or returned, and nothing else (I2, I19)."""
+        """A stored message was given exactly if it is held or returned (I2, I19)."""
         return forall(
             Message,
             lambda m: implies(self.stored[m], self.given[m] == (self.paged[m] & ~self.waiting[m])),
@@ -152,7 +150,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(PREFIX)
     def in_memory_is_before_the_rest(self) -> Bool:
-        """So what a read finds next is the first that is not in memory (I19, I21)."""
+        """All messages in memory are before the unread ones, so reads are in order (I19, I21)."""
         return forall(
             Message,
             Message,
@@ -163,7 +161,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(IN_ORDER)
     def paged_is_before_the_batch(self) -> Bool:
-        """Messages are paged in as they are stored (I19, I21)."""
+        """Paged-in messages are before those in the batch (I19, I21)."""
         return forall(
             Message,
             Message,
@@ -172,7 +170,7 @@ class CursorInvariants(CursorWords):
 
     @invariant(FIRST_TIME)
     def first_deliveries_ascend(self) -> Bool:
-        """Whoever takes them, messages are given for the first time in their order (I19, I20)."""
+        """First deliveries are in the order of the messages, across consumers (I19, I20)."""
         return forall(
             Message,
             Message,
@@ -183,12 +181,12 @@ class CursorInvariants(CursorWords):
 
     @invariant(IN_TURN)
     def nothing_overtakes(self) -> Bool:
-        """What was returned precedes all others, and older messages younger ones (I19, I22)."""
+        """Returned messages are given before others, and older ones before younger (I19, I22)."""
         return forall(Message, lambda m: ~self.out_of_turn[m])
 
     @invariant(QUEUED)
     def returned_and_held_are_ordered(self) -> Bool:
-        """What is returned has a first, and goes on in the order in which it was given (I22)."""
+        """Returned messages are totally ordered, and so are the held ones (I22)."""
 
         def together(m: Message, n: Message) -> Bool:
             return (self.returned[m] & self.returned[n]) | (self.is_held(m) & self.is_held(n))

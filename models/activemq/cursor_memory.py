@@ -1,17 +1,16 @@
-"""The memory of ActiveMQ's queue: who may add to it, and who waits until there is room.
+"""The memory of ActiveMQ's queue: when a message may be added, and when a publish is parked.
 
-Sources: the analysis of ActiveMQ's queue (5.1), which has the rule that memory is asked for before
-a message is added, and the releases to 5.4.0; the ids are those of later notes on these releases.
+Sources: the analysis of ActiveMQ's queue (5.1), which has the rule that memory is checked before a
+message is added, and the releases to 5.4.0; the ids are those of later notes on these releases.
 
-A message is added where it fits beside what is there, and one that is larger than the limit fits
-where nothing is. A publish whose message does not fit is parked, and so is one that comes while
-others are: they are taken in the order of their parking. When a message leaves memory and anything
-is parked, the queue is woken. It takes what fits, from the first on, and when it stops beside
-others it asks to be woken again (AMQ-2523). The releases woke it only when memory that had been
-full was so no more. That is not enough where a message may not fit though memory is not full, which
-is what keeps it below its limit: here any message that leaves is enough.
+A message is added if it fits beside the messages in memory; one larger than the limit fits if
+memory is empty. A publish is parked if its message does not fit or other publishes are parked, and
+parked publishes are taken in order. When a message leaves memory, a queue with parked publishes is
+woken. It takes those that fit, from the first on, and asks to be woken again if some are left
+(AMQ-2523). The releases woke it only when memory had been full. That is not enough, because a
+message may not fit in memory that is not full; here any leaving message wakes the queue.
 
-What is added may leave whenever it likes: when that may be is the queue's business.
+A message in memory may leave at any time: the queue decides when.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ IT = Memory.IT
 
 
 class CursorMemory(Model):
-    """Messages in memory, publishes that are parked, and what wakes the queue."""
+    """Messages in memory, parked publishes, and the wake-ups of the queue."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_MEMORY)
 
@@ -90,7 +89,7 @@ class CursorMemory(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has come."""
+        """No message has been published."""
         for truth in (self.spent, self.loaded, self.parked, self.taken):
             truth.fill(False)
         self.used.fill(0)
@@ -99,21 +98,21 @@ class CursorMemory(Model):
 
     @counts("used", weighing="size")
     def is_counted(self, it: Memory, m: Message) -> Bool:
-        """What is used is the size of what is there (I15)."""
+        """The memory in use is the sum of the sizes in memory (I15)."""
         return (it == IT) & self.loaded[m]
 
-    # The words.
+    # Terms.
 
     def is_bare(self) -> Bool:
-        """Whether nothing is in memory."""
+        """Whether memory is empty."""
         return forall(Message, lambda m: ~self.loaded[m])
 
     def fits(self, m: Message) -> Bool:
-        """Whether the message may be added: asked before it is, never afterwards (I17)."""
+        """Whether the message may be added; checked before the addition, never after (I17)."""
         return (self.used[IT] + self.size[m] <= self.limit) | self.is_bare()
 
     def is_first(self, m: Message) -> Bool:
-        """Whether the message is the first that is parked."""
+        """Whether the message is the first parked one."""
         none_before = forall(Message, lambda n: ~(self.parked[n] & self.before(n, m)))
         return self.parked[m] & none_before
 
@@ -125,14 +124,14 @@ class CursorMemory(Model):
 
     @action
     def publish(self, m: Message) -> None:
-        """Nothing is parked, and the message fits: it is added."""
+        """A publish is added: none is parked, and the message fits."""
         require(~self.spent[m] & ~self.anything_parked() & self.fits(m))
         self._comes(m)
         self._adds(m)
 
     @action
     def park(self, m: Message) -> None:
-        """It does not fit, or others are parked: it is parked, and the queue asks to be woken."""
+        """A publish is parked if it does not fit or others are; the queue asks for a wake-up."""
         require(~self.spent[m] & (self.anything_parked() | ~self.fits(m)))
         self._comes(m)
         self.parked[m] = True
@@ -148,7 +147,7 @@ class CursorMemory(Model):
 
     @action
     def give_up(self, m: Message) -> None:
-        """A publish is parked too long and refused: what is behind it may fit."""
+        """A publish is parked too long and refused; the publishes behind it may fit."""
         require(self.parked[m])
         self._wakes()
         self.parked[m] = False
@@ -164,7 +163,7 @@ class CursorMemory(Model):
         self._wakes()
 
     def _wakes(self) -> None:
-        """Let the queue be woken if it has asked for that: once for each time that it asks."""
+        """Wake the queue if it has asked for that, once for each request."""
         self.woken[IT] = self.woken[IT] | self.asked[IT]
         self.asked[IT] = False
 
@@ -172,31 +171,31 @@ class CursorMemory(Model):
 
     @action
     def begin(self) -> None:
-        """The queue was woken: it takes what is parked."""
+        """The queue was woken and begins to take parked publishes."""
         require(self.woken[IT] & ~self.takes[IT])
         self.woken[IT] = False
         self.takes[IT] = True
 
     @action
     def take(self, m: Message) -> None:
-        """The first that is parked fits: it is added."""
+        """The queue takes the first parked publish, which fits."""
         require(self.takes[IT] & self.is_first(m) & self.fits(m))
         self.parked[m] = False
         self._adds(m)
 
     @action
     def end(self) -> None:
-        """The first does not fit, or nothing is parked: the queue asks again if there is any."""
+        """The queue stops at a publish that does not fit; if any is parked, it asks again."""
         require(self.takes[IT])
         require(forall(Message, lambda m: ~(self.is_first(m) & self.fits(m))))
         self.asked[IT] = self.asked[IT] | self.anything_parked()
         self.takes[IT] = False
 
-    # What holds.
+    # Invariants.
 
     @invariant(WITHIN)
     def memory_is_within(self) -> Bool:
-        """No sum of sizes is above the limit; one message alone may be (I17)."""
+        """The memory in use is within the limit, or one message is alone in memory (I17)."""
         alone = forall(
             Message, Message, lambda m, n: implies(self.loaded[m] & self.loaded[n], m == n)
         )
@@ -204,7 +203,7 @@ class CursorMemory(Model):
 
     @invariant(IN_ORDER)
     def taken_in_order(self) -> Bool:
-        """No publish overtakes one that is parked (I18)."""
+        """No publish overtakes a parked one (I18)."""
         return forall(
             Message,
             Message,
@@ -213,7 +212,7 @@ class CursorMemory(Model):
 
     @invariant(ONE_PLACE)
     def parked_is_not_loaded(self) -> Bool:
-        """What is parked takes no memory yet, and what is in memory was taken (I15)."""
+        """A parked message takes no memory, and every message in memory was taken (I15)."""
         return forall(
             Message,
             lambda m: (
@@ -223,7 +222,7 @@ class CursorMemory(Model):
 
     @invariant(ARRIVED)
     def unsent_is_nowhere(self) -> Bool:
-        """Messages come in their order, each once."""
+        """Messages arrive in their order, each once."""
         return forall(
             Message,
             Message,
@@ -235,26 +234,26 @@ class CursorMemory(Model):
 
     @invariant(IS_ASKED)
     def somebody_will_look(self) -> Bool:
-        """Parked, and not taking: the queue is woken, or has asked to be (I18)."""
+        """While a publish is parked, the queue takes, is woken, or has asked to be (I18)."""
         will = self.asked[IT] | self.woken[IT] | self.takes[IT]
         return forall(Message, lambda m: implies(self.parked[m], will))
 
     @invariant(IS_WOKEN)
     def is_woken_where_there_is_room(self) -> Bool:
-        """To have asked is not enough where there is room already (I18)."""
+        """If the first parked publish fits, the queue is woken or takes (I18)."""
         return forall(
             Message,
             lambda m: implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT]),
         )
 
-    # What comes about.
+    # Liveness.
 
     @leads_to(IS_TAKEN, fair=("begin", "take", "end", "leave"))
     def parked_is_taken(self, m: Message) -> tuple[Bool, Bool]:
-        """Where messages leave memory, each publish is taken, or is given up (I18)."""
+        """If messages leave memory, each parked publish is taken or refused in the end (I18)."""
         return self.parked[m], ~self.parked[m]
 
     @leads_to(ENDS, fair=("take", "end"))
     def taking_ends(self) -> tuple[Bool, Bool]:
-        """The queue goes on to other things."""
+        """The queue's taking comes to an end."""
         return self.takes[IT], ~self.takes[IT]

@@ -1,20 +1,14 @@
-"""ActiveMQ's queue as it should be: a cursor that reads the store as far as memory allows.
+"""ActiveMQ's queue with a correct cursor, which reads the store as far as memory allows.
 
-Sources: the analysis of ActiveMQ's queue (5.1), and the releases to 5.3.0 that mended what it found
-and what it did not; the ids are those of later notes on these releases.
+Sources: the analysis of ActiveMQ's queue (5.1), and the releases to 5.3.0 with their repairs; the
+ids are those of later notes on these releases.
 
-A message that arrives is stored. While the cache is on and there is room it joins the cursor's
-batch at once; the first that finds no room ends the cache, and the position is where the cache has
-ended (AMQ-2020). From then on the store is read, entry by entry. An entry that is in memory is
-passed over; where there is no room for another one the read stops, and the position stays. Whether
-there is room is left open here: a read that finds none is no step, so whatever memory there is, and
-whoever else uses it, is covered. The head of the batch is paged in, and given to a consumer that
-takes messages. What consumers give back goes before all that was never given.
-
-When the entry of the position goes, or the one that was recovered last, the position is forgotten:
-the next read starts at the store's first entry, and meets what is in memory once more. Under
-pressure the batch may be dropped at any time. What the audit remembers is not the truth: it forgets
-what falls below its window. That an entry is in memory is looked up.
+While the cache is on and there is room, an arriving message joins the cursor's batch. The first
+message without room ends the cache, and the position is where the cache ended (AMQ-2020). From then
+on the cursor reads the store, passes over entries in memory, and stops without moving if there is
+no room. Room is left open: a read without room is no step, so the proofs cover any memory. If the
+position's entry or the entry recovered last is removed, the next read starts over. The audit
+forgets messages below its window, so the cursor looks up whether an entry is in memory.
 """
 
 from __future__ import annotations
@@ -36,18 +30,18 @@ class CursorPageIn(CursorInvariants):
 
     harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_PAGE_IN)
 
-    # Arriving.
+    # Arrivals.
 
     @action
     def send_cached(self, m: Message) -> None:
-        """A message arrives; the cache is on and there is room: it joins the batch."""
+        """A message arrives and joins the batch: the cache is on and there is room."""
         require(~self.spent[m] & self.caches[IT])
         self._arrives(m)
         self._joins_batch(m)
 
     @action
     def send_uncached(self, m: Message) -> None:
-        """A message arrives, and the cache is off."""
+        """A message arrives while the cache is off."""
         require(~self.spent[m] & ~self.caches[IT])
         self._arrives(m)
 
@@ -62,7 +56,7 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def send_past_nothing(self, m: Message) -> None:
-        """A message finds no room, and the last that was cached is gone: there is no position."""
+        """A message finds no room, and the message cached last is gone: there is no position."""
         require(~self.spent[m] & self.caches[IT])
         require(forall(Message, lambda n: ~(self.is_latest(n) & self.stored[n])))
         self._arrives(m)
@@ -74,23 +68,23 @@ class CursorPageIn(CursorInvariants):
         self.stored[m] = True
 
     def _joins_batch(self, m: Message) -> None:
-        """Let the audit record the message: its window may slide, and forgets what falls below."""
+        """Add the message to the batch and the audit, whose window may slide and forget others."""
         self.batch[m] = True
         self.below = self.below.map(lambda n, old: old | self.slides[m, n])
         self.recorded = self.recorded.map(lambda n, old: (old | (n == m)) & ~self.below[n])
 
     @action
     def cache_again(self) -> None:
-        """Nothing is pending, though something be paged in: what comes is cached again (AMQ-1984).
+        """No message is left to page in: the cache is on again (AMQ-1984).
 
-        So the store cursors of 5.2 and of the current releases have it. That of 5.3 asks for an
-        empty store besides, which is one case of this. The position stays where it is: where the
-        cache ends it is set anew.
+        So do the store cursors of 5.2 and of the current releases; that of 5.3 also requires an
+        empty store, which is a case of this. The position stays, and is set anew where the cache
+        ends.
         """
         require(forall(Message, lambda m: implies(self.stored[m], self.paged[m])))
         self.caches[IT] = True
 
-    # Reading.
+    # Reads.
 
     @action
     def read(self, m: Message) -> None:
@@ -102,13 +96,13 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def pass_over(self, m: Message) -> None:
-        """The next entry is a duplicate, and left where it is."""
+        """The next entry is a duplicate, and stays where it is."""
         require(self.is_next(m) & self.is_duplicate(m))
         self._stands_at(m)
 
     @action
     def clear(self) -> None:
-        """Memory is short: the batch is dropped and forgotten, and the next read starts over."""
+        """Memory is short: the batch is dropped and rolled back, and the next read starts over."""
         self._clears()
 
     def _clears(self) -> None:
@@ -118,7 +112,7 @@ class CursorPageIn(CursorInvariants):
         self._starts_over()
 
     def _rolls_back(self) -> None:
-        """Let the audit forget what is in the batch."""
+        """Let the audit forget the messages in the batch."""
         self.recorded = self.recorded.map(lambda n, old: old & ~self.batch[n])
 
     def _stands_at(self, m: Message) -> None:
@@ -128,7 +122,7 @@ class CursorPageIn(CursorInvariants):
         self.behind.fill(False)
         self.read_last.fill(False)
 
-    # Giving.
+    # Deliveries.
 
     @action
     def page_in(self, m: Message) -> None:
@@ -140,16 +134,16 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def give(self, who: Consumer, m: Message) -> None:
-        """A consumer is given the first that was returned, or else the first that waits."""
+        """A consumer is given the first returned message, otherwise the first waiting one."""
         require(self.may_be_given(who) & self.is_first_to_give(m))
         self._gives(who, m)
 
     def may_be_given(self, who: Consumer) -> Bool:
-        """Whether the queue gives to the consumer: to any that takes messages."""
+        """Whether the queue delivers to the consumer: to any that takes messages."""
         return self.takes[who]
 
     def _gives(self, who: Consumer, m: Message) -> None:
-        """Note, too, whether the message was given before its turn."""
+        """Give the message to the consumer, and note whether that was out of turn."""
         self.out_of_turn[m] = self.overtakes(m)
         self.sooner = self.sooner.map(
             lambda n, k, old: ite(k == m, self.is_held(n) & (n != m), old & (n != m))
@@ -160,7 +154,7 @@ class CursorPageIn(CursorInvariants):
         self.given[m] = True
 
     def overtakes(self, m: Message) -> Bool:
-        """Whether some message goes before this one: what was returned, or else an older one."""
+        """Whether another message goes before this one: a returned one, or an older one."""
 
         def goes_before(n: Message) -> Bool:
             new = self.stored[n] & ~self.given[n] & self.before(n, m)
@@ -168,16 +162,16 @@ class CursorPageIn(CursorInvariants):
 
         return exists(Message, goes_before)
 
-    # Settling.
+    # Settlements.
 
     @action
     def acknowledge(self, who: Consumer, m: Message) -> None:
-        """A consumer is done with a message: it leaves the store."""
+        """A consumer acknowledges a message, which leaves the store."""
         require(self.holds[who, m])
         self._ends(m)
 
     def _ends(self, m: Message) -> None:
-        """Remove the entry; if the cursor stood at it, or had recovered it last, it starts over."""
+        """Remove the entry; the cursor starts over if it stood there or had recovered it last."""
         starts_over = self.is_position(m) | self.read_last[m]
         self.behind = self.behind.map(lambda _, old: old & ~starts_over)
         self.read_last = self.read_last.map(lambda _, old: old & ~starts_over)
@@ -193,13 +187,13 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def release(self, who: Consumer, m: Message) -> None:
-        """A consumer returns a message: it is the last of those that were returned."""
+        """A consumer returns a message, which becomes the last of the returned ones."""
         require(self.holds[who, m])
         self._return(lambda n: n == m)
         self.holds[who, m] = False
 
     def _return(self, goes_back: Callable[[Message], Bool]) -> None:
-        """Return messages in the order of their delivery, behind those that are returned."""
+        """Return messages in the order of their delivery, behind those already returned."""
         self.sooner = self.sooner.map(
             lambda n, k, old: ite(
                 goes_back(k), self.returned[n] | (goes_back(n) & old), old & ~goes_back(n)
@@ -211,20 +205,20 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def attach(self, who: Consumer) -> None:
-        """A consumer comes."""
+        """A consumer attaches."""
         require(~self.takes[who])
         self.attached[who] = True
         self.takes[who] = True
 
     @action
     def cancel(self, who: Consumer) -> None:
-        """A consumer takes no more; what it holds it may still settle."""
+        """A consumer takes no more; it may still settle the messages that it holds."""
         require(self.takes[who])
         self.takes[who] = False
 
     @action
     def close(self, which: Channel) -> None:
-        """The consumers of a channel leave, and all that they hold is returned."""
+        """A channel closes: its consumers leave, and all their messages are returned."""
         self._return(lambda m: self.goes_back(which, m))
         self._leave(which)
 

@@ -1,14 +1,13 @@
-"""The passes of ActiveMQ's queue: when it looks, what wakes it, and that all is given in the end.
+"""The passes of ActiveMQ's queue: what wakes it, and why every message is given in the end.
 
 Sources: the analysis of ActiveMQ's queue (5.1), and the releases to 5.4.0; the ids are those of
-later notes on these releases. The queue, and its room, are those of `cursor_room`.
+later notes on these releases. The queue and its room are those of `cursor_room`.
 
-One pass at a time is made. Where the batch is empty, a pass reads so many new entries at most, and
-stops where there is no room or nothing is ahead; then it pages the batch in, and gives what it has
-as long as somebody takes it. Duplicates do not count. A pass that has read as much as it may
-schedules another. Whatever happens from outside wakes the queue: a message, a settlement, consumers
-that come and go, and memory that is given back. Consumers come and go, and the batch is dropped,
-only while no pass is made: a lock sees to that.
+The queue makes one pass at a time. If the batch is empty, a pass reads at most a page of new
+entries, and stops without room or at the end of the store. It then pages the batch in and gives
+messages while a consumer takes them. Duplicates do not count. A pass that has read a full page
+schedules another one. Messages, settlements, arriving and leaving consumers and freed memory wake
+the queue. Under a lock, consumers come and go, and the batch is dropped, only between passes.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ IS_WOKEN = "a-queue-that-is-woken-makes-a-pass"
 
 
 class Pass(Enumeration):
-    """What the queue does."""
+    """What the queue does at the moment."""
 
     RESTS: ClassVar[Pass]
     READS: ClassVar[Pass]
@@ -55,7 +54,7 @@ class Pass(Enumeration):
 
 
 class CursorProgress(CursorRoom):
-    """A queue that reads and gives in passes, and rests where nobody wakes it."""
+    """A queue that reads and gives in passes, and rests until it is woken."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_PROGRESS)
 
@@ -67,40 +66,40 @@ class CursorProgress(CursorRoom):
 
     @axiom("a-pass-reads-something")
     def a_page_is_something(self) -> Bool:
-        """A pass may read one entry at least."""
+        """A pass may read at least one entry."""
         return self.page >= 1
 
     @initial
     def empty(self) -> None:
-        """Nothing has been sent, and nothing has happened."""
+        """No message has been sent, and the queue rests."""
         super().empty()
         self.makes.fill(Pass.RESTS)
         self.woken.fill(False)
         self.counted.fill(0)
 
-    # What a pass finds.
+    # Terms of a pass.
 
     def rests(self) -> Bool:
-        """Whether no pass is made."""
+        """Whether the queue is between passes."""
         return self.makes[IT] == Pass.RESTS
 
     def may_read_more(self) -> Bool:
-        """Whether the pass has not read as much as it may; duplicates do not count (M-05)."""
+        """Whether the pass has read less than a page; duplicates do not count (M-05)."""
         return self.counted[IT] < self.page
 
     def may_read(self) -> Bool:
-        """Whether the cursor looks at the store: in a pass that has not read enough."""
+        """Whether the cursor looks at the store: in a pass that has read less than a page."""
         reads = (self.makes[IT] == Pass.READS) & self.may_read_more()
         return reads & super().may_read()
 
     def finds_more(self) -> Bool:
-        """Whether the next entry is a duplicate, or is new and there is room for it."""
+        """Whether the next entry is a duplicate, or there is room for it."""
         return ~self.is_empty() & exists(
             Message, lambda m: self.is_next(m) & (self.is_duplicate(m) | self.has_room())
         )
 
     def has_something_to_give(self) -> Bool:
-        """Whether something is paged in and with nobody, and somebody takes it."""
+        """Whether a paged-in message has no holder, and a consumer takes messages."""
         waits = exists(Message, lambda m: self.waiting[m] | self.returned[m])
         return waits & exists(Consumer, lambda c: self.takes[c])
 
@@ -108,7 +107,7 @@ class CursorProgress(CursorRoom):
 
     @action
     def begin(self) -> None:
-        """A queue that was woken makes a pass: it reads where its batch is empty."""
+        """A woken queue begins a pass; the pass reads if the batch is empty."""
         require(self.rests() & self.woken[IT])
         self.woken[IT] = False
         self.counted[IT] = 0
@@ -122,7 +121,7 @@ class CursorProgress(CursorRoom):
 
     @action
     def end_reading(self) -> None:
-        """Nothing more is found, or enough was read: then another pass will be made (I8)."""
+        """The reading ends: no entry, no room, or a full page, which schedules a pass (I8)."""
         require((self.makes[IT] == Pass.READS) & ~(self.may_read_more() & self.finds_more()))
         self.woken[IT] = self.woken[IT] | ~self.may_read_more()
         self.counted[IT] = 0
@@ -136,25 +135,25 @@ class CursorProgress(CursorRoom):
 
     @action
     def give(self, who: Consumer, m: Message) -> None:
-        """A consumer is given what is next."""
+        """A consumer is given the next message."""
         require(self.makes[IT] == Pass.GIVES)
         super().give(who, m)
 
     @action
     def end(self) -> None:
-        """The batch is paged in, and given as far as somebody takes it."""
+        """The pass ends: the batch is paged in, and no message is left that a consumer takes."""
         require((self.makes[IT] == Pass.GIVES) & ~self.has_something_to_give())
         require(forall(Message, lambda m: ~self.batch[m]))
         self.makes[IT] = Pass.RESTS
 
     @action
     def clear(self) -> None:
-        """Memory is short while no pass is made: the batch is dropped, and another pass is made."""
+        """Memory is short between passes: the batch is dropped, and another pass is scheduled."""
         require(self.rests())
         super().clear()
         self.woken[IT] = True
 
-    # What wakes the queue.
+    # Events that wake the queue.
 
     def _arrives(self, m: Message) -> None:
         super()._arrives(m)
@@ -162,13 +161,13 @@ class CursorProgress(CursorRoom):
 
     @action
     def unload(self, m: Message) -> None:
-        """Memory is given back."""
+        """A content leaves memory."""
         super().unload(m)
         self.woken[IT] = True
 
     @action
     def acknowledge(self, who: Consumer, m: Message) -> None:
-        """A consumer is done with a message."""
+        """A consumer acknowledges a message."""
         super().acknowledge(who, m)
         self.woken[IT] = True
 
@@ -180,7 +179,7 @@ class CursorProgress(CursorRoom):
 
     @action
     def attach(self, who: Consumer) -> None:
-        """A consumer comes, between two passes."""
+        """A consumer attaches between two passes."""
         require(self.rests())
         super().attach(who)
         self.woken[IT] = True
@@ -193,16 +192,16 @@ class CursorProgress(CursorRoom):
 
     @action
     def close(self, which: Channel) -> None:
-        """The consumers of a channel leave between two passes, and all that they hold returns."""
+        """The consumers of a channel leave between two passes, and their messages are returned."""
         require(self.rests())
         super().close(which)
         self.woken[IT] = True
 
-    # What holds.
+    # Invariants.
 
     @invariant(NOTHING_LEFT)
     def nothing_is_left_where_it_rests(self) -> Bool:
-        """So what comes about next comes from outside, and wakes it (I8)."""
+        """At rest, no message can be paged in or given until an event from outside (I8)."""
         takes = exists(Consumer, lambda c: self.takes[c])
         rests = self.rests() & ~self.woken[IT]
         return forall(
@@ -214,7 +213,7 @@ class CursorProgress(CursorRoom):
 
     @invariant(READ_ON)
     def nothing_more_is_found(self) -> Bool:
-        """Where a pass has read and scheduled no other, there was no more, or no room (I4, I8)."""
+        """After the reading, if no pass is scheduled, the store ended or room did (I4, I8)."""
         has_read = (self.makes[IT] != Pass.READS) & ~self.woken[IT] & ~self.is_empty()
         return forall(
             Message,
@@ -223,7 +222,7 @@ class CursorProgress(CursorRoom):
 
     @invariant(A_PAGE)
     def no_more_than_a_page(self) -> Bool:
-        """A pass reads no more than it may, and counts from nothing."""
+        """A pass reads at most a page, and counts from 0."""
         reads = self.makes[IT] == Pass.READS
         return (
             (self.counted[IT] >= 0)
@@ -231,16 +230,17 @@ class CursorProgress(CursorRoom):
             & (reads | (self.counted[IT] == 0))
         )
 
-    # What comes about.
+    # Liveness.
 
     @leads_to(
         IS_GIVEN,
         fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end", "unload"),
     )
     def stored_is_given(self, m: Message) -> tuple[Bool, Bool]:
-        """What nobody holds is given in the end (I7, I8).
+        """A stored message without a holder is given in the end (I7, I8).
 
-        Or nobody takes anything, or a consumer returns what it was given, which goes first then.
+        The exceptions: no consumer takes messages, or a consumer returns one, which then goes
+        first.
         """
         given = exists(Consumer, lambda c: self.holds[c, m] & self.attached[c])
         nobody = forall(Consumer, lambda c: ~self.takes[c])
@@ -252,7 +252,7 @@ class CursorProgress(CursorRoom):
         fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end"),
     )
     def stored_is_read(self, m: Message) -> tuple[Bool, Bool]:
-        """As long as there is room it is given without any help: no memory comes back (I8)."""
+        """While there is room, a stored message is given even if no memory is freed (I8)."""
         premise, conclusion = self.stored_is_given(m)
         return premise & self.has_room(), conclusion | ~self.has_room()
 
@@ -261,6 +261,6 @@ class CursorProgress(CursorRoom):
         fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end"),
     )
     def woken_makes_a_pass(self) -> tuple[Bool, Bool]:
-        """Every pass comes to its end, unless a consumer keeps it busy with one message (I8)."""
+        """A woken queue begins a pass, unless returned messages keep it busy (I8)."""
         returned = exists(Message, lambda n: self.returned[n])
         return self.woken[IT], (self.makes[IT] == Pass.READS) | returned

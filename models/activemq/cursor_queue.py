@@ -1,13 +1,13 @@
-"""ActiveMQ's queue among its clients: who may be given something, who asks, and what is purged.
+"""ActiveMQ's queue with its clients: credit, gets and purges.
 
-Sources: as for `cursor_page_in`, whose places and moves these are. A consumer that has come is
-given nothing until its window is opened; there are no other windows here. Whoever does not
-acknowledge is done with a message when it is given. A get is a consumer for one message. A channel
-that closes returns what it has message by message, in the order of delivery, and then closes. To
-return the first and to close at once is to close at once, so of finitely many messages this is what
-`cursor_page_in` has as one step. That the queue is at rest, and that there is nothing for a get, is
-said where nothing waits, the batch is empty, and the store has been read to its end: that then
-nothing is left in the store that nobody has is a theorem of the position.
+Sources: as for `cursor_page_in`, whose places and moves these are. An attached consumer gets no
+message until its window is opened; there are no other windows. A consumer that does not acknowledge
+is done with a message at its delivery. A get is a consumer for one message.
+
+A channel that closes returns its messages one by one, in the order of delivery, and then closes.
+For finitely many messages this equals the single step of `cursor_page_in`. The queue reports rest,
+or no message for a get, if no message waits, the batch is empty and the store is read to its end;
+that no stored message is then left without a holder is a theorem about the position.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Channel", "Consumer", "Cursor", "CursorQueue", "Message"]
 
 
 class CursorQueue(CursorPageIn):
-    """A queue with a cursor, its consumers, those who get, and their channels."""
+    """A queue with a cursor, its consumers, its gets and their channels."""
 
     acknowledges: Fixed[Consumer, Bool]
 
@@ -41,7 +41,7 @@ class CursorQueue(CursorPageIn):
 
     @initial
     def empty(self) -> None:
-        """Nothing has been sent, and nobody is there."""
+        """No message has been sent, and no consumer is there."""
         super().empty()
         self.paused.fill(False)
 
@@ -49,81 +49,81 @@ class CursorQueue(CursorPageIn):
 
     @action
     def attach(self, who: Consumer) -> None:
-        """A consumer comes, and waits for its window."""
+        """A consumer attaches, and waits for its window."""
         super().attach(who)
         self.paused[who] = True
 
     @action
     def open_window(self, who: Consumer) -> None:
-        """A client lets a consumer be given as much as there is."""
+        """A client opens a consumer's window without a limit."""
         require(self.takes[who])
         self.paused[who] = False
 
     @action
     def return_at_close(self, who: Consumer, m: Message) -> None:
-        """A channel is about to close: of what it has, the first that was delivered returns."""
+        """A closing channel returns the message that was delivered first among those it holds."""
         require(self.holds[who, m] & self.is_first_to_go_back(self.channel[who], m))
         self.release(who, m)
 
     def is_first_to_go_back(self, which: Channel, m: Message) -> Bool:
-        """Whether nothing that the channel has was delivered before the message."""
+        """Whether no other message of the channel was delivered before this one."""
         return forall(Message, lambda n: ~(self.goes_back(which, n) & self.sooner[n, m]))
 
     @action
     def close(self, which: Channel) -> None:
-        """The consumers of a channel leave; what they held has been returned."""
+        """The consumers of a channel leave; their messages have been returned."""
         require(forall(Message, lambda m: ~self.goes_back(which, m)))
         super().close(which)
 
-    # Giving, to consumers that acknowledge and to those that do not.
+    # Deliveries to consumers, with acknowledgement and without.
 
     def is_served(self, who: Consumer) -> Bool:
-        """Whether the consumer takes messages, and may be given one."""
+        """Whether the consumer takes messages and its window is open."""
         return self.takes[who] & ~self.paused[who]
 
     @action
     def give(self, who: Consumer, m: Message) -> None:
-        """A consumer is given the first that was returned, or else the first that waits."""
+        """A consumer is given the first returned message, otherwise the first waiting one."""
         require(self.is_served(who) & self.acknowledges[who])
         super().give(who, m)
 
     @action
     def hand(self, who: Consumer, m: Message) -> None:
-        """One that acknowledges nothing is given it, and is done with it."""
+        """A consumer without acknowledgement is given the next message, which is settled."""
         require(self.is_served(who) & ~self.acknowledges[who] & self.is_first_to_give(m))
         self._hands(m)
 
     def _hands(self, m: Message) -> None:
-        """Give a message, and be done with it."""
+        """Give a message and settle it."""
         self.out_of_turn[m] = self.overtakes(m)
         self._ends(m)
         self.given[m] = True
 
-    # Getting.
+    # Gets.
 
     @action
     def get(self, who: Consumer, m: Message) -> None:
-        """A get is answered with what is next; whoever gets is there until its channel closes."""
+        """A get is answered with the next message and stays attached until its channel closes."""
         require(~self.paused[who] & self.acknowledges[who] & self.is_first_to_give(m))
         self._gives(who, m)
         self.attached[who] = True
 
     @action
     def get_for_good(self, who: Consumer, m: Message) -> None:
-        """One who gets and acknowledges nothing is answered with it, and is done with it."""
+        """A get without acknowledgement is answered with the next message, which is settled."""
         require(~self.paused[who] & ~self.acknowledges[who] & self.is_first_to_give(m))
         self._hands(m)
 
     @action
     def find_nothing(self, who: Consumer) -> None:
-        """A get finds nothing, whoever asks."""
+        """A get finds no message."""
         del who
         require(self.has_nothing_to_give())
 
-    # At rest.
+    # Rest.
 
     def has_nothing_to_give(self) -> Bool:
-        """Whether nothing waits in memory, and the position is at the end of the store."""
+        """Whether no message waits in memory, and the position is at the end of the store."""
         return forall(
             Message,
             lambda m: (
@@ -138,13 +138,13 @@ class CursorQueue(CursorPageIn):
 
     @action
     def come_to_rest(self) -> None:
-        """All has been given, or nobody takes anything."""
+        """The queue rests: no message is left to give, or no consumer is served."""
         nobody = forall(Consumer, lambda c: ~self.is_served(c))
         require(self.has_nothing_to_give() | nobody)
 
     @action
     def purge(self) -> None:
-        """All that is with nobody is dropped; what consumers hold stays."""
+        """All messages without a holder are dropped; those that consumers hold stay."""
 
         def stays(m: Message) -> Bool:
             return self.stored[m] & self.is_held(m)

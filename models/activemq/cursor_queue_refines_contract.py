@@ -1,11 +1,11 @@
-"""The queue with a cursor keeps the contract: a refinement, proved for any number of messages.
+"""The refinement of the contract by the queue with a cursor, for any number of messages.
 
-One queue, first in, first out, whose returned messages go ahead of all that was never given; that
-is a claim that the whole contract knows, so it is the whole that is refined. There are no browsers,
-and of windows only that a consumer has none yet. What is stored and with nobody is available, what
-a consumer holds is acquired. A channel that closes returns what it has one by one, as the contract
-has it for brokers that move what is returned, and so stamps each. Reading, passing over, paging in
-and dropping the batch are no steps: what of the store is in memory, and when, nobody sees.
+The queue is FIFO, and returned messages go ahead of all that were never given. Only the whole
+contract has that capability, so the whole contract is refined. There are no browsers, and the only
+window is the closed one of a new consumer. A stored message without a holder is available; a held
+one is acquired. A closing channel returns its messages one by one, because the contract stamps each
+returned message. Reading, passing over, paging in and dropping the batch stutter: memory is
+invisible to clients.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from brokerproof.models.language.prove.refinement import (
 
 
 class RememberingCursorQueue(CursorQueue):
-    """The queue with all that the contract remembers of it."""
+    """The queue with the history variables of the contract."""
 
     queue: contract.Queue
 
@@ -59,7 +59,7 @@ class RememberingCursorQueue(CursorQueue):
 
     @initial
     def empty(self) -> None:
-        """Nothing has happened."""
+        """No event has happened."""
         super().empty()
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
@@ -75,14 +75,14 @@ class RememberingCursorQueue(CursorQueue):
 
     @invariant("who-was-given-a-message-holds-it")
     def holder_holds(self) -> Bool:
-        """The contract's holder is the consumer that has it."""
+        """The contract's holder of a message is the consumer that holds it."""
         return forall(
             Consumer, Message, lambda c, m: implies(self.holds[c, m], self.holder[m] == c)
         )
 
     @invariant("what-is-stored-has-not-ended")
     def stored_has_not_ended(self) -> Bool:
-        """What is stored has come to no end, and what is not has, if it ever came."""
+        """A stored message has no end, and an ended message was sent."""
         return forall(
             Message,
             lambda m: (
@@ -98,7 +98,7 @@ class RememberingCursorQueue(CursorQueue):
 
     @invariant("what-waits-came-back-if-it-was-given")
     def came_back_if_given(self) -> Bool:
-        """What is returned came back, and what was never given did not."""
+        """A returned message has come back, and a message that was never given has not."""
         return forall(
             Message,
             lambda m: (
@@ -109,14 +109,14 @@ class RememberingCursorQueue(CursorQueue):
 
     @invariant("stamps-go-up")
     def stamps_go_up(self) -> Bool:
-        """What comes is stamped as the last."""
+        """Every stored message has a lower stamp than the next arrival."""
         return forall(
             Message, lambda m: implies(self.stored[m], self.stamp[m] < self.stamps[self.queue])
         )
 
     @invariant("stamps-are-in-the-order-of-sending")
     def stamps_are_in_order(self) -> Bool:
-        """What never came back is stamped as it was sent."""
+        """Messages that never came back are stamped in the order of sending."""
         return forall(
             Message,
             Message,
@@ -132,7 +132,7 @@ class RememberingCursorQueue(CursorQueue):
 
     @invariant("what-was-returned-is-in-the-order-of-its-stamps")
     def returned_in_order(self) -> Bool:
-        """What clients and closed channels returned waits in the order of the returns."""
+        """Returned messages wait in the order of their returns."""
         return forall(
             Message,
             Message,
@@ -143,39 +143,39 @@ class RememberingCursorQueue(CursorQueue):
 
 
 def status(queue: RememberingCursorQueue, m: Message) -> Status:
-    """What is stored is available or with a consumer; what is not has ended, or never came."""
+    """Map a stored message to available or acquired, any other to dequeued or absent."""
     ended = ite(queue.end[m] == End.NONE, Status.ABSENT, Status.DEQUEUED)
     there = ite(queue.is_held(m), Status.ACQUIRED, Status.AVAILABLE)
     return ite(queue.stored[m], there, ended)
 
 
 def mode(queue: RememberingCursorQueue, who: Consumer) -> Mode:
-    """Nobody browses."""
+    """Map a consumer's mode; there are no browsers."""
     return ite(queue.acknowledges[who], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
 
 
 def delivers(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
-    """A delivery tells whether the message was given before."""
+    """A delivery reports whether the message was given before."""
     return does("deliver", who, m, queue.given[m])
 
 
 def gets(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
-    """So does the answer to a get."""
+    """The answer to a get reports whether the message was given before."""
     return does("get", who, m, queue.given[m])
 
 
 def publishes(_queue: RememberingCursorQueue, m: Message, *_: Message) -> Witness:
-    """A message is published, wherever it is kept."""
+    """Every way of sending is a publish."""
     return does("publish", m)
 
 
 def reads(_queue: RememberingCursorQueue, *_: Message) -> Witness:
-    """Nobody sees what is in memory."""
+    """A move in memory is invisible to clients."""
     return stutters()
 
 
 MEMORY = ("cache_again", "read", "pass_over", "clear", "page_in")
-"""The moves that nobody sees."""
+"""The moves that clients do not see."""
 
 SENDS = ("send_cached", "send_uncached", "send_past_cache", "send_past_nothing")
 
@@ -249,4 +249,4 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         )
     },
 )
-"""The queue that reads its store with a cursor is a broker as the whole contract has it."""
+"""The queue that reads its store with a cursor refines the whole contract."""

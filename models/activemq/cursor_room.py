@@ -1,11 +1,10 @@
-"""ActiveMQ's queue with its room counted: so many messages in memory, and so many still to come.
+"""ActiveMQ's queue with a limited room in memory, and a count of pending messages.
 
-Sources and ids are those of `cursor_page_in`, whose queue this is, with what is left open there
-decided: there is room for so many messages, all of one size. The batch takes room, and so does what
-is paged in, unless its content was given up: it can be read again by its id. The cursor counts what
-is stored and not paged in, and where that is nothing it does not look.
-
-Sizes that differ, and limits that others share, are `cursor_memory`'s business.
+Sources and ids are those of `cursor_page_in`. This model decides what that one leaves open: memory
+has room for a fixed number of messages of one size. The batch takes room, and so do paged-in
+messages, unless their content was unloaded: it can be read again by its id. The cursor counts
+stored messages that are not paged in, and does not look at the store if the count is 0. Different
+sizes and shared limits are in `cursor_memory`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ LOADED = "what-has-its-content-in-memory-is-paged-in"
 
 
 def window(messages: int, *, words: int, bits: int) -> tuple[int, ...]:
-    """Return `slides` for a scope: ids from 1 on, and an audit of so many words of so many bits.
+    """Return `slides` for a scope: ids from 1 on, and an audit of `words` words of `bits` bits.
 
     >>> window(4, words=2, bits=2)[12:]
     (1, 0, 0, 0)
@@ -56,7 +55,7 @@ def window(messages: int, *, words: int, bits: int) -> tuple[int, ...]:
 
 
 class CursorRoom(CursorPageIn):
-    """A queue whose cursor has room for so many messages, and counts what is still to come."""
+    """A queue whose cursor has room for `capacity` messages, and counts the pending ones."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_ROOM)
 
@@ -69,12 +68,12 @@ class CursorRoom(CursorPageIn):
 
     @axiom("there-may-be-no-room-but-not-less")
     def capacity_is_not_negative(self) -> Bool:
-        """A queue without any room reads nothing."""
+        """The capacity is at least 0; a queue without room reads nothing."""
         return self.capacity >= 0
 
     @initial
     def empty(self) -> None:
-        """Nothing has been sent."""
+        """No message has been sent."""
         super().empty()
         self.loaded.fill(False)
         for number in (self.in_batch, self.in_pages, self.pending):
@@ -87,31 +86,31 @@ class CursorRoom(CursorPageIn):
 
     @counts("in_pages")
     def is_loaded(self, it: Cursor, m: Message) -> Bool:
-        """What is paged in takes as much as it has contents in memory."""
+        """Paged-in messages take as much room as they have contents in memory."""
         return (it == IT) & self.loaded[m]
 
     @counts("pending")
     def is_pending(self, it: Cursor, m: Message) -> Bool:
-        """The cursor's size is what is stored and not paged in (I6)."""
+        """The cursor's size is the number of stored messages that are not paged in (I6)."""
         return (it == IT) & self.stored[m] & ~self.paged[m]
 
     def has_room(self) -> Bool:
-        """Whether there is room for a message more, before it is added (I17)."""
+        """Whether there is room for one more message, before it is added (I17)."""
         return self.in_batch[IT] + self.in_pages[IT] < self.capacity
 
     def is_empty(self) -> Bool:
-        """Whether the cursor takes itself for empty: it never counts less than nothing."""
+        """Whether the cursor takes itself for empty; it never counts below 0."""
         return self.pending[IT] <= 0
 
     def may_read(self) -> Bool:
-        """Whether the cursor looks at the store: whenever there may be something."""
+        """Whether the cursor looks at the store: whenever its count is above 0."""
         return ~self.is_empty()
 
-    # Arriving and reading.
+    # Arrivals and reads.
 
     @action
     def send_cached(self, m: Message) -> None:
-        """A message arrives; the cache is on and there is room: it joins the batch."""
+        """A message arrives and joins the batch: the cache is on and there is room."""
         require(self.has_room())
         super().send_cached(m)
 
@@ -123,7 +122,7 @@ class CursorRoom(CursorPageIn):
 
     @action
     def send_past_nothing(self, m: Message) -> None:
-        """A message finds no room, and the last that was cached is gone: there is no position."""
+        """A message finds no room, and the message cached last is gone: there is no position."""
         require(~self.has_room())
         super().send_past_nothing(m)
 
@@ -143,7 +142,7 @@ class CursorRoom(CursorPageIn):
 
     @action
     def pass_over(self, m: Message) -> None:
-        """The next entry is a duplicate, and left where it is."""
+        """The next entry is a duplicate, and stays where it is."""
         require(self.may_read())
         super().pass_over(m)
 
@@ -157,7 +156,7 @@ class CursorRoom(CursorPageIn):
         super()._clears()
         self.in_batch[IT] = 0
 
-    # Memory of what is paged in.
+    # Memory of paged-in messages.
 
     @action
     def page_in(self, m: Message) -> None:
@@ -170,7 +169,7 @@ class CursorRoom(CursorPageIn):
 
     @action
     def unload(self, m: Message) -> None:
-        """The content of what is paged in leaves memory: it can be read again by its id."""
+        """The content of a paged-in message leaves memory: it can be read again by its id."""
         require(self.loaded[m])
         self._unloads(m)
 
@@ -182,14 +181,14 @@ class CursorRoom(CursorPageIn):
         super()._ends(m)
         self._unloads(m)
 
-    # What holds.
+    # Invariants.
 
     @invariant(LOADED)
     def loaded_is_paged(self) -> Bool:
-        """What consumers are done with takes no room (I15)."""
+        """Only paged-in messages have a content in memory: settled ones take no room (I15)."""
         return forall(Message, lambda m: implies(self.loaded[m], self.paged[m]))
 
     @invariant(WITHIN)
     def memory_is_within(self) -> Bool:
-        """Room is asked for before a message is added, and not after (I17)."""
+        """The messages in memory fit its capacity: room is checked before each addition (I17)."""
         return self.in_batch[IT] + self.in_pages[IT] <= self.capacity

@@ -1,19 +1,17 @@
-"""The words of ActiveMQ's queue: where a message can be, how it starts, and what guards speak of.
+"""The state of ActiveMQ's queue: places of messages, initial state, and terms of the guards.
 
-Owns the state that `cursor_page_in` moves and `cursor_invariants` speaks about. No action is here
-and no promise.
+Owns the state that `cursor_page_in` changes and `cursor_invariants` describes; actions and
+requirements are elsewhere.
 
-Every message is in the store from its arrival to its end. Of what is there, some is in the cursor's
-batch, some has been paged in, and the rest is to be read. The order is that of the store, which is
-that of sending: one producer, one persistence class. The position is the entry that was read last;
-it is kept as the set of all that is at it or before, so that "no position" is the empty set. In the
-same way `spent` is all that was sent and what lies before it, which nobody will send any more, and
-`below` is what lies below the first index of the audit's window. How far the window
-slides when an index is recorded is any relation that an order allows, so any number of words of any
-size is covered.
+A message is in the store from its arrival to its end. A stored message is in the cursor's batch,
+paged in, or unread. The order is that of the store, which is that of sending: one producer, one
+persistence class. Three sets are cuts of this order. `behind` is the position, the entry read last,
+with all entries before it; the empty set is "no position". `spent` is all that was sent or can no
+longer be sent. `below` is all below the first index of the audit's window. The window slides by any
+relation that an order allows, which covers any number of words of any size.
 
-What has been paged in is with a consumer, or waits, or has been returned. Messages that are
-returned are in an order of their own, and so are those that consumers hold: that of delivery.
+A paged-in message is held, waits, or was returned. Returned messages are in the order of their
+returns, and held ones in the order of delivery.
 """
 
 from __future__ import annotations
@@ -42,11 +40,11 @@ __all__ = ["Channel", "Consumer", "Cursor", "CursorWords", "Message"]
 
 
 class Message(Family):
-    """A message, which is its entry in the store and its index in the audit."""
+    """A message, which is also its entry in the store and its index in the audit."""
 
 
 class Cursor(Enumeration):
-    """The cursor of the queue: there is one."""
+    """The cursor of the queue; there is exactly one."""
 
     IT: ClassVar[Cursor]
 
@@ -55,7 +53,7 @@ IT = Cursor.IT
 
 
 class CursorWords(Model):
-    """A store, a cursor that reads it, what is paged in of it, and what the audit remembers."""
+    """A store, its cursor, the paged-in messages, and the audit's record."""
 
     before: Order[Message]
     slides: FixedRelation[Message, Message]
@@ -81,7 +79,7 @@ class CursorWords(Model):
 
     @axiom("a-window-slides-past-what-is-older")
     def window_slides_past_older(self) -> Bool:
-        """To record an index drops whole words of older ones, never one without those before it."""
+        """Recording an index drops whole words of older indices, oldest first."""
         return forall(
             Message,
             Message,
@@ -94,7 +92,7 @@ class CursorWords(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has been sent, nobody is there, and the cursor caches what will come."""
+        """No message has been sent, no consumer is there, and the cache is on."""
         for truth in (
             *(self.spent, self.stored, self.batch, self.paged, self.waiting, self.returned),
             *(self.attached, self.takes, self.behind, self.read_last),
@@ -105,18 +103,18 @@ class CursorWords(Model):
         self.sooner.fill(False)
         self.caches.fill(True)
 
-    # The words.
+    # Terms.
 
     def at_or_before(self, m: Message, n: Message) -> Bool:
         """Whether m is n or before it."""
         return (m == n) | self.before(m, n)
 
     def is_unread(self, m: Message) -> Bool:
-        """Whether the store alone has the message: it is in no batch, and not paged in."""
+        """Whether only the store has the message: it is neither in the batch nor paged in."""
         return self.stored[m] & ~self.batch[m] & ~self.paged[m]
 
     def is_held(self, m: Message) -> Bool:
-        """Whether the message is paged in, and with a consumer."""
+        """Whether the message is paged in and held by a consumer."""
         return self.paged[m] & ~self.waiting[m] & ~self.returned[m]
 
     def is_next(self, m: Message) -> Bool:
@@ -128,12 +126,12 @@ class CursorWords(Model):
         return self.stored[m] & ~self.behind[m] & none_between
 
     def is_position(self, m: Message) -> Bool:
-        """Whether the entry is the one that was read last, or where the cache has ended."""
+        """Whether the entry is the one read last, or the one where the cache ended."""
         last = forall(Message, lambda n: implies(self.behind[n], self.at_or_before(n, m)))
         return self.behind[m] & last
 
     def is_known(self, m: Message) -> Bool:
-        """Whether the audit calls the message a duplicate; below its window everything is new."""
+        """Whether the audit calls the message a duplicate; below its window no message is one."""
         return self.recorded[m] & ~self.below[m]
 
     def is_duplicate(self, m: Message) -> Bool:
@@ -146,22 +144,22 @@ class CursorWords(Model):
         return self.spent[m] & last
 
     def is_first_in_batch(self, m: Message) -> Bool:
-        """Whether the message is the first that the cursor has read and not handed out."""
+        """Whether the message is the first in the batch."""
         none_before = forall(Message, lambda n: ~(self.batch[n] & self.before(n, m)))
         return self.batch[m] & none_before
 
     def is_first_waiting(self, m: Message) -> Bool:
-        """Whether the message is the first that is paged in and was given to nobody."""
+        """Whether the message is the first that is paged in and was given to no consumer."""
         none_before = forall(Message, lambda n: ~(self.waiting[n] & self.before(n, m)))
         return self.waiting[m] & none_before
 
     def is_first_returned(self, m: Message) -> Bool:
-        """Whether the message is the first that was returned."""
+        """Whether the message is the first returned one."""
         none_before = forall(Message, lambda n: ~(self.returned[n] & self.sooner[n, m]))
         return self.returned[m] & none_before
 
     def is_first_to_give(self, m: Message) -> Bool:
-        """Whether the message is next: of what was returned or, if nothing was, of what waits."""
+        """Whether the message is the first returned one, otherwise the first waiting one."""
         nothing_returned = forall(Message, lambda n: ~self.returned[n])
         return self.is_first_returned(m) | (nothing_returned & self.is_first_waiting(m))
 

@@ -1,7 +1,6 @@
-"""Why the mutants of ActiveMQ's queue are harmless, by model and reason.
+"""The equivalent mutants of the models of ActiveMQ's queue, by model and reason.
 
-As in `survivors_of_threads`. What `cursor_progress` does it does with the room of `cursor_room`, so
-most of its reasons are those.
+`cursor_progress` uses the room of `cursor_room`, so it shares most of that model's reasons.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ _WITH_ROOM = {
         "initially: below: true instead of false",
     ),
 }
-"""What is harmless wherever room is counted."""
+"""The reasons shared by all models that count room."""
 
 CURSOR_ROOM = _WITH_ROOM | {
     _GOES_ON: ("pass_over: behind: stays as it was",),

@@ -1,7 +1,7 @@
-"""A view of an ActiveMQ queue as a state of the cursor's model, and an operation as model steps.
+"""Reads a view of an ActiveMQ queue as a state of the cursor's model, an operation as its steps.
 
 The queue may read, pass over, page in, drop its batch and give at any time. The model has one order
-and one persistence class: of a queue with both kinds the persistent messages are projected.
+and one persistence class; if a queue has both classes, its persistent messages are projected.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def new_queue(view: CursorQueueView, order: Order) -> CursorQueueView:
 
 
 def queries_at_rest(_: CursorQueueView) -> Iterator[PathQuery]:
-    """Yield nothing: what a rest leaves pending is a matter of memory."""
+    """Yield no query: memory decides which messages stay pending at rest."""
     yield from ()
 
 
 def states(_: CursorQueueView, *, rests: bool) -> Iterator[PathQuery]:  # noqa: ARG001 - none
-    """Yield nothing: what is said of one view is about counts, sizes and lists."""
+    """Yield no query: the invariants of a single view are about counts, sizes and lists."""
     yield from ()
 
 
@@ -53,7 +53,7 @@ def queries(
 ) -> Iterator[PathQuery]:
     """Yield the query whether the model explains two views.
 
-    Raises `NotAQueue`, and `OutsideTheModel` where the model says nothing of the step.
+    Raises `NotAQueue`, and `OutsideTheModel` if the model does not cover the step.
     """
     if [each.level for each in before.levels] != [each.level for each in after.levels]:
         raise NotAQueue("it has other levels than before")
@@ -70,7 +70,7 @@ def queries(
     numbers = sorted(names)
     cached = before.levels[0].cached
     if before.levels[0].cache_enabled and not (cached is None or cached in first.number):
-        # Where the cache has ended is behind the message that was cached last, though it is gone.
+        # The cache ended behind the message cached last, even if that message is gone.
         numbers = sorted({*names, before.arrivals})
     at = {names[number]: place for place, number in enumerate(numbers) if number in names}
     takers = _takers(before, after, step)
@@ -106,7 +106,7 @@ def queries(
 
 
 def _check_subject(before: CursorQueueView, after: CursorQueueView, step: ClientStep) -> None:
-    """Raise `OutsideTheModel` where the model has no word for what a step is about."""
+    """Raise `OutsideTheModel` if the model has no term for the subject of a step."""
     if len(before.levels) > 1 or isinstance(before.order, Priority):
         raise OutsideTheModel("levels of priority")
     if isinstance(step.operation, op.Purge):
@@ -125,7 +125,7 @@ def _check_subject(before: CursorQueueView, after: CursorQueueView, step: Client
 
 
 class _Taker(NamedTuple):
-    """Whether a consumer or a get is there before and after, and settles what it is given."""
+    """Whether a consumer or get is there before and after, and settles its deliveries itself."""
 
     before: bool = False
     after: bool = False
@@ -157,7 +157,7 @@ class _Read:
             raise NotAQueue(f"{lost[0]} is in memory, and not in the store")
 
     def history(self, messages: list[str], is_there: Mapping[Key, bool]) -> Valuation:
-        """Return which messages were given, and which consumers have come: what is not shown."""
+        """Return what a view does not show: which messages were given, which consumers attached."""
         given = {*self.held} | {name for name, each in self.paged.items() if each.redelivered}
         holds = {*self.held.values()}
         return valuation(
@@ -177,7 +177,7 @@ class _Read:
         """Return the state of the messages with these numbers."""
         names = {number: name for name, number in self.number.items()}
         shown = [names.get(number) for number in numbers]
-        # Of a message that is gone the audit's knowledge and the position are not compared.
+        # The audit and the position are not compared for messages that are gone.
         stored = {each.message: each for each in self.level.stored}
         who = {key: place for place, key in enumerate(takers)}
         passed, start = _passed(self.level), self.view.audit.first
@@ -214,14 +214,14 @@ class _Read:
 
 
 def _passed(level: CursorLevelView) -> int:
-    """Return the number of the last message behind the position, 0 where reading starts over."""
+    """Return the number of the last message behind the position, 0 if reading starts over."""
     if level.outdated or level.starts_over or not level.read:
         return 0
     return level.stored[level.read - 1].number
 
 
 def _arrival(before: CursorQueueView, after: CursorQueueView, step: ClientStep) -> str | None:
-    """Return the persistent message that was published, if one was."""
+    """Return the persistent message that was published, if any."""
     new = after.arrivals - before.arrivals
     if new != (step.arrival is not None):
         raise NotAQueue(f"{new} more messages are counted as arrived")
@@ -231,7 +231,7 @@ def _arrival(before: CursorQueueView, after: CursorQueueView, step: ClientStep) 
 
 
 def _takers(before: CursorQueueView, after: CursorQueueView, step: ClientStep) -> dict[Key, _Taker]:
-    """Return the consumers, those that only hold a message, and the get of this step."""
+    """Return the consumers, the holders that only hold a message, and the get of this step."""
     found: dict[Key, _Taker] = {}
     for view, moment in ((before, {"before": True}), (after, {"after": True})):
         for each in view.takers:
@@ -254,7 +254,7 @@ def _steps(
     channels: list[str],
     after: _Read,
 ) -> Iterator[Taken]:
-    """Yield what the client's operation may be, and what consumers may be given."""
+    """Yield the steps that the client's operation may be, and the possible deliveries."""
     if arrival is not None:
         for action in ("send_cached", "send_uncached", "send_past_nothing"):
             yield Taken(action, (at[arrival],))

@@ -1,5 +1,5 @@
-"""The contract.
+"""The contract: what every broker guarantees its clients, as a model.
 
-What every broker promises its clients, as a model, and the rules on histories that follow from it.
-No algorithm of a documented system is here; each refines the contract in its own folder.
+The rules on histories that follow from it are here too. The algorithms of the documented systems
+are in their own folders, each with its refinement of the contract.
 """

@@ -1,13 +1,11 @@
-"""The contract: what any conforming broker may be seen to do.
+"""The contract: the behaviours that a conforming broker may show.
 
-This is the top of everything: the oracle that follows a running broker is a reading of this text,
-and each documented algorithm is to refine it. The labels on the guards are the ids of requirements:
-where an observed event finds its guard false, the requirement that the guard is has been broken.
+The oracle that follows a running broker reads this text, and each documented algorithm refines it.
+The label of a guard is a requirement's id: an event whose guard is false breaks that requirement.
 
-Two rules keep it readable by the oracle. A guard that looks at other entries looks at each of them
-alone (nothing relates the statuses of two entries but the one that the action is about and one
-other), so that "possible statuses, entry by entry" is exact. And nothing counts entries: how many a
-consumer holds is a counter, changed by what each action moves.
+Two rules let the oracle keep the possible statuses of each entry separately without loss. A guard
+relates the action's own entry to at most one other entry at a time. No guard counts entries: a
+counter, changed by each action, has the number that a consumer holds.
 """
 
 from __future__ import annotations
@@ -38,18 +36,18 @@ __all__ = ["Channel", "Consumer", "Contract", "Entry", "Mode", "Origin", "Queue"
 
 
 class Contract(ContractInvariants):
-    """What any conforming broker may be seen to do."""
+    """The behaviours that a conforming broker may show."""
 
-    # What clients do.
+    # The actions of clients.
 
     @action
     def publish(self, entry: Entry) -> None:
         """The broker has taken responsibility for a message.
 
-        An arrival ahead of others takes a browser back to it, in the documents' own loop on
-        arrival, and the browser then walks over the arrival and all behind it once more. So nothing
-        from the arrival on is certainly behind the browser's place any more. That is why a browser
-        of a priority queue is only advised to show each entry once.
+        An arrival ahead of other entries takes a browser back to it, in the documents' own loop on
+        arrival. The browser then shows the arrival and the entries behind it once more, so none of
+        these is certainly behind the browser's place any more. That is why "shown once" is only a
+        SHOULD for a browser of a priority queue.
         """
         require(self.status[entry] == Status.ABSENT)
         self.status[entry] = Status.AVAILABLE
@@ -64,7 +62,7 @@ class Contract(ContractInvariants):
 
     @action
     def consume(self, who: Consumer) -> None:
-        """A client subscribes; a browser is owed nothing of what somebody has at that time."""
+        """A client subscribes; a new browser need not be shown acquired or settled entries."""
         require(~self.consuming[who])
         self.consuming[who] = True
         self.excused = self.excused.map(
@@ -73,27 +71,27 @@ class Contract(ContractInvariants):
 
     @action
     def cancel(self, who: Consumer) -> None:
-        """A client cancels a consumer; what it holds stays acquired."""
+        """A client cancels a consumer; the messages that it holds stay acquired."""
         require(self.can_be_cancelled(who))
         self.consuming[who] = False
 
     @action
     def acknowledge(self, entry: Entry) -> None:
-        """A delivery is settled: the message is done with."""
+        """A client acknowledges a delivery: the message is settled."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
         self._gives_back_credit(entry)
 
     @action
     def reject(self, entry: Entry) -> None:
-        """A delivery is settled: the message is discarded."""
+        """A client rejects a delivery: the message is discarded."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.DEQUEUED
         self._gives_back_credit(entry)
 
     @action
     def release(self, entry: Entry) -> None:
-        """A delivery is settled: the message returns to the queue."""
+        """A client releases a delivery: the message returns to the queue."""
         require(self.status[entry] == Status.ACQUIRED)
         self.status[entry] = Status.AVAILABLE
         self.origin[entry] = Origin.RELEASED
@@ -104,14 +102,14 @@ class Contract(ContractInvariants):
 
     @action
     def settle_again(self, entry: Entry) -> None:
-        """A delivery of the entry that is settled already is settled once more: nothing happens."""
+        """A client settles a delivery again that is already settled: nothing changes."""
         require(self.status[entry] != Status.ABSENT)
         exercises("settled-once")
         self.meddled[entry] = True
 
     @action
     def close_channel(self, which: Channel) -> None:
-        """A channel's consumers leave and all that they hold is released, as one step."""
+        """A channel closes: its consumers leave and their messages are released, as one step."""
 
         def goes_back(e: Entry) -> Bool:
             held = self.status[e] == Status.ACQUIRED
@@ -130,11 +128,11 @@ class Contract(ContractInvariants):
         who = self.holder[entry]
         self.unsettled = self.unsettled.map(lambda c, old: ite(c == who, old - 1, old))
 
-    # What the broker does, and what it says.
+    # The actions and reports of the broker.
 
     @action
     def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """The broker gives an entry to a consumer that takes it."""
+        """The broker delivers an entry to a consumer that is no browser."""
         require(self.mode[who] != Mode.BROWSE)
         require(self.consuming[who], "only-to-subscribers")
         self._requires_a_true_account(who, entry, redelivered)
@@ -146,7 +144,7 @@ class Contract(ContractInvariants):
 
     @action
     def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """The broker answers a get with the first entry available."""
+        """The broker answers a get with the first available entry."""
         require((self.mode[who] != Mode.BROWSE) & ~self.limited[who])
         self._requires_a_true_account(who, entry, redelivered)
         self._requires_the_first(who, entry)
@@ -156,7 +154,7 @@ class Contract(ContractInvariants):
 
     @action
     def get_nothing(self, who: Consumer) -> None:
-        """The broker answers a get with nothing."""
+        """The broker answers a get without a message."""
         require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
         exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
         exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
@@ -165,10 +163,10 @@ class Contract(ContractInvariants):
     def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker shows an entry to a browser.
 
-        Nobody sees where a browser's place is. It may have passed whatever was taken while the
-        browser was there, so that is `excused` from being shown; it has certainly passed what was
-        shown, and what is before that and excused: that is `behind`. On a priority queue an arrival
-        may take the place back.
+        A browser's place is not visible. The browser may have passed any entry that was taken while
+        it was there, so such an entry is `excused` from being shown. It has certainly passed the
+        entries that it was shown, and the excused entries before them: these are `behind`. On a
+        priority queue an arrival may take the place back.
         """
         require(self.mode[who] == Mode.BROWSE)
         require(self.consuming[who], "only-to-subscribers")
@@ -216,18 +214,21 @@ class Contract(ContractInvariants):
 
         self.behind = self.behind.map(lambda c, f, old: old | left_behind(c, f))
         self.excused[who, entry] = True
-        # An arrival may be shown while it is offered, and only then the place is taken back to it.
+        # An arrival may be shown before it takes the place back, and then once more.
         self.may_repeat[who, entry] = self.may_repeat[who, entry] & ~self.shown[who, entry]
         self.shown[who, entry] = True
         self.served[who] = True
 
     @action
     def quiesce(self) -> None:
-        """The broker says that nothing more will happen until a client does something."""
+        """The broker reports that no further event follows until a client acts."""
         self._requires_rest(self.there_for)
 
     def _requires_rest(self, is_next: Callable[[Consumer, Entry], Bool]) -> None:
-        """Name what is owed: `is_next` says what a consumer comes to without waiting."""
+        """Require that no delivery is owed.
+
+        `is_next` says what a consumer reaches without waiting.
+        """
 
         def owed(c: Consumer, f: Entry) -> Bool:
             return self.takes(c) & self.must_take(c, f) & is_next(c, f)
@@ -293,7 +294,7 @@ class Contract(ContractInvariants):
 
     @action
     def rest(self) -> None:
-        """There is nothing left that the broker could do by itself without breaking a MUST."""
+        """The broker can do nothing more by itself without breaking a MUST."""
         require(
             forall(
                 Consumer,
@@ -311,9 +312,10 @@ class Contract(ContractInvariants):
 
     @action
     def census(self, who: Consumer) -> None:
-        """All channels were closed, and a new consumer without limits took all that it was given.
+        """Final drain check, after a consumer without limits took all that it was given.
 
-        What is available now is not late: it is gone, and its history says under which promise.
+        All other channels were closed before. A message that is still available is lost; its
+        history decides which requirement that breaks.
         """
 
         def is_there(f: Entry) -> Bool:
@@ -326,7 +328,7 @@ class Contract(ContractInvariants):
         require(forall(Entry, lambda f: ~remains(f)), "nothing-lost")
 
     def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
-        """Return the promises that name a message that is gone, by what has happened to it."""
+        """Return the requirements that a lost message can break, by what had happened to it."""
         return (
             ("settled-once", lambda f: self.meddled[f]),
             ("close-releases", lambda f: self.origin[f] == Origin.CLOSED),
@@ -345,7 +347,7 @@ class Contract(ContractInvariants):
     ) -> Callable[[Entry], Bool]:
         return lambda f: remaining(f) & ~has_happened(f)
 
-    # The guards that several actions share.
+    # Guards that several actions share.
 
     def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         require(self.concerns(who, entry), "right-queue")
@@ -359,7 +361,7 @@ class Contract(ContractInvariants):
         exercises("browser-takes-nothing", exists(Consumer, lambda c: self.shown[c, entry]))
 
     def _requires_the_first(self, who: Consumer, entry: Entry) -> None:
-        """Name each way of overtaking: what came back, what is more urgent, what is just older."""
+        """Name each kind of overtaking: of a returned entry, a more urgent one, an older one."""
 
         def overtaken(f: Entry) -> Bool:
             return self.there_for(who, f) & self.precedes(f, entry)

@@ -1,4 +1,4 @@
-"""What follows from the contract for every broker that keeps it: invariants."""
+"""Invariants of the contract, which hold for every broker that conforms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("holders-acknowledge")
     def holders_acknowledge(self) -> Bool:
-        """Only a consumer that acknowledges holds anything; a browser never does."""
+        """Only a consumer that acknowledges holds messages; a browser never does."""
         return forall(
             Entry,
             lambda e: implies(
@@ -21,7 +21,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("window-is-never-exceeded")
     def window_is_never_exceeded(self) -> Bool:
-        """What a consumer has not settled fits its window."""
+        """A consumer's unsettled messages fit its window."""
         return forall(
             Consumer,
             lambda c: implies(
@@ -32,7 +32,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("absent-is-unknown")
     def absent_is_unknown(self) -> Bool:
-        """What was never published has never come back, and no browser has met it."""
+        """An unpublished entry has not returned, and no browser has passed it."""
         return forall(
             Consumer,
             Entry,
@@ -44,7 +44,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("shown-is-excused")
     def shown_is_excused(self) -> Bool:
-        """What a browser was shown, or has behind it, it is not owed."""
+        """An entry that a browser was shown, or that is behind its place, is excused."""
         return forall(
             Consumer,
             Entry,
@@ -53,7 +53,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("fifo-browser-never-goes-back")
     def fifo_browser_never_goes_back(self) -> Bool:
-        """On a FIFO queue what a browser was shown stays behind it, whatever is released."""
+        """On a FIFO queue an entry once shown to a browser stays behind it, despite releases."""
         return forall(
             Consumer,
             Entry,
@@ -65,7 +65,7 @@ class ContractInvariants(ContractWords):
 
     @invariant("came-back-has-returned")
     def came_back_has_returned(self) -> Bool:
-        """What came back behind a browser's place had been acquired by somebody else."""
+        """An entry that came back behind a browser's place had been acquired by a consumer."""
         return forall(
             Consumer, Entry, lambda c, e: implies(self.came_back[c, e], self.has_returned(e))
         )

@@ -1,15 +1,14 @@
-"""The words of the contract: what there is, how it starts, and how its guards speak of it.
+"""The state of the contract: its families and variables, and the terms that its guards use.
 
-Owns the families and the state that `core.py` moves and `core_invariants.py` speaks about.
-No action is here and no promise.
+Owns the state that `core.py` changes and `core_invariants.py` describes; actions and requirements
+are there. A get is a consumer that lives for one operation. `wants` says which entries concern a
+consumer at all: those of its queue.
 
-A get is a consumer that lives for one operation. `wants` says which entries concern a consumer at
-all: those of its queue. Nobody sees where a browser's place is, so the state keeps what can be
-known of it: an entry that somebody took while the browser was there is `excused` from being shown,
-since the place may have passed it then; what was shown, and what is before that and excused, is
-certainly `behind` the place; `may_repeat` is what an arrival in a priority queue lets the browser
-walk over once more; and what was released behind the place `came_back`. An entry is `meddled` with
-when a client settles it once more through a delivery that is settled already.
+A browser's place is not visible, so the state keeps what can be known of it. An entry that a
+consumer took while the browser was there is `excused`: the place may have passed it. An entry that
+was shown, or is excused and before a shown one, is `behind` the place. After an arrival in a
+priority queue the browser `may_repeat` entries. An entry `came_back` if it was released behind the
+place. An entry is `meddled` with when a client settles it again through a settled delivery.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Entry(Family):
 
 
 class Status(Enumeration):
-    """Where an entry is in its life."""
+    """The stage of an entry's life."""
 
     ABSENT: ClassVar[Status]
     AVAILABLE: ClassVar[Status]
@@ -70,7 +69,7 @@ class Origin(Enumeration):
 
 
 class Mode(Enumeration):
-    """What a consumer does with what it is given."""
+    """How a consumer settles its deliveries."""
 
     ACKNOWLEDGE: ClassVar[Mode]
     AUTOMATIC: ClassVar[Mode]
@@ -78,7 +77,7 @@ class Mode(Enumeration):
 
 
 class ContractWords(Model):
-    """The state of the contract, its rigid things, and the words that its guards are made of."""
+    """The state of the contract, its rigid symbols, and the terms of its guards."""
 
     before: Order[Entry]
     home: Fixed[Entry, Queue]
@@ -117,12 +116,12 @@ class ContractWords(Model):
 
     @axiom("windows-are-not-negative")
     def windows_are_not_negative(self) -> Bool:
-        """A window of 0 is a pause; there is nothing below."""
+        """A window is at least 0; a window of 0 is a pause."""
         return forall(Consumer, lambda c: self.limit[c] >= 0)
 
     @initial
     def nothing_yet(self) -> None:
-        """No message has been published, nobody consumes."""
+        """No message has been published, and no consumer is subscribed."""
         self.status.fill(Status.ABSENT)
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
@@ -138,29 +137,29 @@ class ContractWords(Model):
 
     @counts("unsettled")
     def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
-        """What a consumer has not settled is what it holds."""
+        """A consumer's unsettled count is the number of entries that it holds."""
         return (self.status[e] == Status.ACQUIRED) & (self.holder[e] == who)
 
-    # The words of the guards.
+    # Terms of the guards.
 
     def there_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available and concerns the consumer."""
         return (self.status[f] == Status.AVAILABLE) & self.wants[who, f]
 
     def elsewhere_for(self, who: Consumer, f: Entry) -> Bool:
-        """Whether the entry is available, but not to this consumer."""
+        """Whether the entry is available, but not in this consumer's queue."""
         return (self.status[f] == Status.AVAILABLE) & ~self.concerns(who, f)
 
     def later_for(self, who: Consumer, entry: Entry, f: Entry) -> Bool:
-        """Whether f is there for the consumer too, and its turn is after the entry's."""
+        """Whether f is there for the consumer too, and comes after the entry."""
         return self.there_for(who, f) & self.precedes(entry, f)
 
     def taken(self, f: Entry) -> Bool:
-        """Whether the entry is with a consumer or done with."""
+        """Whether the entry is acquired or settled."""
         return (self.status[f] == Status.ACQUIRED) | (self.status[f] == Status.DEQUEUED)
 
     def has_returned(self, f: Entry) -> Bool:
-        """Whether somebody had acquired the entry and it came back."""
+        """Whether a consumer had acquired the entry and it came back."""
         return self.origin[f] != Origin.PUBLISHED
 
     def concerns(self, who: Consumer, f: Entry) -> Bool:
@@ -172,19 +171,19 @@ class ContractWords(Model):
         return self.consuming[who]
 
     def knows_places(self) -> Bool:
-        """Whether it is promised where a returned message goes."""
+        """Whether a requirement says where a returned message goes."""
         return self.returns_to_place
 
     def precedes(self, e: Entry, f: Entry) -> Bool:
-        """Whether the turn of e is before that of f."""
+        """Whether e comes before f."""
         return self.before(e, f)
 
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
-        """Whether the flag of a delivery may be that."""
+        """Whether a delivery of the entry may carry this redelivered flag."""
         return redelivered == self.has_returned(f)
 
     def is_with_somebody(self, f: Entry) -> Bool:
-        """Whether the entry is with a consumer, or one has settled it."""
+        """Whether a consumer holds the entry or has settled it."""
         return self.taken(f)
 
     def has_room(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (other windows look at it)
@@ -192,22 +191,25 @@ class ContractWords(Model):
         return self.has_messages_left(who)
 
     def must_take(self, who: Consumer, f: Entry) -> Bool:
-        """Whether no rule leaves it open that the entry goes through the consumer's windows."""
+        """Whether the consumer's windows certainly let the entry through under every rule."""
         return self.has_room(who, f)
 
     def has_messages_left(self, who: Consumer) -> Bool:
-        """Whether the window lets one more message through; only what is acknowledged fills it."""
+        """Whether the window lets one more message through.
+
+        Only a consumer that acknowledges fills its window.
+        """
         fills = self.mode[who] == Mode.ACKNOWLEDGE
         room = ite(fills, self.unsettled[who] < self.limit[who], self.limit[who] > 0)
         return ~self.limited[who] | room
 
     def may_be_shown(self, who: Consumer, f: Entry) -> Bool:
-        """Whether showing the entry to the browser would go against no more than advice."""
+        """Whether showing the entry to the browser breaks at most a SHOULD."""
         again = self.behind[who, f] & ~self.may_repeat[who, f]
         return ~again | (~self.came_back[who, f] & ~self.fifo[self.home[f]])
 
     def takes(self, who: Consumer) -> Bool:
-        """Whether the consumer is subscribed and takes what it is given."""
+        """Whether the consumer is subscribed and no browser."""
         return self.consuming[who] & (self.mode[who] != Mode.BROWSE)
 
     def looks(self, who: Consumer) -> Bool:

@@ -1,10 +1,10 @@
-"""The theorem about the rules on histories: no recording of a run of the contract shows one.
+"""The theorem about the rules on histories: no recording of a run of the contract breaks one.
 
-The contract gets a clock, and rigid spans that a recorder may have written down; each step is taken
-within its span. Of each message any one passage is watched and any one delivery noticed, and of the
-run any one get that found nothing: what is proved of them holds of all. The invariants that are
-named first are what the theorem needs: `no-rule-is-shown` and, of the rules that look at each
-moment of a span, `no-moment-is-one-at-which-some-waited`.
+The contract gets a clock, and rigid spans for a recording; each step is taken within its span.
+One arbitrary waiting interval and one arbitrary delivery of each message are watched, and one
+arbitrary empty get of the run, so the proof holds for all of them. The theorem is
+`no-rule-is-shown` and, for the rules on each moment of a span,
+`no-moment-is-one-at-which-some-waited`; the other invariants support it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from brokerproof.models.language import (
 
 
 class Run(Family):
-    """The run; there is one."""
+    """The run; there is exactly one."""
 
 
 class HistoryOfContract(Contract):
     """The contract with a clock and crashes, and a recording in whose spans its steps are taken.
 
-    Arrivals are the last of their level, as a queue that is first in, first out within its levels
-    has them. The passages of a message are counted from 1: passage n begins with its arrival or its
-    return number n - 1, and delivery n ends the waiting of passage n. A crash that loses a message
-    ends its waiting too and is counted as a delivery, though never as the one that is noticed.
+    Each arrival is the last of its level, as in a queue that is FIFO within its levels. The waiting
+    intervals of a message are counted from 1: interval n begins with the arrival or with return
+    number n - 1, and delivery n ends it. A crash that loses a message ends its interval too and
+    counts as a delivery, but never as the watched one.
     """
 
     run: Run
@@ -84,14 +84,14 @@ class HistoryOfContract(Contract):
 
     @axiom("counting-begins-with-one")
     def counting_begins_with_one(self) -> Bool:
-        """There is no passage, delivery or get of number 0."""
+        """Waiting intervals, deliveries and gets are numbered from 1."""
         return (self.the_get[self.run] >= 1) & forall(
             Entry, lambda e: (self.watched[e] >= 1) & (self.noticed[e] >= 1)
         )
 
     @axiom("recordings-end")
     def recordings_end(self) -> Bool:
-        """What was seen was seen before the end of all times, which is called never."""
+        """Every recorded delivery and get ended before `never`, the end of all times."""
         never = self.never[self.run]
         return (self.asked_end[self.run] < never) & forall(
             Entry, lambda e: self.given_end[e] < never
@@ -99,7 +99,7 @@ class HistoryOfContract(Contract):
 
     @axiom("answers-are-recorded")
     def answers_are_recorded(self) -> Bool:
-        """A publish whose end was recorded was answered: the broker has taken responsibility."""
+        """A publish with a recorded end was answered: the broker has taken responsibility."""
         return forall(
             Entry,
             lambda e: implies(self.published_end[e] < self.never[self.run], self.answered[e]),
@@ -107,7 +107,7 @@ class HistoryOfContract(Contract):
 
     @initial
     def nothing_yet(self) -> None:
-        """The clock begins to run."""
+        """The clock starts at 0, and nothing has been counted."""
         super().nothing_yet()
         self.left_in_a_crash.fill(False)
         for counted in (self.now, self.empty_gets, self.asked_at):
@@ -119,7 +119,7 @@ class HistoryOfContract(Contract):
 
     @action
     def publish(self, entry: Entry) -> None:
-        """A message arrives as the last of its level, within the span that was recorded."""
+        """A message arrives as the last of its level, within its recorded span."""
         now = self.now[self.run]
         require((self.published_start[entry] <= now) & (now <= self.published_end[entry]))
         require(
@@ -137,14 +137,14 @@ class HistoryOfContract(Contract):
 
     @action
     def release(self, entry: Entry) -> None:
-        """A message returns; its next passage begins."""
+        """A message returns; its next waiting interval begins."""
         self._requires_its_span(lambda e: e == entry)
         super().release(entry)
         self._begin_passages()
 
     @action
     def close_channel(self, which: Channel) -> None:
-        """What the channel holds returns."""
+        """A channel closes; the messages that it holds return."""
 
         def returns(e: Entry) -> Bool:
             held = self.status[e] == Status.ACQUIRED
@@ -156,7 +156,7 @@ class HistoryOfContract(Contract):
 
     @action
     def crash(self, lost: SetOf[Entry]) -> None:
-        """The broker stops, and comes back without some of what it need not keep."""
+        """The broker stops, and restarts without some of the messages that it may lose."""
 
         def waits(e: Entry) -> Bool:
             return self.status[e] == Status.AVAILABLE
@@ -176,11 +176,11 @@ class HistoryOfContract(Contract):
         self._begin_passages()
 
     def may_be_lost(self, e: Entry) -> Bool:
-        """Whether a crash may lose a message: it does not last, or the broker never took it."""
+        """Whether a crash may lose a message: it is not durable, or its publish has no answer."""
         return self.arrived(e) & (~self.lasts[e] | ~self.answered[e])
 
     def _ends_waits(self, lost: Callable[[Entry], Bool]) -> None:
-        """Count what is lost while it waits as a delivery in its span, which nobody noticed."""
+        """Count the loss of a waiting message as an unseen delivery in its span."""
         now = self.now[self.run]
 
         def leaves(e: Entry) -> Bool:
@@ -198,21 +198,21 @@ class HistoryOfContract(Contract):
 
     @action
     def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """A message is given."""
+        """The broker delivers a message."""
         self._requires_its_moment(entry)
         super().deliver(who, entry, redelivered)
         self._is_given(entry)
 
     @action
     def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """A message is the answer to a get."""
+        """The broker answers a get with a message."""
         self._requires_its_moment(entry)
         super().get(who, entry, redelivered)
         self._is_given(entry)
 
     @action
     def get_nothing(self, who: Consumer) -> None:
-        """A get finds nothing."""
+        """The broker answers a get without a message."""
         now, number = self.now[self.run], self.empty_gets[self.run] + 1
         this_one = number == self.the_get[self.run]
         within = (self.asked_start[self.run] <= now) & (now <= self.asked_end[self.run])
@@ -223,7 +223,7 @@ class HistoryOfContract(Contract):
         self.now[self.run] = now + 1
 
     def _requires_its_span(self, begins: Callable[[Entry], Bool]) -> None:
-        """Let the passage that is watched begin within its span."""
+        """Require that a watched interval begins within its span."""
         now = self.now[self.run]
 
         def in_time(e: Entry) -> Bool:
@@ -234,7 +234,7 @@ class HistoryOfContract(Contract):
         require(forall(Entry, in_time))
 
     def _begin_passages(self) -> None:
-        """Count a passage of whatever waits and did not before."""
+        """Begin an interval for each message that waits and did not wait before."""
         now = self.now[self.run]
 
         def begins(e: Entry) -> Bool:
@@ -248,7 +248,7 @@ class HistoryOfContract(Contract):
         self.now[self.run] = now + 1
 
     def _requires_its_moment(self, entry: Entry) -> None:
-        """Let a delivery be in its span, if it is noticed, or ends the waiting that is watched."""
+        """Require that a watched delivery is made in its span."""
         now, number = self.now[self.run], self.deliveries[entry] + 1
         in_time = (self.left_start[entry] <= now) & (now <= self.left_end[entry])
         require(implies(number == self.watched[entry], in_time))
@@ -264,48 +264,48 @@ class HistoryOfContract(Contract):
         self.given_at[entry] = ite(is_noticed, now, self.given_at[entry])
         self.now[self.run] = now + 1
 
-    # What can be said of a recording.
+    # Terms about a recording.
 
     def is_noticed(self, e: Entry, number: Int) -> Bool:
-        """Whether it is the delivery of this number that is noticed."""
+        """Whether the delivery with this number is the watched one."""
         return number == self.noticed[e]
 
     def must_be_kept(self, e: Entry) -> Bool:
-        """Whether a crash certainly leaves it: it lasts, and its publish was answered."""
+        """Whether no crash may lose the message: it is durable, and its publish was answered."""
         return self.lasts[e] & (self.published_end[e] < self.never[self.run])
 
     def arrived(self, e: Entry) -> Bool:
-        """Whether it was published."""
+        """Whether the message was published."""
         return self.status[e] != Status.ABSENT
 
     def has_begun(self, e: Entry) -> Bool:
-        """Whether the passage that is watched has begun."""
+        """Whether the watched interval has begun."""
         return self.passages[e] >= self.watched[e]
 
     def has_left(self, e: Entry) -> Bool:
-        """Whether the waiting that is watched has ended."""
+        """Whether the watched interval has ended by a delivery or a loss."""
         return self.deliveries[e] >= self.watched[e]
 
     def was_given(self, e: Entry) -> Bool:
-        """Whether the delivery that is noticed was made."""
+        """Whether the watched delivery was made."""
         return self.deliveries[e] >= self.noticed[e]
 
     def of_one_queue(self, e: Entry, f: Entry) -> Bool:
-        """Whether two messages of one queue are wanted by the same."""
+        """Whether two messages are in one queue and wanted by the same consumers."""
         wanted_alike = forall(Consumer, lambda c: self.wants[c, e] == self.wants[c, f])
         return (self.home[e] == self.home[f]) & wanted_alike
 
     def of_one_level(self, e: Entry, f: Entry) -> Bool:
-        """Whether two messages of one queue are equally urgent."""
+        """Whether two messages are in one queue and on one level."""
         return (self.home[e] == self.home[f]) & (self.level[e] == self.level[f])
 
     def places_are_known(self, late: Entry, early: Entry) -> Bool:
-        """Whether neither had returned, or returning takes a message back to its place."""
+        """Whether neither message had returned, or a return takes a message back to its place."""
         never_returned = (self.watched[early] == 1) & (self.noticed[late] == 1)
         return self.returns_to_place | never_returned
 
     def passage(self, e: Entry) -> Passage:
-        """Return what was recorded of a message: what is watched, and the delivery noticed."""
+        """Return the record of a message: its watched interval, with its watched delivery."""
         known = self.has_left(e) & ~(self.left_in_a_crash[e] & self.must_be_kept(e))
         left = ite(known, self.left_start[e], self.never[self.run])
         nothing = Span(0, 0)
@@ -319,16 +319,16 @@ class HistoryOfContract(Contract):
         )
 
     def asked(self) -> Passage:
-        """Return what was recorded of the get that found nothing."""
+        """Return the record of the empty get."""
         nothing = Span(0, 0)
         given = Span(self.asked_start[self.run], self.asked_end[self.run])
         return Passage(nothing, nothing, nothing, given, place=nothing, back=nothing)
 
-    # What the theorem needs.
+    # Lemmas for the theorem.
 
     @invariant("passages-follow-the-status")
     def passages_follow(self) -> Bool:
-        """Who waits has begun one passage more than was given; who returned has begun two."""
+        """A waiting message has one interval more than deliveries; each return begins another."""
 
         def counted(e: Entry) -> Bool:
             waits = self.status[e] == Status.AVAILABLE
@@ -346,12 +346,12 @@ class HistoryOfContract(Contract):
 
     @invariant("only-what-need-not-be-kept-is-lost")
     def only_what_need_not_be_kept_is_lost(self) -> Bool:
-        """What leaves its queue in a crash is what the rules take for possibly lost."""
+        """Only messages that the rules treat as possibly lost are lost in a crash."""
         return forall(Entry, lambda e: ~(self.left_in_a_crash[e] & self.must_be_kept(e)))
 
     @invariant("moments-are-within-their-spans")
     def moments_within(self) -> Bool:
-        """What happened did so when it was recorded, in the past; publishing comes first."""
+        """Every event happened within its recorded span, in the past, and after its publish."""
 
         def within(start: Int, at: Int, end: Int) -> Bool:
             return (start <= at) & (at <= end) & (at < self.now[self.run])
@@ -384,18 +384,18 @@ class HistoryOfContract(Contract):
 
     @invariant("the-get-is-within-its-span")
     def get_within(self) -> Bool:
-        """The get that found nothing did so when it was recorded."""
+        """The empty get happened within its recorded span."""
         at = self.asked_at[self.run]
         within = (self.asked_start[self.run] <= at) & (at <= self.asked_end[self.run])
         return implies(self.has_asked(), within & (at < self.now[self.run]))
 
     def has_asked(self) -> Bool:
-        """Whether the get that found nothing was made."""
+        """Whether the empty get was made."""
         return self.empty_gets[self.run] >= self.the_get[self.run]
 
     @invariant("equals-stand-as-they-were-published")
     def equals_in_order(self) -> Bool:
-        """Within a level the queue's order is that of the moments of publishing."""
+        """Within a level, the queue's order is the order of publishing."""
         return forall(
             Entry,
             Entry,
@@ -410,7 +410,7 @@ class HistoryOfContract(Contract):
 
     @invariant("given-in-order")
     def given_in_order(self) -> Bool:
-        """What waited ahead of a message when that was given had been given before."""
+        """A message that waited ahead of a delivery had left the queue before that delivery."""
         return forall(
             Entry,
             Entry,
@@ -427,7 +427,7 @@ class HistoryOfContract(Contract):
 
     @invariant("nothing-found-where-nothing-waits")
     def nothing_found(self) -> Bool:
-        """What waited before a get that found nothing had been given by then."""
+        """A message that waited before the empty get had left the queue by then."""
         return forall(
             Entry,
             lambda e: implies(
@@ -441,11 +441,11 @@ class HistoryOfContract(Contract):
 
     @invariant("no-moment-is-one-at-which-some-waited")
     def no_moment_at_which_some_waited(self) -> Bool:
-        """At its moment nothing that was given, and no get, shows the rule with any early message.
+        """At its own moment, no delivery and no empty get breaks the rule with any early message.
 
-        So what shows it at each moment of a span, with one early message or another, is no
-        recording of a run. Which passages are watched does not matter to the moment, so this is
-        said of several passages of a message too.
+        So a recording of a run cannot break the rule at each moment of a span, even with different
+        early messages. The moment does not depend on which intervals are watched, so the statement
+        covers several intervals of one message too.
         """
 
         def of_urgent(late: Entry, early: Entry) -> Bool:
@@ -464,7 +464,7 @@ class HistoryOfContract(Contract):
 
     @invariant("no-rule-is-shown")
     def no_rule_is_shown(self) -> Bool:
-        """No recording of a run of the contract shows what a rule says."""
+        """No recording of a run of the contract breaks a rule."""
 
         def overtakes(late: Entry, early: Entry) -> Bool:
             both = (self.passage(late), self.passage(early))

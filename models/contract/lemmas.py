@@ -1,4 +1,4 @@
-"""The theorem about two deliveries of a message: no recording of a run shows both held at once."""
+"""The theorem about two deliveries of a message: no recording shows two consumers holding it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from brokerproof.models.language import (
 
 
 class HoldsOfContract(HistoryOfContract):
-    """The same, with any other delivery of each message, and when what was given came back."""
+    """The same model with a second delivery of each message, and the times of both returns."""
 
     other: Fixed[Entry, Int]
     back_start: Fixed[Entry, Int]
@@ -39,7 +39,7 @@ class HoldsOfContract(HistoryOfContract):
 
     @axiom("the-other-delivery-is-a-later-one")
     def other_is_later(self) -> Bool:
-        """Of the two deliveries the one that was made later is called the other one."""
+        """The second watched delivery of a message is the later one."""
         return forall(
             Entry,
             lambda e: (
@@ -49,7 +49,7 @@ class HoldsOfContract(HistoryOfContract):
 
     @initial
     def nothing_yet(self) -> None:
-        """Nothing has been given."""
+        """No message has been delivered or returned."""
         super().nothing_yet()
         for moment in (self.back_at, self.other_given_at, self.other_back_at):
             moment.fill(0)
@@ -94,20 +94,20 @@ class HoldsOfContract(HistoryOfContract):
         super()._is_given(entry)
 
     def is_noticed(self, e: Entry, number: Int) -> Bool:
-        """Whether it is one of the two deliveries."""
+        """Whether the delivery with this number is one of the two watched ones."""
         return super().is_noticed(e, number) | (number == self.other[e])
 
     def was_given_again(self, e: Entry) -> Bool:
-        """Whether the other delivery was made."""
+        """Whether the later watched delivery was made."""
         return self.deliveries[e] >= self.other[e]
 
     def has_come_back(self, e: Entry, number: Int) -> Bool:
-        """Whether what a delivery gave came back."""
+        """Whether the message of this delivery came back."""
         return self.passages[e] > number
 
     @invariant("returns-are-between-deliveries")
     def returns_between(self) -> Bool:
-        """What was given again had come back before, each when it was recorded."""
+        """A message was delivered again only after its return, each within its recorded span."""
 
         def within(start: Int, at: Int, end: Int) -> Bool:
             return (start <= at) & (at <= end) & (at < self.now[self.run])
@@ -125,7 +125,7 @@ class HoldsOfContract(HistoryOfContract):
 
     @invariant("no-two-hold-a-message")
     def no_two_hold(self) -> Bool:
-        """No recording of a run of the contract shows that two had a message at once."""
+        """No recording of a run of the contract shows two consumers holding a message at once."""
 
         def kept(e: Entry) -> Bool:
             nothing, never = Span(0, 0), self.never[self.run]

@@ -1,13 +1,13 @@
-"""Which steps of the contract can be swapped: what the walk over told events rests on.
+"""Which steps of the contract commute: the basis of the oracle's search over events.
 
-Events of consumers that sit on separate connections are told in an unknown order. The oracle takes
-an event as soon as it is possible. It loses nothing by that if a delivery that is possible now does
-not take the turn of any other step that is possible now, of another consumer and about another
-message, and if both orders end in the same state: then every lawful order in which it comes later
-can be changed into one in which it comes now.
+Events of consumers on separate connections are reported in an unknown order, and the oracle takes
+an event as soon as it is possible. That is complete if the delivery commutes with every other step
+that is possible now, of another consumer and another message: it does not disable the other step,
+and both orders end in one state. Any allowed order with the delivery later then has one with it
+now.
 
-So it is for consumers that take, and it does not even matter which of two entries is first. It is
-not so for browsers: a delivery takes away what a browser could have been shown.
+This holds for consumers that take, even without regard to the order of the two entries. It does not
+hold for browsers: a delivery removes an entry that a browser could have been shown.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("cancel", "of another consumer that takes", _another_taker),
     ("close_channel", "of another channel without browsers", _without_browsers),
 )
-"""What a delivery can be swapped with, and where."""
+"""The steps that a delivery commutes with, and under which condition."""
 
 NOT_SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("browse", "of the same message", _the_same_shown),
@@ -84,8 +84,8 @@ NOT_SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("cancel", "of a browser", _a_browser),
     ("close_channel", "of another channel with browsers", _another_channel),
 )
-"""What it is not swapped with; that this is so is shown, not only believed.
+"""The steps that a delivery does not commute with, each shown by a counterexample.
 
-That both orders end differently concerns browsers alone: which of them was there when a message was
-taken is what `excused` remembers. The oracle gathers all orders where there are browsers.
+Only browsers make the end states differ: `excused` records which browser was there when a message
+was taken. The oracle follows all orders if there are browsers.
 """

@@ -1,13 +1,13 @@
-"""The whole contract: what any conforming broker may be seen to do, all claims included.
+"""The whole contract: the behaviours that a conforming broker may show, with all capabilities.
 
-The core is `core.py`; here each of its actions goes on to what the other claims of the protocol
-make of it, and the actions that only those claims know stand beside them. Every guard of the core
-is asked here too, in the words of the whole. Who claims nothing beyond the core is followed by the
-core alone, which is quicker; a test holds the two together where both can follow.
+Each action of `core.py` is extended here for the other capabilities of the protocol, and these
+capabilities add actions of their own. Every guard of the core applies here too, with its terms
+redefined. The oracle follows a candidate without further capabilities by the core alone, which is
+faster; a test compares the two where both apply.
 
-Guards that relate several entries (who waits at a message that does not fit, who could have taken a
-message first) are asked of certain worlds only, so they have actions of their own, which are used
-where such claims are made.
+Guards that relate several entries (a consumer that waits at a message too large for it, a consumer
+of higher priority) need certain worlds. They are actions of their own, used only if the candidate
+claims those capabilities.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from brokerproof.models.language import (
 
 
 class WholeContract(WholeContractGuards):
-    """What any conforming broker may be seen to do, all claims included."""
+    """The behaviours that a conforming broker may show, with all capabilities."""
 
-    # What clients do.
+    # The actions of clients.
 
     @action
     def publish(self, entry: Entry) -> None:
@@ -58,7 +58,7 @@ class WholeContract(WholeContractGuards):
             lambda f, old: old | (is_replaced(f) & (self.status[f] == Status.ACQUIRED))
         )
         self._stands_last(entry)
-        # The place of a browser may pass what is not due, as it passes what somebody has.
+        # A browser's place may pass a message that is not due, as it passes an acquired one.
         self.excused = self.excused.map(
             lambda c, f, old: (
                 old
@@ -73,7 +73,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def consume(self, who: Consumer) -> None:
-        """A client subscribes; until its windows are set it is given nothing."""
+        """A client subscribes; the consumer gets no message until its windows are set."""
 
         def stands_in_the_way(c: Consumer) -> Bool:
             together = exists(Queue, lambda q: self.subscribed[c, q] & self.subscribed[who, q])
@@ -108,7 +108,7 @@ class WholeContract(WholeContractGuards):
     def set_credit(
         self, who: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
     ) -> None:
-        """A client replaces a consumer's windows; lowering takes nothing back."""
+        """A client replaces a consumer's windows; a lower window takes no message back."""
         require((limit >= 0) & (byte_limit >= 0))
         self.changed[who] = self.changed[who] | self.served[who]
         self.limited[who] = limited
@@ -130,35 +130,35 @@ class WholeContract(WholeContractGuards):
 
     @action
     def cancel(self, who: Consumer) -> None:
-        """A client cancels a consumer; what it holds is in nobody's window any more."""
+        """A client cancels a consumer; the messages that it holds no longer count in any window."""
         there = self.consuming[who]
         super().cancel(who)
         self._leaves_its_pool(who, there)
 
     @action
     def acknowledge(self, entry: Entry) -> None:
-        """A delivery is settled: the message is done with, whatever happens later."""
+        """A client acknowledges a delivery: the message is settled for good."""
         super().acknowledge(entry)
         self.end[entry] = End.SETTLED
 
     @action
     def reject(self, entry: Entry) -> None:
-        """A delivery is settled: the message is discarded, whatever happens later."""
+        """A client rejects a delivery: the message is discarded for good."""
         super().reject(entry)
         self.end[entry] = End.SETTLED
 
     @action
     def release(self, entry: Entry) -> None:
-        """A delivery is settled: the message returns, to where the broker says that it returns."""
+        """A client releases a delivery: the message returns to the place that the broker claims."""
         super().release(entry)
         self._stands_last(entry)
         self._drops_what_was_superseded()
 
     @action
     def release_at_close(self, entry: Entry) -> None:
-        """A channel is about to close, and a message that it holds returns in its turn.
+        """A message of a channel that is about to close returns in its turn.
 
-        Where messages return to their places that is no step of its own.
+        If messages return to their original places, this step is not needed.
         """
         exercises("close-releases")
         super().release(entry)
@@ -168,7 +168,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def close_channel(self, which: Channel) -> None:
-        """A channel's consumers leave and all that they hold is released; its windows are gone."""
+        """A channel closes: consumers leave, their messages are released, the windows go."""
         super().close_channel(which)
         self.unsettled_bytes = self.unsettled_bytes.map(
             lambda c, old: ite(self.channel[c] != which, old, 0)
@@ -186,7 +186,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def purge(self, queue: Queue) -> None:
-        """A client drops what is available in a queue; what is acquired stays."""
+        """A client purges a queue of its available messages; acquired ones stay."""
 
         def goes(f: Entry) -> Bool:
             there = (self.status[f] == Status.AVAILABLE) & self.is_due(f)
@@ -199,16 +199,17 @@ class WholeContract(WholeContractGuards):
 
     @action
     def drop_in_a_crash(self, queue: Queue, entry: Entry) -> None:
-        """The broker stopped without this one, which it need not keep.
+        """The broker stops and loses one message that it may lose.
 
-        A purge was under way, which drops not always all or none, or its publish had no answer.
+        Either a purge was under way, which need not drop all or none, or the message's publish had
+        no answer.
         """
         require((self.home[entry] == queue) & (self.status[entry] == Status.AVAILABLE))
         self._ends(lambda f: f == entry, End.PURGED)
 
     @action
     def leave(self, who: Consumer) -> None:
-        """A consumer's queue is about to go: the consumer leaves, and is to be told."""
+        """A consumer leaves because its queue is about to be deleted, and has to be told."""
         require(self.consuming[who])
         self.consuming[who] = False
         self.untold[who] = True
@@ -216,7 +217,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def delete(self, queue: Queue) -> None:
-        """A client drops a queue and everything in it, acquired messages too."""
+        """A client deletes a queue and everything in it, acquired messages too."""
         self._goes_with_everything(queue)
 
     @action
@@ -228,12 +229,12 @@ class WholeContract(WholeContractGuards):
 
     @action
     def crash(self) -> None:
-        """The broker stops, and comes back from what is durable."""
+        """The broker stops, and restarts from its durable state."""
         self._stops(lambda f: (self.status[f] == Status.ACQUIRED) | self.has_returned(f))
 
     @action
     def crash_at_work(self) -> None:
-        """The broker stops while it gives something out, or might have: nobody was told what."""
+        """The broker stops while it may be delivering messages that no consumer was told of."""
         self._stops(self._is_in_it)
 
     def _is_in_it(self, f: Entry) -> Bool:
@@ -255,11 +256,11 @@ class WholeContract(WholeContractGuards):
         for number in (self.unsettled, self.unsettled_bytes, self.in_pool, self.bytes_in_pool):
             number.fill(0)
 
-    # What the broker does, and what it says.
+    # The actions and reports of the broker.
 
     @action
     def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """The broker gives an entry to a consumer that takes it and whose selector it meets."""
+        """The broker delivers an entry to a consumer whose selector it matches."""
         self._requires_what_it_selects(who, entry)
         self._requires_it_to_be_there(entry)
         self._requires_its_turn(who, entry)
@@ -268,7 +269,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """So it does where consumers have priorities: nobody before `who` could have taken it."""
+        """The same with consumer priorities: no higher consumer could have taken the entry."""
 
         def was_to_take_it(c: Consumer) -> Bool:
             first = ~exists(Entry, lambda g: self.there_for(c, g) & self.precedes(g, entry))
@@ -292,7 +293,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """The broker answers a get with the first entry available."""
+        """The broker answers a get with the first available entry."""
         self._requires_it_to_be_there(entry)
         self._requires_its_turn(who, entry)
         self._exercises_a_delivery(who, entry)
@@ -300,14 +301,14 @@ class WholeContract(WholeContractGuards):
 
     @action
     def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """The broker shows an entry to a browser whose selector it meets."""
+        """The broker shows an entry to a browser whose selector it matches."""
         self._requires_what_it_selects(who, entry)
         self._requires_it_to_be_there(entry)
         super().browse(who, entry, redelivered)
 
     @action
     def flush(self, who: Consumer) -> None:
-        """The broker says that a consumer has been given all that it can be given."""
+        """The broker reports that a consumer has got all messages that it can be given."""
         require(
             forall(
                 Entry,
@@ -326,7 +327,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def consumer_closed(self, who: Consumer) -> None:
-        """A consumer has closed without being asked: its queue went, or it was at its end."""
+        """A consumer has closed by itself: its queue was deleted, or it reached the queue's end."""
         asked = self.consuming[who] & self.closes_itself[who]
         require(self.untold[who] | asked, "closes-only-when-asked")
         require(
@@ -343,20 +344,20 @@ class WholeContract(WholeContractGuards):
 
     @action
     def queue_deleted(self, queue: Queue) -> None:
-        """A queue has deleted itself, since nobody uses it any more."""
+        """A queue has deleted itself because it has no consumer any more."""
         require(self.is_unused(queue), "auto-delete-when-unused")
         exercises("auto-delete-when-unused")
         self._goes_with_everything(queue)
 
     @action
     def quiesce(self) -> None:
-        """The broker says that nothing more will happen until a client does something."""
+        """The broker reports that no further event follows until a client acts."""
         self._exercises_the_whole_at_rest()
         super().quiesce()
 
     @action
     def quiesce_by_size(self) -> None:
-        """So it does where windows count bytes: a consumer waits at what does not fit."""
+        """The same for byte windows: a consumer waits at a message that does not fit."""
         exercises(
             "byte-credit-not-exceeded",
             exists(
@@ -383,7 +384,7 @@ class WholeContract(WholeContractGuards):
 
     @action
     def nothing_is_left_to_close(self) -> None:
-        """Nothing that ends by itself is still there, and every end has been told."""
+        """Every consumer and queue that ends by itself is gone, and every end has been reported."""
         require(
             forall(
                 Consumer,
@@ -404,12 +405,12 @@ class WholeContract(WholeContractGuards):
 
     @action
     def parked_is_taken(self) -> None:
-        """A publish that was parked is taken after all; which one was parked is known outside."""
+        """The broker takes a parked publish after all; the oracle knows which one."""
         exercises("parked-publish-taken")
 
     @action
     def publish_still_waits(self) -> None:
-        """The broker rests, and a publish is parked, which is known outside: there is no room."""
+        """The broker rests while a publish is parked, so there must be no room for it."""
 
         def takes_room(f: Entry) -> Bool:
             is_over = self.now[self.home[f]] >= self.expires[f]
@@ -420,14 +421,14 @@ class WholeContract(WholeContractGuards):
 
     @action
     def rest(self) -> None:
-        """There is nothing left that the broker could do or tell by itself."""
+        """The broker can do nothing more, and report nothing more, by itself."""
         require(forall(Consumer, lambda c: ~self.untold[c]))
         require(forall(Consumer, lambda c: ~(self.consuming[c] & self.closes_itself[c])))
         require(forall(Queue, lambda q: ~self.is_unused(q)))
         super().rest()
 
     def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
-        """Return the promises that name a message that is gone, by what has happened to it."""
+        """Return the requirements that a lost message can break, by what had happened to it."""
         return (
             ("survives-restart", lambda f: self.restarted[f]),
             ("purge-leaves-acquired", lambda f: self.spared[f]),

@@ -1,6 +1,6 @@
-"""The guards and moves that several actions of the whole contract share.
+"""Guards and updates that several actions of the whole contract share.
 
-Owns what a delivery of any kind requires and does beyond the core, and how entries leave for good.
+Owns what every delivery requires and changes beyond the core, and how entries leave for good.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from brokerproof.models.language import Bool, exercises, exists, forall, ite, re
 
 
 class WholeContractGuards(WholeContractInvariants):
-    """What the actions of the whole contract have in common."""
+    """The shared parts of the whole contract's actions."""
 
     def _requires_what_it_selects(self, who: Consumer, entry: Entry) -> None:
         require(self.wants[who, entry] | ~self.concerned[who, entry], "selector-respected")
 
     def _requires_it_to_be_there(self, entry: Entry) -> None:
-        """Name what a delivery of something that is gone, or not there yet, goes against."""
+        """Name the requirement broken by a delivery of a message that is gone or not yet due."""
         now = self.now[self.home[entry]]
         require(now >= self.not_before[entry], "held-until-its-time")
         require(now < self.expires[entry], "gone-when-expired")
@@ -33,7 +33,7 @@ class WholeContractGuards(WholeContractInvariants):
         require(self.end[entry] != End.FINAL, "settlement-survives-crash")
 
     def _requires_its_turn(self, who: Consumer, entry: Entry) -> None:
-        """Name the orders that the core does not know; its own are asked after these."""
+        """Name the orders beyond the core; the core checks its own orders after these."""
 
         def overtaken(f: Entry) -> Bool:
             return self.there_for(who, f) & self.precedes(f, entry)
@@ -109,7 +109,7 @@ class WholeContractGuards(WholeContractInvariants):
         )
 
     def _leaves_its_pool(self, who: Consumer, there: Bool) -> None:
-        """Count what a consumer holds for its channel no more, if it was `there` until now."""
+        """Remove a consumer's messages from its channel's windows if it was `there` until now."""
         at = self.channel[who]
         self.in_pool[at] = ite(there, self.in_pool[at] - self.unsettled[who], self.in_pool[at])
         self.bytes_in_pool[at] = ite(
@@ -117,7 +117,7 @@ class WholeContractGuards(WholeContractInvariants):
         )
 
     def _stands_last(self, entry: Entry) -> None:
-        """Stamp an entry as the last that came to its place, where places are not kept."""
+        """Stamp an entry as its place's latest arrival if returns do not keep the place."""
         at, moves = self.home[entry], self.to_tail | self.to_head
         self.stamp[entry] = ite(moves, self.stamps[at], self.stamp[entry])
         self.stamps[at] = ite(moves, self.stamps[at] + 1, self.stamps[at])

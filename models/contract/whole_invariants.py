@@ -1,4 +1,4 @@
-"""What follows from the whole contract for every broker that keeps it: invariants."""
+"""Invariants of the whole contract, which hold for every broker that conforms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from brokerproof.models.language import Bool, forall, implies, invariant
 
 
 class WholeContractInvariants(WholeContractWords):
-    """Statements about every state that a conforming broker can be in, all claims included."""
+    """Statements about every state of a conforming broker, with all capabilities."""
 
     @invariant("window-is-never-exceeded")
     def window_is_never_exceeded(self) -> Bool:
-        """What a consumer has not settled fits its window, unless that was lowered since."""
+        """A consumer's unsettled messages fit its window, unless the window was lowered since."""
         return forall(
             Consumer,
             lambda c: implies(
@@ -26,12 +26,12 @@ class WholeContractInvariants(WholeContractWords):
 
     @invariant("what-is-gone-has-ended")
     def gone_has_ended(self) -> Bool:
-        """An entry is done with exactly if it has come to an end."""
+        """An entry is dequeued exactly if it has an end."""
         return forall(
             Entry, lambda e: (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)
         )
 
     @invariant("what-survives-is-not-lost")
     def survivors_are_not_lost(self) -> Bool:
-        """A crash takes only what was not promised to be there afterwards."""
+        """A crash loses no message that has to survive it."""
         return forall(Entry, lambda e: implies(self.survives[e], self.end[e] != End.LOST))

@@ -1,13 +1,12 @@
-"""The words of the whole contract: what the protocol allows beyond the core, and its state.
+"""The state of the whole contract: what the protocol allows beyond the core.
 
-Owns what `whole.py` moves besides the core's state: windows that change, of messages and
-of bytes, of consumers and of channels; queues that go; a clock; crashes; places after a return.
-What the core's guards ask (`has_room`, `precedes`, `there_for` and the others) is answered here for
-the whole. No action is here and no promise.
+Owns what `whole.py` changes besides the core's state: windows that change, of messages and of
+bytes, of consumers and of channels; queues that are deleted; a clock; crashes; places after a
+return. It redefines the terms of the core's guards (`has_room`, `precedes`, `there_for` and others)
+for the whole. It has no action and no requirement.
 
-Time is a number for each queue, all equal, and ends at a `horizon`, since a scope has to end.
-`stamp` says when an entry came to the place where it is, where returned messages do not go back to
-the place that they had.
+Time is one number for each queue, all equal, and ends at `horizon`, because a scope is finite.
+`stamp` says when an entry came to its place, if returned messages do not go back to their places.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from brokerproof.models.language import (
 class End(Enumeration):
     """How an entry left its queue for good.
 
-    What somebody held when its queue was deleted was taken away, and what was settled before a
-    crash is final.
+    A message that was held when its queue was deleted is `TAKEN_AWAY`; a message that was settled
+    before a crash is `FINAL`.
     """
 
     NONE: ClassVar[End]
@@ -59,7 +58,7 @@ class End(Enumeration):
 
 
 class WholeContractWords(Contract):
-    """The state of the whole contract, and what the guards of the core mean in it."""
+    """The state of the whole contract, and the meaning of the core's guards in it."""
 
     concerned: FixedRelation[Consumer, Entry]
     size: Fixed[Entry, Int]
@@ -106,12 +105,12 @@ class WholeContractWords(Contract):
 
     @axiom("sizes-are-not-negative")
     def sizes_are_not_negative(self) -> Bool:
-        """A message has no less than no bytes."""
+        """A message's size is at least 0 bytes."""
         return forall(Entry, lambda e: self.size[e] >= 0)
 
     @invariant("windows-are-not-negative")
     def windows_are_not_negative(self) -> Bool:
-        """A window of 0 is a pause; there is nothing below."""
+        """A window is at least 0; a window of 0 is a pause."""
         return forall(Consumer, lambda c: self.limit[c] >= 0)
 
     @axiom("wanted-is-concerned")
@@ -128,7 +127,7 @@ class WholeContractWords(Contract):
 
     @axiom("one-way-to-return")
     def one_way_to_return(self) -> Bool:
-        """A broker claims one position for what is returned, or none."""
+        """A broker claims at most one position for returned messages."""
         return (
             ~(self.returns_to_place & self.to_tail)
             & ~(self.returns_to_place & self.to_head)
@@ -137,7 +136,7 @@ class WholeContractWords(Contract):
 
     @initial
     def nothing_yet(self) -> None:
-        """No message has been published, nobody consumes, no window is set."""
+        """No message has been published, no consumer is subscribed, no window is set."""
         super().nothing_yet()
         for truth in (
             self.limited,
@@ -172,11 +171,11 @@ class WholeContractWords(Contract):
 
     @counts("unsettled")
     def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
-        """What a consumer has not settled is what it holds, or was taken away with its queue."""
+        """A consumer's unsettled count is its entries held, or taken away with their queue."""
         held = (self.status[e] == Status.ACQUIRED) | (self.end[e] == End.TAKEN_AWAY)
         return held & (self.holder[e] == who)
 
-    # What the core asks.
+    # Terms of the core's guards.
 
     def concerns(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""
@@ -192,25 +191,25 @@ class WholeContractWords(Contract):
         return super().there_for(who, f) & self.is_due(f)
 
     def knows_places(self) -> Bool:
-        """Whether it is promised where a returned message goes."""
+        """Whether a requirement says where a returned message goes."""
         return self.returns_to_place | self.to_tail | self.to_head
 
     def precedes(self, e: Entry, f: Entry) -> Bool:
-        """Whether the turn of e is before that of f, wherever returned messages go."""
+        """Whether e comes before f, wherever returned messages go."""
         moves = self.to_tail | self.to_head
         ahead = self.to_head & self.has_returned(e) & ~self.has_returned(f)
         behind = self.to_head & self.has_returned(f) & ~self.has_returned(e)
-        # After a restart what had been acquired may be at either place.
+        # After a restart an entry that had been acquired may be at either place.
         known = ~self.either_flag[e] & ~self.either_flag[f]
         came_first = known & (ahead | (~behind & (self.stamp[e] < self.stamp[f])))
         return ite(moves & self.ties[e, f], came_first, self.before(e, f))
 
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
-        """Whether the flag may be that: either, for what was acquired before a crash."""
+        """Whether the flag is allowed; an entry acquired before a crash may carry either."""
         return self.either_flag[f] | (redelivered == self.has_returned(f))
 
     def can_be_cancelled(self, who: Consumer) -> Bool:
-        """Whether a client may not know better: one that closes itself need not be there."""
+        """Whether the client may believe the consumer is there; it may have closed by itself."""
         return self.consuming[who] | self.closes_itself[who] | self.untold[who]
 
     def is_not_selected(self, who: Consumer, f: Entry) -> Bool:
@@ -219,7 +218,7 @@ class WholeContractWords(Contract):
         return there & self.concerned[who, f] & ~self.wants[who, f]
 
     def is_with_somebody(self, f: Entry) -> Bool:
-        """Whether the entry is with a consumer, or one has settled it."""
+        """Whether a consumer holds the entry or has settled it."""
         return (self.status[f] == Status.ACQUIRED) | (self.end[f] == End.SETTLED)
 
     def fits_message(self, limited: Bool, limit: Int, held: Int, who: Consumer) -> Bool:
@@ -235,7 +234,7 @@ class WholeContractWords(Contract):
         )
 
     def is_idle_for(self, held: Int, limit: Int, f: Entry) -> Bool:
-        """Whether the entry is larger than a window of which nothing is used, and goes anyway."""
+        """Whether the entry is larger than an unused window and may be sent all the same."""
         return self.when_idle & (held == 0) & (limit > 0) & (self.size[f] > limit)
 
     def has_messages_left(self, who: Consumer) -> Bool:
@@ -268,9 +267,9 @@ class WholeContractWords(Contract):
         return self.byte_limited[who] | self.byte_pooled[self.channel[who]]
 
     def must_take(self, who: Consumer, f: Entry) -> Bool:
-        """Whether no rule leaves it open that the entry goes through the consumer's windows.
+        """Whether the consumer's windows certainly let the entry through under every rule.
 
-        Two rules disagree about a message larger than the window of one that never fills it.
+        Two rules disagree about a message larger than the window of a consumer that never fills it.
         """
         open_ = (self.mode[who] != Mode.ACKNOWLEDGE) & self.when_idle & self.counts_bytes(who)
         return self.has_room(who, f) & ~open_
@@ -278,7 +277,7 @@ class WholeContractWords(Contract):
     def waits_before(self, who: Consumer, f: Entry) -> Bool:
         """Whether the consumer may be waiting at an earlier entry for which it has no room.
 
-        A browser may wait at whatever its place has not certainly passed.
+        A browser may wait at any entry that its place has not certainly passed.
         """
         return exists(
             Entry,
@@ -291,7 +290,7 @@ class WholeContractWords(Contract):
         )
 
     def is_unused(self, queue: Queue) -> Bool:
-        """Whether the queue deletes itself, had consumers, and has none."""
+        """Whether the queue is auto-delete, had consumers, and has none."""
         return (
             self.deletes_itself[queue]
             & self.used[queue]
@@ -300,6 +299,6 @@ class WholeContractWords(Contract):
         )
 
     def is_left_for(self, who: Consumer, f: Entry) -> Bool:
-        """Whether the entry is ahead of a consumer's place, and it wants it."""
+        """Whether the entry is ahead of the consumer's place, and the consumer wants it."""
         passed = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
         return self.there_for(who, f) & ~passed

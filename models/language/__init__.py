@@ -1,9 +1,8 @@
-"""The model language: a model is one Python text, traced once into terms and read many ways.
+"""The model language: one Python text for each model, traced once and read in many ways.
 
-Belongs here: terms, the declarations a model is written with, and one module for each reading of
-the traced text: plain Python in a scope, pointwise for the oracle, NumPy columns for the explorer,
-Z3 for the prover. Does not belong here: any particular model, and any word of the broker's
-vocabulary.
+This package holds terms, the declarations of a model, and one module for each reading of the terms:
+plain Python in a scope, pointwise for the oracle, NumPy columns for the explorer, Z3 for the
+prover. Particular models and the terms of brokers are elsewhere.
 """
 
 from brokerproof.models.language.core.least import least, not_negative

@@ -1,5 +1,4 @@
-"""Qpid's queue as models.
+"""Qpid's queue as models: pointers, releases, credit and pull, and the refinements.
 
-Pointers, releases, credit and pull, and their refinement of the contract. The steps of its threads
-are in `threads/`.
+The refinements show that the queue keeps the contract. The steps of its threads are in `threads/`.
 """

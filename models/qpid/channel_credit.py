@@ -1,21 +1,15 @@
-"""The window that the consumers of a channel share: exact, and nobody rests beside room.
+"""The window that the consumers of a channel share: it is exact, and no consumer starves beside it.
 
-Source: Qpid, Message Delivery, Flow Control; `Pre0_10CreditManager` for what a window is, and the
-pull consumers for who is told when room comes back. The ids CR-1 to CR-5 and RUN-8 are those of
-later notes on Qpid.
+Source: Qpid, Message Delivery, Flow Control; `Pre0_10CreditManager` for the window, and the pull
+consumers for the wake-up when room comes back. The ids CR-1 to CR-5 and RUN-8 are those of later
+notes on Qpid.
 
-A channel has a limit of messages and one of bytes, 0 being none, and what is left of each. Taking
-room takes of both, limited or not, so what is left is the limit less what is unsettled, whatever
-its sign. A message larger than all that is allowed still goes where nothing is unsettled. Room is
-taken before the message is acquired, and given back if somebody else was faster; else once, when
-the delivery is settled, whatever the settlement is. What was fetched by a get takes none, and what
-is sent again in place neither takes nor gives back.
-
-A consumer takes its messages in their order, and rests at the first for which there is no room.
-Whoever gives back room, or changes the limits, drives all consumers of the channel, unless nobody
-can have been waiting for that; whoever makes a message the first of a consumer drives that one. A
-consumer forgets that it was driven before it looks, so that room which comes after its look drives
-it anew.
+A channel has a limit of messages and one of bytes (0: none), and a remainder of each. A message
+larger than the byte limit may go if nothing is unsettled. Room is taken before the acquisition, and
+given back once: at a lost race or at the settlement. A consumer takes its messages in order, and
+rests at the first without room. A thread that gives back room or changes the limits drives all
+consumers that may have waited for it; a thread that makes a message a consumer's first drives that
+consumer. A consumer clears its mark before it looks, so room that comes later drives it anew.
 """
 
 from __future__ import annotations
@@ -54,7 +48,7 @@ class Channel(Family):
 
 
 class Consumer(Family):
-    """A consumer, and whatever thread delivers to it; one at a time does."""
+    """A consumer, together with the one thread at a time that delivers to it."""
 
 
 class Message(Family):
@@ -62,7 +56,7 @@ class Message(Family):
 
 
 class Delivered(Enumeration):
-    """Where a message is."""
+    """The stage of a message's delivery."""
 
     ABSENT: ClassVar[Delivered]
     WAITS: ClassVar[Delivered]
@@ -73,7 +67,7 @@ class Delivered(Enumeration):
 
 
 class Taking(Enumeration):
-    """What a consumer does."""
+    """What a consumer does at the moment."""
 
     RESTS: ClassVar[Taking]
     LOOKS: ClassVar[Taking]
@@ -108,12 +102,12 @@ class ChannelCredit(Model):
 
     @axiom("sizes-are-not-negative")
     def sizes_are_not_negative(self) -> Bool:
-        """A message has no body at least."""
+        """A message's size is at least 0."""
         return forall(Message, lambda m: self.size[m] >= 0)
 
     @initial
     def empty(self) -> None:
-        """No window is limited, and nothing has arrived."""
+        """No window is limited, and no message has arrived."""
         self.limit.fill(0)
         self.byte_limit.fill(0)
         self.left.fill(0)
@@ -135,16 +129,16 @@ class ChannelCredit(Model):
 
     @counts("unsettled", by=("limits-are-not-negative",))
     def is_unsettled(self, which: Channel, m: Message) -> Bool:
-        """What is unsettled on a channel, of all its consumers together (CR-4)."""
+        """The unsettled messages of a channel, over all its consumers (CR-4)."""
         return self.fills(which, m)
 
     @counts("unsettled_bytes", weighing="size", by=("limits-are-not-negative",))
     def is_unsettled_in_bytes(self, which: Channel, m: Message) -> Bool:
-        """The same in bytes."""
+        """The unsettled bytes of a channel, over all its consumers."""
         return self.fills(which, m)
 
     def channel_of(self, m: Message) -> Channel:
-        """Return the channel that a message is sent on."""
+        """Return the channel on which a message is sent."""
         return self.channel[self.consumer[m]]
 
     def is_next(self, c: Consumer, m: Message) -> Bool:
@@ -158,25 +152,25 @@ class ChannelCredit(Model):
         return (self.delivered[m] == Delivered.WAITS) & (self.consumer[m] == c)
 
     def has_room(self, which: Channel, size: Int) -> Bool:
-        """Whether a message of that size may pass; a larger one than all only by itself."""
+        """Whether a message of this size may pass; one above the limit passes only alone."""
         left, limit = self.bytes_left[which], self.byte_limit[which]
         return self.has_messages_left(which) & ((limit == 0) | (left >= size) | (left == limit))
 
     def has_messages_left(self, which: Channel) -> Bool:
-        """Whether one more message may pass."""
+        """Whether the message window lets one more message through."""
         return (self.limit[which] == 0) | (self.left[which] > 0)
 
     def has_credit(self, which: Channel) -> Bool:
-        """Whether any message may pass: one without a body."""
+        """Whether at least a message without a body may pass."""
         return self.has_messages_left(which) & (
             (self.byte_limit[which] == 0) | (self.bytes_left[which] >= 0)
         )
 
-    # What clients do.
+    # The actions of clients.
 
     @action
     def set_limits(self, which: Channel, messages: Int, size: Int) -> None:
-        """The limits are replaced: what is left changes by the difference."""
+        """A client replaces the limits; the remainders change by the difference."""
         require((messages >= 0) & (size >= 0))
         self.left[which] = self.left[which] + messages - self.limit[which]
         self.bytes_left[which] = self.bytes_left[which] + size - self.byte_limit[which]
@@ -186,24 +180,24 @@ class ChannelCredit(Model):
 
     @action
     def settle(self, m: Message, goes_back: Bool) -> None:
-        """A delivery is settled: its room comes back, and the message with it or not."""
+        """A client settles a delivery: the room comes back, with the message or without it."""
         require(self.delivered[m] == Delivered.IS_SENT)
         self._gives_back(m, ite(goes_back, Delivered.WAITS, Delivered.IS_GONE))
         self.tells[m] = self.tells[m] | goes_back
 
     @action
     def send_again(self, m: Message) -> None:
-        """What is unsettled is sent once more, where it is: its room stays taken."""
+        """An unsettled message is sent again; its room stays taken."""
         require(self.delivered[m] == Delivered.IS_SENT)
 
     @action
     def settle_fetched(self, m: Message, goes_back: Bool) -> None:
-        """What a get has fetched is settled: it had taken no room."""
+        """A client settles a message fetched by a get, which had taken no room."""
         require(self.delivered[m] == Delivered.IS_FETCHED)
         self.delivered[m] = ite(goes_back, Delivered.WAITS, Delivered.IS_GONE)
         self.tells[m] = self.tells[m] | goes_back
 
-    # What the broker does.
+    # The actions of the broker.
 
     @action
     def arrive(self, m: Message) -> None:
@@ -220,21 +214,21 @@ class ChannelCredit(Model):
 
     @action
     def fetch(self, m: Message) -> None:
-        """A get, or somebody else, takes a message: another may be the first now."""
+        """A get or another subscription takes a message, so another may be the first now."""
         require(self.delivered[m] == Delivered.WAITS)
         self.delivered[m] = Delivered.IS_FETCHED
         self.tells[m] = True
 
     @action
     def tell(self, m: Message) -> None:
-        """The consumer is driven for whom another message may be the first now."""
+        """The consumer for which another message may be the first now is driven."""
         require(self.tells[m])
         self.tells[m] = False
         self.driven[self.consumer[m]] = True
 
     @action
     def drive(self, m: Message) -> None:
-        """Room has come back with a message: all consumers of its channel are driven."""
+        """A settlement gave back room: all consumers of its channel are driven."""
         require(self.gave_back[m])
         self.gave_back[m] = False
         self._drive(self.channel_of(m))
@@ -248,34 +242,34 @@ class ChannelCredit(Model):
 
     @action
     def look(self, c: Consumer) -> None:
-        """A driven consumer forgets that it was, and looks."""
+        """A driven consumer clears its mark and looks."""
         require((self.taking[c] == Taking.RESTS) & self.driven[c])
         self.driven[c] = False
         self.taking[c] = Taking.LOOKS
 
     @action
     def find_nothing(self, c: Consumer) -> None:
-        """Nothing waits for it."""
+        """No message waits for the consumer."""
         require(self.taking[c] == Taking.LOOKS)
         require(forall(Message, lambda m: ~self.waits_for(c, m)))
         self.taking[c] = Taking.GIVES_UP
 
     @action
     def decline(self, c: Consumer, m: Message) -> None:
-        """There is no room for the first that waits for it."""
+        """There is no room for the first message that waits for the consumer."""
         require((self.taking[c] == Taking.LOOKS) & self.is_next(c, m))
         require(~self.has_room(self.channel[c], self.size[m]))
         self.taking[c] = Taking.GIVES_UP
 
     @action
     def rest(self, c: Consumer) -> None:
-        """It rests until it is driven, which it may have been since it looked."""
+        """The consumer rests until it is driven; that may have happened since it looked."""
         require(self.taking[c] == Taking.GIVES_UP)
         self.taking[c] = Taking.RESTS
 
     @action
     def take_room(self, c: Consumer, m: Message) -> None:
-        """There is room for it, which is taken."""
+        """There is room for the consumer's first message, and the room is taken."""
         not_negative(self.unsettled_bytes)
         require((self.taking[c] == Taking.LOOKS) & self.is_next(c, m))
         require(self.has_room(self.channel[c], self.size[m]))
@@ -290,20 +284,20 @@ class ChannelCredit(Model):
 
     @action
     def send(self, m: Message) -> None:
-        """It is acquired and sent; the consumer looks whether there is more."""
+        """The message is acquired and sent, and the consumer looks for another."""
         require(self.delivered[m] == Delivered.HAS_ROOM)
         self.delivered[m] = Delivered.IS_SENT
         self.taking[self.consumer[m]] = Taking.LOOKS
 
     @action
     def miss(self, m: Message) -> None:
-        """Somebody else was faster: the room comes back, as if nothing had been (RUN-8)."""
+        """Another thread was faster: the room comes back as if it had not been taken (RUN-8)."""
         require(self.delivered[m] == Delivered.HAS_ROOM)
         self._gives_back(m, Delivered.IS_FETCHED)
         self.taking[self.consumer[m]] = Taking.LOOKS
 
     def _gives_back(self, m: Message, then: Delivered) -> None:
-        """Give back room; they are driven who may have waited for it, which is one step more."""
+        """Give back room; in a later step, consumers that may have waited for it are driven."""
         which = self.channel_of(m)
         had = self.has_credit(which)
         self.left[which] = self.left[which] + 1
@@ -314,17 +308,17 @@ class ChannelCredit(Model):
         self.delivered[m] = then
 
     def is_news(self, which: Channel, had: Bool) -> Bool:
-        """Whether somebody may have room who had none; of bytes any more may be enough."""
+        """Whether a consumer may have gained room; with byte limits, any increase may suffice."""
         return self.has_credit(which) & (~had | (self.byte_limit[which] != 0))
 
     def _drive(self, which: Channel) -> None:
         self.driven = self.driven.map(lambda c, old: old | (self.channel[c] == which))
 
-    # What holds.
+    # Invariants.
 
     @invariant("what-is-left-is-exact", by=("limits-are-not-negative",))
     def left_is_exact(self) -> Bool:
-        """What is left is the limit less what is unsettled, of any sign (CR-1, CR-3, RUN-8)."""
+        """The remainder is the limit less the unsettled, of either sign (CR-1, CR-3, RUN-8)."""
         return forall(
             Channel,
             lambda ch: (
@@ -335,12 +329,12 @@ class ChannelCredit(Model):
 
     @invariant("limits-are-not-negative")
     def limits_are_not_negative(self) -> Bool:
-        """A limit is 0, which is none, or more."""
+        """A limit is at least 0; 0 means no limit."""
         return forall(Channel, lambda ch: (self.limit[ch] >= 0) & (self.byte_limit[ch] >= 0))
 
     @invariant("what-is-sent-found-room", by=("what-is-sent-found-room",))
     def sent_found_room(self) -> Bool:
-        """What takes room found it there (CR-2)."""
+        """Every message that takes room found that room in the window (CR-2)."""
         return forall(
             Message,
             lambda m: implies(
@@ -372,7 +366,7 @@ class ChannelCredit(Model):
 
     @invariant("who-has-taken-room-has-a-message", by=("one-takes-room-at-a-time",))
     def room_is_for_a_message(self) -> Bool:
-        """A consumer acquires the message that it has taken room for."""
+        """A consumer acquires the message for which it has taken room."""
         return forall(
             Consumer,
             lambda c: implies(
@@ -386,7 +380,7 @@ class ChannelCredit(Model):
 
     @invariant("nobody-rests-beside-room", by=("limits-are-not-negative", "what-is-left-is-exact"))
     def nobody_rests(self) -> Bool:
-        """Where a consumer rests and there is room for its next, somebody will drive it (CR-5)."""
+        """If a resting consumer has room for its next message, a thread will drive it (CR-5)."""
 
         def somebody_drives(c: Consumer) -> Bool:
             which = self.channel[c]
@@ -415,26 +409,26 @@ class ChannelCredit(Model):
         fair=("tell", "drive", "drive_for_limits", "look", "rest"),
     )
     def has_room_looks(self, c: Consumer, m: Message) -> tuple[Bool, Bool]:
-        """Where there is room for what is next, the consumer looks in the end (CR-5)."""
+        """If there is room for its next message, a consumer looks in the end (CR-5)."""
         has_room = self.has_room(self.channel[c], self.size[m])
         return self.is_next(c, m) & has_room, self.taking[c] == Taking.LOOKS
 
     @leads_to("whoever-has-taken-room-looks-on", fair=("send", "miss"))
     def acquiring_ends(self, c: Consumer) -> tuple[Bool, Bool]:
-        """Who has taken room sends a message or gives the room back, and looks for more."""
+        """A consumer that has taken room sends or gives the room back, and looks for more."""
         return self.taking[c] == Taking.ACQUIRES, self.taking[c] == Taking.LOOKS
 
     @leads_to("what-is-to-be-told-is-told", fair=("tell",))
     def telling_ends(self, m: Message) -> tuple[Bool, Bool]:
-        """Whoever makes a message the first drives its consumer, and is done with that."""
+        """A thread that makes a message the first drives its consumer in the end."""
         return self.tells[m], ~self.tells[m] & self.driven[self.consumer[m]]
 
     @leads_to("whoever-gave-back-room-has-driven", fair=("drive",))
     def driving_ends(self, m: Message) -> tuple[Bool, Bool]:
-        """Whoever gives back room drives those who may want it, and is done with that."""
+        """A thread that gives back room drives the channel's consumers in the end."""
         return self.gave_back[m], ~self.gave_back[m] & self.driven[self.consumer[m]]
 
     @leads_to("changed-limits-are-driven-for", fair=("drive_for_limits",))
     def changing_ends(self, which: Channel) -> tuple[Bool, Bool]:
-        """Whoever changes the limits drives the channel's consumers, and is done with that."""
+        """A thread that changes the limits drives the channel's consumers in the end."""
         return self.was_changed[which], ~self.was_changed[which]

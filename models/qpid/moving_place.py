@@ -1,15 +1,14 @@
-"""One subscription's place in a queue while threads move it: what all ways of moving it share.
+"""One subscription's place in a queue while threads move it: the shared part of the models.
 
 Source: Qpid, Message Delivery, Subscriptions and Reject and Release; Qpid 0.6 and later, where the
-place is a last seen entry and what has come back behind it.
+place is a last seen entry and a released entry behind it.
 
-Where the pointer queue has a return, and all that it does to pointers, as one step, these models
-have the steps between, one access to shared state each. Threads seek the next entry of the
-subscription; one of them at a time, under the subscription's lock, acquires what it found. Others
-open an entry to everybody, be it a return or an arrival out of order, and see to it afterwards that
-the place is not beyond it. How the place is read and changed is what the models differ in; the
-promise is the same for each and stands here: nothing available is behind the place, unless somebody
-is on the way to move it back.
+In the pointer queue, a return and its changes to pointers are one step; here each access to shared
+state is one. Seekers look for the subscription's next entry; one at a time, under its lock,
+acquires what it found. Openers make an entry available, by a return or an arrival out of order, and
+then move the place back if it is beyond the entry. The models differ in how they read and change
+the place. All share one invariant: no available entry is behind the place unless a thread is about
+to move it back.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Entry(Family):
 
 
 class Subscription(Enumeration):
-    """Whose place it is: there is one."""
+    """The subscription that has the place; there is exactly one."""
 
     IT: ClassVar[Subscription]
 
@@ -54,7 +53,7 @@ class Opener(Family):
 
 
 class Status(Enumeration):
-    """Where an entry is in its life."""
+    """The stage of an entry's life."""
 
     ABSENT: ClassVar[Status]
     AVAILABLE: ClassVar[Status]
@@ -63,7 +62,7 @@ class Status(Enumeration):
 
 
 class Seeking(Enumeration):
-    """What a seeker does next."""
+    """The next step of a seeker."""
 
     READS: ClassVar[Seeking]
     CHOOSES: ClassVar[Seeking]
@@ -75,7 +74,7 @@ class Seeking(Enumeration):
 
 
 class Opening(Enumeration):
-    """What an opener does next."""
+    """The next step of an opener."""
 
     OPENS: ClassVar[Opening]
     READS: ClassVar[Opening]
@@ -83,7 +82,7 @@ class Opening(Enumeration):
 
 
 class MovingPlace(Model):
-    """A last seen entry, and the first that came back behind it, between threads."""
+    """A last seen entry and the first released entry behind it, changed by several threads."""
 
     head: Entry
     before: Order[Entry]
@@ -109,7 +108,7 @@ class MovingPlace(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has arrived and the place is the head."""
+        """No entry has arrived, and the place is the head."""
         self.status = self.status.map(
             lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
         )
@@ -141,21 +140,21 @@ class MovingPlace(Model):
         )
 
     def candidate(self, who: Seeker, e: Entry) -> Bool:
-        """Whether e is next by what a seeker has read: what came back, or what follows."""
+        """Whether e is next by what the seeker has read: the released or the following entry."""
         back = self.knows[who] & self.at_or_before(self.known[who], self.seen[who])
         return ite(back, self.known[who] == e, self.follows(self.seen[who], e))
 
     def gives(self, who: Seeker) -> Bool:
-        """Whether a seeker has acquired what it found, and has not sent it yet."""
+        """Whether a seeker has acquired an entry and not sent it yet."""
         return (self.seeking[who] == Seeking.SETTLES) | (self.seeking[who] == Seeking.SETS)
 
     def is_given(self, e: Entry) -> Bool:
-        """Whether an entry is acquired and not yet sent, so that nobody can return it."""
+        """Whether an entry is acquired and not sent yet, so that it cannot be returned."""
         return exists(Seeker, lambda s: self.gives(s) & (self.chosen[s] == e))
 
     @action
     def append(self, entry: Entry) -> None:
-        """An entry arrives behind all others: no place can be ahead of it."""
+        """An entry arrives behind all others, so no place can be beyond it."""
         require(self.status[entry] == Status.ABSENT)
         require(
             forall(Entry, lambda e: implies(self.status[e] != Status.ABSENT, self.before(e, entry)))
@@ -164,16 +163,16 @@ class MovingPlace(Model):
 
     @action
     def insert(self, who: Opener, entry: Entry) -> None:
-        """An entry arrives anywhere, and who brought it sees to the place."""
+        """An entry arrives anywhere, and the opener that brought it sees to the place."""
         require(self.opening[who] == Opening.OPENS)
         require(self.status[entry] == Status.ABSENT)
         self._open(who, entry)
 
     @action
     def give_back(self, who: Opener, entry: Entry) -> None:
-        """An acquired entry is available again to everybody, and who returned it sees to the place.
+        """An acquired entry becomes available again, and the opener sees to the place.
 
-        Whoever had acquired it: this subscription or another.
+        This subscription or another one may have acquired it.
         """
         require(self.opening[who] == Opening.OPENS)
         require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
@@ -186,7 +185,7 @@ class MovingPlace(Model):
 
     @action
     def find_it_gone(self, who: Opener) -> None:
-        """Somebody has acquired it already: if it comes back, that will be his to see to."""
+        """The opened entry is taken again; if it returns, that opener sees to the place."""
         require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] != Status.AVAILABLE)
         self.opening[who] = Opening.OPENS
@@ -199,13 +198,13 @@ class MovingPlace(Model):
 
     @action
     def dequeue(self, entry: Entry) -> None:
-        """Whoever holds the entry is done with it."""
+        """The holder of an entry has settled it."""
         require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
         self.status[entry] = Status.DEQUEUED
 
     @action
     def choose(self, who: Seeker, entry: Entry) -> None:
-        """A seeker takes the candidate by what it has read."""
+        """A seeker chooses the candidate by what it has read."""
         require(self.seeking[who] == Seeking.CHOOSES)
         require(self.candidate(who, entry))
         self.chosen[who] = entry
@@ -219,14 +218,14 @@ class MovingPlace(Model):
 
     @action
     def skip(self, who: Seeker) -> None:
-        """The candidate cannot be had."""
+        """The candidate is not available."""
         require(self.seeking[who] == Seeking.LOOKS)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
         self.seeking[who] = Seeking.MOVES
 
     @action
     def find(self, who: Seeker) -> None:
-        """The candidate is available, and the seeker has the lock that deliverers need."""
+        """The candidate is available, and the seeker has the lock that deliveries need."""
         require(self.seeking[who] == Seeking.LOOKS)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
         require(forall(Seeker, lambda s: ~self.gives(s) & (self.seeking[s] != Seeking.ACQUIRES)))
@@ -234,7 +233,7 @@ class MovingPlace(Model):
 
     @action
     def acquire(self, who: Seeker) -> None:
-        """The candidate is acquired."""
+        """The seeker acquires the candidate."""
         require(self.seeking[who] == Seeking.ACQUIRES)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
         self.status[self.chosen[who]] = Status.ACQUIRED
@@ -242,21 +241,21 @@ class MovingPlace(Model):
 
     @action
     def miss(self, who: Seeker) -> None:
-        """Somebody was faster."""
+        """Another thread was faster."""
         require(self.seeking[who] == Seeking.ACQUIRES)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
         self.seeking[who] = Seeking.READS
 
     def is_opened(self, e: Entry) -> Bool:
-        """Whether somebody is on the way to move the place back to the entry."""
+        """Whether an opener is about to move the place back to the entry."""
         return exists(Opener, lambda t: (self.opening[t] != Opening.OPENS) & (self.opened[t] == e))
 
     def is_for_all(self, e: Entry) -> Bool:
-        """Whether the entry is available, and whoever opened it has seen to the place."""
+        """Whether the entry is available, and its opener has seen to the place."""
         return (self.status[e] == Status.AVAILABLE) & ~self.is_opened(e)
 
     def is_ahead(self, e: Entry) -> Bool:
-        """Whether the next search comes to the entry, if it finds nothing before."""
+        """Whether the next search reaches the entry if it finds no other before."""
         it = Subscription.IT
         return self.before(self.last_seen[it], e) | (
             self.rewound[it] & self.at_or_before(self.released[it], e)
@@ -264,5 +263,5 @@ class MovingPlace(Model):
 
     @invariant("place-passes-nothing-of-interest")
     def passes_nothing(self) -> Bool:
-        """What is available is ahead of the place, or somebody is on the way to move it back."""
+        """An available entry is ahead of the place, or a thread is about to move it back."""
         return forall(Entry, lambda e: implies(self.is_for_all(e), self.is_ahead(e)))

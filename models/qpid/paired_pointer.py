@@ -1,10 +1,10 @@
-"""The place as one reference to a pair, replaced as a whole: what our reference broker does.
+"""The place as one reference to a pair that is replaced as a whole, as in our reference broker.
 
-Source: our own repair of what `released_pointer` shows; it keeps Qpid's search and its words. Every
-change of the place is one compare-and-set of the pair that was read, by identity, so a pair that
-has been replaced is never taken for the one that was read, even if it says the same. That is why
-whoever opens an entry replaces the pair also where it lies far enough back already: who has read it
-before may be about to pass the entry.
+Source: our own repair of the fault in `released_pointer`; it keeps Qpid's search and its terms.
+Every change of the place is a compare-and-set on the identity of the pair that was read, so a new
+pair with equal content is never taken for the old one. For this reason an opener replaces the pair
+even if the place is far enough back: a seeker that read the old pair may be about to pass the
+entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PairedPointer(MovingPlace):
 
     @initial
     def empty(self) -> None:
-        """Nobody has read anything."""
+        """No thread has read the pair."""
         super().empty()
         self.seeker_is_current.fill(False)
         self.opener_is_current.fill(False)
@@ -53,7 +53,7 @@ class PairedPointer(MovingPlace):
 
     @action
     def read(self, who: Seeker) -> None:
-        """A seeker reads the pair: to search, or to note what it gives."""
+        """A seeker reads the pair, before a search or before it records a delivery."""
         require((self.seeking[who] == Seeking.READS) | (self.seeking[who] == Seeking.SETTLES))
         self.seen[who] = self.last_seen[IT]
         self.knows[who] = self.rewound[IT]
@@ -63,7 +63,7 @@ class PairedPointer(MovingPlace):
 
     @action
     def move(self, who: Seeker) -> None:
-        """The place moves onto what cannot be had, if it is the one that was read."""
+        """The place moves onto an unavailable entry if the pair is the one that was read."""
         require(self.seeking[who] == Seeking.MOVES)
         require(self.seeker_is_current[who])
         self.last_seen[IT] = self.chosen[who]
@@ -73,14 +73,14 @@ class PairedPointer(MovingPlace):
 
     @action
     def come_too_late(self, who: Seeker) -> None:
-        """The place is not the one that was read: it is read again."""
+        """The pair is not the one that was read, so it is read again."""
         require((self.seeking[who] == Seeking.MOVES) | (self.seeking[who] == Seeking.SETS))
         require(~self.seeker_is_current[who])
         self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
 
     @action
     def set(self, who: Seeker, following: Entry) -> None:
-        """The place moves onto what is being given, and what is next but for it stays next."""
+        """The place moves onto the acquired entry; a released entry before it stays next."""
         require(self.seeking[who] == Seeking.SETS)
         require(self.seeker_is_current[who])
         require(self.candidate(who, following))
@@ -95,7 +95,7 @@ class PairedPointer(MovingPlace):
 
     @action
     def leave(self, who: Seeker) -> None:
-        """What is next lies behind what is being given, or there is nothing: the place is left."""
+        """The next entry is behind the acquired one, or there is none: the place is left."""
         require(self.seeking[who] == Seeking.SETS)
         require(
             forall(
@@ -107,7 +107,7 @@ class PairedPointer(MovingPlace):
 
     @action
     def read_as_opener(self, who: Opener) -> None:
-        """Whoever opened an entry reads the pair."""
+        """An opener reads the pair."""
         require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] == Status.AVAILABLE)
         self.opener_is_current[who] = True
@@ -115,7 +115,7 @@ class PairedPointer(MovingPlace):
 
     @action
     def lower(self, who: Opener) -> None:
-        """What has come back is now the first of the entry and what it was; always a new pair."""
+        """The released entry becomes the earlier of the old and the opened one, in a new pair."""
         require(self.opening[who] == Opening.LOWERS)
         require(self.opener_is_current[who])
         earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
@@ -126,14 +126,14 @@ class PairedPointer(MovingPlace):
 
     @action
     def come_too_late_to_lower(self, who: Opener) -> None:
-        """The pair is not the one that was read: it is read again."""
+        """The pair is not the one that was read, so the opener reads it again."""
         require(self.opening[who] == Opening.LOWERS)
         require(~self.opener_is_current[who])
         self.opening[who] = Opening.READS
 
     @invariant("places-are-entries-that-arrived")
     def places_arrived(self) -> Bool:
-        """Whatever is referred to has arrived."""
+        """Every entry that is referred to has arrived."""
         return (
             forall(
                 Subscription,
@@ -150,7 +150,7 @@ class PairedPointer(MovingPlace):
 
     @invariant("current-is-what-is")
     def current_is_what_is(self) -> Bool:
-        """Who has read the pair that is there knows what it says."""
+        """A seeker with the current pair knows its content."""
         return forall(
             Seeker,
             lambda s: implies(
@@ -163,7 +163,7 @@ class PairedPointer(MovingPlace):
 
     @invariant("what-is-given-is-acquired")
     def given_is_acquired(self) -> Bool:
-        """What a seeker gives is acquired."""
+        """An entry that a seeker is about to send is acquired."""
         return forall(
             Seeker,
             lambda s: implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED),
@@ -171,7 +171,7 @@ class PairedPointer(MovingPlace):
 
     @invariant("current-choice-is-first")
     def choice_is_first(self) -> Bool:
-        """Nothing available is before what was chosen by the pair that is there."""
+        """No available entry is before one that was chosen by the current pair."""
         looks = Seeking.LOOKS
         return forall(
             Seeker,

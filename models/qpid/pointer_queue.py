@@ -2,16 +2,15 @@
 
 Sources: Qpid, Message Delivery (Subscriptions; Reject and Release) and Priority Queues.
 
-Each subscription remembers the last entry it has seen and, where something behind that came back,
-the first such entry (`released`). What it is given next is the released entry if there is one at or
-behind the last seen, and else the next entry after the last seen that is still in the list. The
-order is any strict total order in which entries may arrive anywhere, so one proof serves FIFO and
-priority queues alike.
+A subscription keeps the last entry that it has seen and, if entries behind that were released, the
+first of them (`released`). Its next entry is the released one if that is at or behind the last seen
+one, otherwise the next in the list after the last seen one. The order is any strict total order in
+which entries may arrive anywhere, so one proof serves FIFO and priority queues.
 
-The steps are those of the document with one thread in the queue: a return and the pass over the
-subscriptions that follows it are one step. An arrival that may be ahead of pointers is not: first
-it is offered straight through, and only if nobody has taken it the subscriptions look back. Until
-then nothing else is given to anybody.
+The steps are those of the document with one thread: a return and the following pass over the
+subscriptions are one step. An arrival that may be ahead of pointers takes several: it is offered
+first, and the subscriptions look back only if none has taken it. Until then the queue delivers
+nothing else.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class Entry(Family):
 
 
 class Subscription(Family):
-    """A consumer, a browser, or a get, as long as it lasts."""
+    """A consumer, a browser, or a get while it lasts."""
 
 
 class Status(Enumeration):
-    """Where an entry is in its life."""
+    """The stage of an entry's life."""
 
     ABSENT: ClassVar[Status]
     AVAILABLE: ClassVar[Status]
@@ -82,7 +81,7 @@ class PointerQueue(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has arrived and nobody has subscribed; the head can never be had."""
+        """No entry has arrived, no subscription exists, and the head is never available."""
         self.status = self.status.map(
             lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
         )
@@ -96,15 +95,15 @@ class PointerQueue(Model):
         self.arriving.fill(False)
 
     def only_arrival(self, entry: Entry) -> Bool:
-        """Whether nothing else is just arriving."""
+        """Whether no other entry is just arriving."""
         return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
 
     def nothing_arrives(self) -> Bool:
-        """Whether nothing is just arriving."""
+        """Whether no entry is just arriving."""
         return forall(Entry, lambda e: ~self.arriving[e])
 
     def in_list(self, e: Entry) -> Bool:
-        """Whether the walk still finds the entry: an unlinked one is invisible."""
+        """Whether the walk still finds the entry; an unlinked one is invisible."""
         return (self.status[e] == Status.AVAILABLE) | (self.status[e] == Status.ACQUIRED)
 
     def at_or_before(self, e: Entry, f: Entry) -> Bool:
@@ -120,20 +119,20 @@ class PointerQueue(Model):
         )
 
     def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
-        """Whether the subscription wants the entry at all; here it wants everything."""
+        """Whether the subscription wants the entry; here it wants every entry."""
         return TRUE
 
     def is_held_back(self, e: Entry) -> Bool:  # noqa: ARG002 (a clock looks at it)
-        """Whether the entry's time has not come; here nothing has to wait."""
+        """Whether the entry's time has not come; here no entry has to wait."""
         return FALSE
 
     def can_have(self, who: Subscription, e: Entry) -> Bool:
-        """Whether the entry is there, its time has come, and the subscription wants it."""
+        """Whether the entry is available and due, and the subscription wants it."""
         there = (self.status[e] == Status.AVAILABLE) & ~self.is_held_back(e)
         return there & self.is_wanted(who, e)
 
     def candidate(self, who: Subscription, e: Entry) -> Bool:
-        """Whether e is what `who` looks at next."""
+        """Whether e is the next entry for `who`."""
         back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
         return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
 
@@ -151,13 +150,13 @@ class PointerQueue(Model):
 
     @action
     def unsubscribe(self, who: Subscription) -> None:
-        """A subscription leaves; what it holds stays acquired."""
+        """A subscription leaves; the entries that it holds stay acquired."""
         require(self.active[who])
         self.active[who] = False
 
     @action
     def append(self, entry: Entry) -> None:
-        """An entry arrives behind all others: no pointer can be ahead of it."""
+        """An entry arrives behind all others, so no pointer can be ahead of it."""
         require(self.status[entry] == Status.ABSENT)
         require(
             forall(
@@ -169,7 +168,7 @@ class PointerQueue(Model):
 
     @action
     def insert(self, entry: Entry) -> None:
-        """An entry arrives anywhere, and is offered to those who have nothing before it."""
+        """An entry arrives anywhere, and is offered to subscriptions with nothing before it."""
         require(self.status[entry] == Status.ABSENT)
         require(self.nothing_arrives())
         self.status[entry] = Status.AVAILABLE
@@ -177,9 +176,9 @@ class PointerQueue(Model):
 
     @action
     def look_back(self, entry: Entry) -> None:
-        """An arrival has been offered; if nobody took it, every subscription looks back at it.
+        """If no subscription took an offered arrival, every subscription looks back at it.
 
-        Browsers too, and those that were just shown it.
+        This includes browsers, even those that were just shown it.
         """
         require(self.arriving[entry])
         self.arriving[entry] = False
@@ -191,7 +190,7 @@ class PointerQueue(Model):
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:
-        """The candidate is available: it is acquired and given to the subscription."""
+        """The candidate is available: the subscription acquires it and gets it."""
         require(self.active[who] & ~self.browser[who])
         require(self.candidate(who, entry))
         require(self.can_have(who, entry))
@@ -212,7 +211,7 @@ class PointerQueue(Model):
 
     @action
     def pass_over(self, who: Subscription, entry: Entry) -> None:
-        """The candidate cannot be had: the pointer moves over it and forgets what was released."""
+        """The candidate is not available: the pointer moves onto it and forgets `released`."""
         require(self.active[who])
         require(self.candidate(who, entry))
         require(~self.can_have(who, entry))
@@ -221,14 +220,14 @@ class PointerQueue(Model):
 
     @action
     def acknowledge(self, who: Subscription, entry: Entry) -> None:
-        """The entry is done with and leaves the list."""
+        """The entry is settled and leaves the list."""
         require(self.holds[who, entry])
         self.status[entry] = Status.DEQUEUED
         self.holds[who, entry] = False
 
     @action
     def release(self, who: Subscription, entry: Entry) -> None:
-        """The entry returns to its place, and whoever is past it comes back; browsers do not."""
+        """The entry returns to its place, and consumers past it come back; browsers do not."""
         require(self.holds[who, entry])
         self.status[entry] = Status.AVAILABLE
         self.holds[who, entry] = False
@@ -239,7 +238,7 @@ class PointerQueue(Model):
         self.last_seen[who] = entry
 
     def _rewind_to(self, entry: Entry, *, browsers: bool, unless: Bool = FALSE) -> None:
-        """Let `released` be the first of the entry and what it was: where the loop ends."""
+        """Set `released` to the earlier of its value and the entry: the result of the loop."""
 
         def concerned(who: Subscription) -> Bool:
             return ~unless & self.active[who] & (~self.browser[who] | browsers)
@@ -254,7 +253,7 @@ class PointerQueue(Model):
 
     @invariant("head-is-never-had")
     def head_dequeued(self) -> Bool:
-        """The dummy head stays what it was."""
+        """The dummy head stays dequeued."""
         return self.status[self.head] == Status.DEQUEUED
 
     @invariant("pointers-know-their-entries")
@@ -270,7 +269,7 @@ class PointerQueue(Model):
 
     @invariant("held-is-acquired")
     def held_is_acquired(self) -> Bool:
-        """What somebody holds is acquired, and by nobody else."""
+        """An entry that a subscription holds is acquired, and no other subscription holds it."""
         return forall(
             Subscription,
             Entry,
@@ -283,7 +282,7 @@ class PointerQueue(Model):
         )
 
     def is_for_all(self, e: Entry) -> Bool:
-        """Whether the entry is available, and all know that it has arrived and is due."""
+        """Whether the entry is available, due, and known to all subscriptions."""
         return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e] & ~self.is_held_back(e)
 
     @invariant("one-arrives-at-a-time")
@@ -295,9 +294,9 @@ class PointerQueue(Model):
 
     @invariant("pointer-passes-nothing-of-interest")
     def passes_nothing(self) -> Bool:
-        """What is available is ahead of each acquiring pointer, or of where it goes back to.
+        """An available entry is ahead of each consumer's pointer, or of where that returns to.
 
-        Only for those who want it.
+        Only for subscriptions that want the entry.
         """
         return forall(
             Subscription,
@@ -311,7 +310,7 @@ class PointerQueue(Model):
 
     @invariant("candidate-is-first")
     def candidate_is_first(self) -> Bool:
-        """No available entry that one wants is before the one that it looks at next."""
+        """No available entry that a consumer wants is before its candidate."""
         return forall(
             Subscription,
             Entry,
@@ -324,7 +323,7 @@ class PointerQueue(Model):
 
     @invariant("browser-shown-once-in-order")
     def browser_goes_forward(self) -> Bool:
-        """Unless an arrival went ahead of others, what a browser was shown stays behind it."""
+        """Without an arrival ahead of others, an entry shown to a browser stays behind it."""
         return forall(
             Subscription,
             Entry,

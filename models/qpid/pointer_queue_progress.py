@@ -1,12 +1,11 @@
-"""What the queue of pointers says of itself, and the channels that its subscriptions sit on.
+"""The reports of the queue of pointers (rest, empty get), and the channels of its subscriptions.
 
-Sources: Qpid, Message Delivery (the runner ends where there is no next entry); AMQP 0-9-1, channel
-close. That the queue is at rest and that a get finds nothing are no steps: nothing changes, and the
-guard is when it may be said. They stand here and not in `pointer_queue`, whose state graph is
-measured: they would add nothing to it but loops.
+Sources: Qpid, Message Delivery (the runner ends if there is no next entry); AMQP 0-9-1, channel
+close. A report changes no state; its guard says when it is allowed. The actions are not in
+`pointer_queue`, whose state graph is measured: they would add only loops to it.
 
-That a pointer with something ahead has a first thing ahead is what makes "there is no candidate"
-mean "there is nothing": `least` says so, since first-order logic does not.
+If entries are ahead of a pointer, there is a first one, so "no candidate" means "no entry".
+First-order logic does not know that, so `least` says it.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ class Channel(Family):
 
 
 class ProgressingQueue(SelectingQueue):
-    """The queue of pointers with selectors, its statements, gets and channels."""
+    """The queue of pointers with selectors, reports, gets and channels."""
 
     channel: Fixed[Subscription, Channel]
 
     def is_ahead(self, who: Subscription, e: Entry) -> Bool:
-        """Whether the entry is in the list, behind where the pointer stands."""
+        """Whether the entry is in the list, ahead of the pointer."""
         return self.in_list(e) & self.before(self.last_seen[who], e)
 
     def goes_back(self, which: Channel, e: Entry) -> Bool:
-        """Whether somebody on the channel holds the entry."""
+        """Whether a subscription on the channel holds the entry."""
         return exists(Subscription, lambda c: self.holds[c, e] & (self.channel[c] == which))
 
     @action
     def come_to_rest(self) -> None:
-        """The runner has come to an end: no subscription has a candidate."""
+        """The runner has ended: no subscription has a candidate."""
         least(self.before, Subscription, self.is_ahead)
         require(self.nothing_arrives())
         require(
@@ -55,12 +54,12 @@ class ProgressingQueue(SelectingQueue):
 
     @action
     def get(self, who: Subscription, entry: Entry) -> None:
-        """A get is a subscription for one message: its delivery is the answer."""
+        """A get is a subscription for one message, and its delivery is the answer."""
         super().deliver(who, entry)
 
     @action
     def find_nothing(self, who: Subscription) -> None:
-        """The subscription of a get has no candidate: the answer is that there is nothing."""
+        """The subscription of a get has no candidate, so the answer is empty."""
         least(self.before, lambda e: self.is_ahead(who, e))
         require(self.nothing_arrives())
         require(self.active[who] & ~self.browser[who])
@@ -68,10 +67,10 @@ class ProgressingQueue(SelectingQueue):
 
     @action
     def close_channel(self, which: Channel, first: Entry) -> None:
-        """A channel's subscriptions leave and all that they hold is released, `first` being first.
+        """A channel's subscriptions leave and their entries are released, `first` being the first.
 
-        It is one release after another in the document. Whoever is past several of them comes back
-        to the first, whatever the order in which they are released.
+        The document releases them one by one. A subscription past several of them comes back to the
+        first, whatever the order of the releases.
         """
         require(self.goes_back(which, first))
         require(
@@ -85,7 +84,7 @@ class ProgressingQueue(SelectingQueue):
 
     @action
     def close_idle_channel(self, which: Channel) -> None:
-        """A channel is closed on which nobody holds anything."""
+        """A channel closes whose subscriptions hold no entry."""
         require(forall(Entry, lambda e: ~self.goes_back(which, e)))
         self._leave(which)
 

@@ -1,12 +1,9 @@
-"""The queue of pointers keeps the contract: a refinement, proved for any number of everything.
+"""The refinement of the contract by the queue of pointers, for any number of entries and consumers.
 
-One queue, first in first out or by priority, with selectors and without windows. A message that has
-arrived is available, acquired or done with in both texts alike; the dummy head is an entry that the
-contract never hears of.
-
-The contract remembers more than the document's queue does: whether an entry has come back, and what
-can be known of a browser's place from outside. That is history here; how it relates to the pointers
-is stated as invariants.
+One queue, FIFO or by priority, with selectors and without windows. A message that has arrived is
+available, acquired or settled in both models; the dummy head is an entry without a counterpart in
+the contract. The contract also records whether an entry has come back, and what clients can know of
+a browser's place. These are history variables here; invariants relate them to the pointers.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQ
 
 
 class RememberingQueue(ProgressingQueue):
-    """The queue of pointers with all that the contract remembers of it."""
+    """The queue of pointers with the history variables of the contract."""
 
     queue: contract.Queue
     fifo: Bool
@@ -60,14 +57,14 @@ class RememberingQueue(ProgressingQueue):
 
     @axiom("order-is-by-level")
     def order_is_by_level(self) -> Bool:
-        """A higher level is before a lower one, as the list of lists by priority has it."""
+        """An entry of a higher level is before one of a lower, as in the list of lists."""
         return forall(
             Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
         )
 
     @initial
     def empty(self) -> None:
-        """Nothing has happened."""
+        """No event has happened."""
         super().empty()
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
@@ -83,12 +80,12 @@ class RememberingQueue(ProgressingQueue):
         self.unsettled.fill(0)
 
     def is_browsing(self, who: Subscription) -> Bool:
-        """Whether it is a browser that has not left."""
+        """Whether the subscription is an active browser."""
         return self.active[who] & self.browser[who]
 
     @invariant("what-is-taken-is-excused")
     def taken_is_excused(self) -> Bool:
-        """A browser is not owed what somebody had while it was there."""
+        """An entry that was taken while a browser was there is excused for the browser."""
         return forall(
             Subscription,
             Entry,
@@ -102,7 +99,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("what-a-browser-passed-is-excused")
     def passed_is_excused(self) -> Bool:
-        """A browser passes what it was shown, cannot have or does not want, or goes back there."""
+        """A browser passes only entries excused, unwanted or arriving, or goes back to them."""
         return forall(
             Subscription,
             Entry,
@@ -120,7 +117,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("what-is-acquired-is-held")
     def acquired_is_held(self) -> Bool:
-        """What is acquired is held by whom it was given to, and nobody holds anything else."""
+        """An acquired entry is held by the subscription that it was given to."""
         return forall(
             Entry,
             lambda e: implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e]),
@@ -128,7 +125,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("what-is-absent-is-unknown")
     def absent_is_unknown(self) -> Bool:
-        """What has not arrived no browser has met."""
+        """No browser has met an entry that has not arrived."""
         return forall(
             Subscription,
             Entry,
@@ -140,9 +137,9 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("what-is-behind-was-passed")
     def behind_was_passed(self) -> Bool:
-        """What is certainly behind a browser's place it has passed, and goes back to no more.
+        """An entry that is certainly behind a browser was passed and is not returned to.
 
-        What is done with never comes back, so it makes no difference on which side that is.
+        Dequeued entries are excepted: they never come back.
         """
         return forall(
             Subscription,
@@ -156,7 +153,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("a-browser-taken-back-may-repeat")
     def taken_back_may_repeat(self) -> Bool:
-        """From the arrival on to which a browser goes back, what it has not come to may repeat."""
+        """An entry ahead of a browser's place, and not before its `released`, may repeat."""
         return forall(
             Subscription,
             Entry,
@@ -171,7 +168,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("an-arrival-is-behind-nobody")
     def arrival_is_behind_nobody(self) -> Bool:
-        """While an arrival is offered, nothing from it on is behind a browser, and may repeat."""
+        """While an arrival is offered, no entry from it on is behind a browser; each may repeat."""
         return forall(
             Subscription,
             Entry,
@@ -185,10 +182,9 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("an-arrival-is-shown-twice-at-most")
     def arrival_is_shown_twice(self) -> Bool:
-        """A browser is shown an arrival again only if it still goes back to something dispensed.
+        """A browser is shown an arrival again only if it still goes back to a dequeued entry.
 
-        Where it was about to go back to has gone in the meantime: the search first steps back
-        there, and then finds the arrival anew.
+        The search then first steps back to that entry, and afterwards finds the arrival anew.
         """
         return forall(
             Subscription,
@@ -210,7 +206,7 @@ class RememberingQueue(ProgressingQueue):
 
     @invariant("nothing-overtakes-first-in-first-out")
     def nothing_overtakes(self) -> Bool:
-        """Arrivals are last, so no browser is taken back."""
+        """In a FIFO queue every arrival is last, so no browser is taken back."""
         return implies(
             self.fifo,
             forall(
@@ -222,7 +218,7 @@ class RememberingQueue(ProgressingQueue):
 
 
 def status(queue: RememberingQueue, entry: Entry) -> contract.Status:
-    """The contract never hears of the dummy head."""
+    """Map an entry's status; the dummy head is absent in the contract."""
     now = queue.status[entry]
     known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, contract.Status.DEQUEUED)
     there = ite(now == Status.AVAILABLE, contract.Status.AVAILABLE, known)
@@ -231,27 +227,27 @@ def status(queue: RememberingQueue, entry: Entry) -> contract.Status:
 
 
 def mode(queue: RememberingQueue, who: Subscription) -> Mode:
-    """A subscription browses or acknowledges."""
+    """Map a subscription to a browser or a consumer that acknowledges."""
     return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
 
 
 def has_returned(queue: RememberingQueue, entry: Entry) -> Bool:
-    """What the flag of a delivery says."""
+    """Return the redelivered flag of a delivery."""
     return queue.origin[entry] != Origin.PUBLISHED
 
 
 def delivers(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """A delivery tells whether the entry had come back."""
+    """A delivery reports whether the entry had come back."""
     return does("deliver", who, entry, has_returned(queue, entry))
 
 
 def browses(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """So does what a browser is shown."""
+    """A browser's delivery reports whether the entry had come back."""
     return does("browse", who, entry, has_returned(queue, entry))
 
 
 def gets(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """So does the answer to a get."""
+    """The answer to a get reports whether the entry had come back."""
     return does("get", who, entry, has_returned(queue, entry))
 
 

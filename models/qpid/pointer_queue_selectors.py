@@ -1,10 +1,9 @@
 """The queue of pointers whose subscriptions want only some of the entries.
 
 Sources: Qpid, Message Delivery (`hasInterest`: a subscription skips over what it is not interested
-in); driver protocol 1, Selectors. It stands here and not in `pointer_queue`, whose state graph is
-measured: who wants what is chosen at the beginning, and each choice would be a graph of its own.
-
-What goes back does so for everybody, whether it is wanted or not: the search asks that.
+in); driver protocol 1, Selectors. Selectors are not in `pointer_queue`, whose state graph is
+measured: each choice of wanted entries would be a graph of its own. A release moves all pointers
+back, whether the subscription wants the entry or not; the search then checks that.
 """
 
 from __future__ import annotations
@@ -19,5 +18,5 @@ class SelectingQueue(PointerQueue):
     wants: FixedRelation[Subscription, Entry]
 
     def is_wanted(self, who: Subscription, e: Entry) -> Bool:
-        """Whether the entry meets the subscription's selector."""
+        """Whether the entry matches the subscription's selector."""
         return self.wants[who, e]

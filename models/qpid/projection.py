@@ -1,8 +1,8 @@
-"""A view of a Qpid queue as a state of its model, and an operation as steps of the model.
+"""Reads a view of a Qpid queue as a state of its model, and an operation as steps of the model.
 
-The broker may move a pointer, give an entry or show one at any time. Entries are numbered in the
-order of the queue, after the dummy head. A subscription that holds a message for a get is known by
-that message; one more, the last, is a get that leaves nothing behind.
+The broker may move a pointer, deliver an entry or show one at any time. Entries are numbered in the
+order of the queue, after the dummy head. The subscription of a get that holds a message is named by
+that message; the last subscription is a get that leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _of_the_client(
     at: Mapping[str, int],
     who: Mapping[Name, int],
 ) -> Iterator[Taken]:
-    """Yield what the client's operation may be; a get or a purge comes and leaves."""
+    """Yield the steps that the client's operation may be; a get or a purge comes and leaves."""
     spare = len(who)
     if step.arrival is not None:
         arrival = (at[step.arrival[0]],)
@@ -186,10 +186,10 @@ def _of_the_client(
 
 
 def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
-    """Yield the query whether a queue that consumers pull from may be at rest.
+    """Yield the query whether a queue whose consumers pull may be at rest.
 
-    Between two views a consumer may have lost its interest, found it again and been notified, so
-    any lists can have come about. A browser may have been shown all that its place is past.
+    Between two views a consumer may have lost its interest, regained it and been notified, so any
+    lists are possible. A browser may have been shown all entries that its place is past.
     """
     if view.lists is None:
         return
@@ -206,7 +206,7 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
         name="pull-queue",
         model=PullQueue,
         sizes=(*query.sizes, (Channel, 1)),
-        # A queue that consumers pull from has no clock.
+        # A queue whose consumers pull has no clock.
         before=tuple(each for each in query.before if each[0] != "held_back")
         + valuation(
             listed=[*(place for place, _ in listed), removed[0]],

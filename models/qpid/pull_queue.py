@@ -1,13 +1,12 @@
-"""The queue that consumers pull from: pointers as where a queue pushes, and lists of consumers.
+"""The queue whose consumers pull: pointers as in a queue that pushes, and lists of consumers.
 
-Source: Qpid, pull consumers; what is given to whom is that of its releases (`deliverSingleMessage`,
+Source: Qpid, pull consumers; the deliveries are those of its releases (`deliverSingleMessage`,
 `attemptDelivery`).
 
-Places, entries and what returns are those of the queue of pointers. What is new is when a consumer
-may take something: only while it is interested or notified, and a browser while it wants to be told
-of messages. The queue is at rest when nobody is notified any more, and nothing that could be had is
-ahead of anybody who wants messages. That it comes to that, whatever threads do, is what
-`consumer_notification` is about.
+Places, entries and returns are those of the queue of pointers. New is when a consumer may take an
+entry: only while it is interested or notified, and a browser only while it wants to be told of
+messages. The queue is at rest when no consumer is notified and no available entry is ahead of a
+consumer that wants messages. `consumer_notification` proves that threads get it there.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
 
     @initial
     def empty(self) -> None:
-        """Nothing has arrived and nobody has subscribed."""
+        """No entry has arrived, and no consumer is subscribed."""
         super().empty()
         self._nobody_is_listed()
 
@@ -49,7 +48,7 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:
-        """A consumer that was told, or may be, takes what is next for it."""
+        """A consumer that is notified or interested takes its next entry."""
         require(self.is_told(who))
         super().deliver(who, entry)
 
@@ -61,22 +60,22 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
 
     @action
     def find_nothing(self, who: Subscription) -> None:
-        """The consumer of a get has looked and has nothing next."""
+        """The consumer of a get has looked and has no next entry."""
         require(self.is_told(who))
         super().find_nothing(who)
 
     @action
     def browse(self, who: Subscription, entry: Entry) -> None:
-        """A browser that wants to be told is shown what is next for it."""
+        """A browser that wants to be told is shown its next entry."""
         require(self.is_listed(who, Listed.NON_ACQUIRING))
         super().browse(who, entry)
 
     @action
     def come_to_rest(self) -> None:
-        """Nobody is notified, and nothing is left for whoever wants messages (PULL-1, PULL-2).
+        """No consumer is notified, and no entry is left for one that wants it (PULL-1, PULL-2).
 
-        A browser that goes back, for an arrival that it does not want, is told of nothing, and may
-        rest before what it was shown once.
+        A browser that goes back for an arrival that it does not want is not told, and may rest
+        before entries that it was shown once.
         """
         require(self.nothing_arrives())
         require(forall(Subscription, lambda who: ~self.is_listed(who, Listed.NOTIFIED)))
@@ -96,13 +95,13 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
         )
 
     def comes_to(self, who: Subscription, e: Entry) -> Bool:
-        """Whether an entry is ahead of a consumer's place, or of where that goes back to."""
+        """Whether the entry is ahead of the consumer's place, or of where that returns to."""
         return self.before(self.last_seen[who], e) | (
             self.rewound[who] & self.at_or_before(self.released[who], e)
         )
 
     def _leave(self, which: Channel) -> None:
-        """All consumers of a channel leave their lists, too."""
+        """Remove all consumers of a channel from their lists too."""
         super()._leave(which)
         self.was_listed = self.was_listed.map(
             lambda c, old: ite(self.channel[c] == which, self.listed[c], old)
@@ -116,7 +115,7 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
 
     @invariant("who-is-subscribed-is-in-a-list")
     def subscribed_is_listed(self) -> Bool:
-        """Who is subscribed is in a list, and nobody else is (QCM-1)."""
+        """Exactly the subscribed consumers are in a list (QCM-1)."""
         return forall(
             Subscription,
             lambda who: self.active[who] == ~self.is_listed(who, Listed.REMOVED),

@@ -1,8 +1,8 @@
-"""The queue that consumers pull from keeps the contract, as the queue of pointers does.
+"""The refinement of the contract by the queue whose consumers pull.
 
-It has the same history and the same abstraction: who is told of what is nothing that the contract
-sees. The moves between the lists are no steps of it. That whoever has room wants messages, in the
-end, is the obligation of consumers; without windows there is always room, so at rest it is assumed.
+History and abstraction are those of the queue of pointers. The contract does not see the lists, so
+moves between them stutter. Consumers have to want messages in the end if they have room; without
+windows there is always room, so at rest it is assumed that all want them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from brokerproof.models.qpid.threads.consumer_lists import Listed
 
 
 class RememberingPullQueue(PullQueue, RememberingQueue):
-    """The queue that consumers pull from, with all that the contract remembers of it."""
+    """The queue whose consumers pull, with the history variables of the contract."""
 
     @invariant("what-was-shown-is-excused")
     def shown_is_excused(self) -> Bool:
-        """What a browser was shown it need not be shown again."""
+        """An entry that a browser was shown is excused."""
         return forall(
             Subscription,
             Entry,
@@ -36,12 +36,12 @@ class RememberingPullQueue(PullQueue, RememberingQueue):
 
 
 def moves_in_the_lists(_queue: RememberingPullQueue, _who: Subscription) -> Witness:
-    """The contract sees no lists."""
+    """A move between the lists is invisible to the contract."""
     return stutters()
 
 
 def all_want_messages(queue: RememberingPullQueue) -> Bool:
-    """Whether nobody who is subscribed is without interest."""
+    """Whether every subscribed consumer is interested."""
     return forall(
         Subscription,
         lambda who: implies(queue.active[who], ~queue.is_listed(who, Listed.NOT_INTERESTED)),

@@ -3,10 +3,10 @@
 Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, and the loop over `released`
 in `requeue` and `checkConsumersNotAheadOfDelivery`.
 
-It does not keep the promise of `moving_place`: the second reference is cleared after the first has
-moved, and what is cleared may by then stand for something else. Kept as published, to be refuted;
-`LookingAgain` is the small repair that suggests itself, which is enough as long as one thread
-seeks at a time.
+It breaks the invariant of `moving_place`: the second reference is cleared after the first has
+moved, and its value may by then stand for another release. The model is kept as published, to be
+refuted. `LookingAgain` is the obvious small repair, which suffices while one thread seeks at a
+time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IT = Subscription.IT
 
 
 class Between(Enumeration):
-    """What a seeker does between its accesses to the two references."""
+    """The step of a seeker between its accesses to the two references."""
 
     NOTHING: ClassVar[Between]
     READS_RELEASED: ClassVar[Between]
@@ -55,7 +55,7 @@ class ReleasedPointer(MovingPlace):
 
     @initial
     def empty(self) -> None:
-        """Nobody has read anything."""
+        """No thread has read the references."""
         super().empty()
         self.between.fill(Between.NOTHING)
         self.was_rewound.fill(False)
@@ -70,7 +70,7 @@ class ReleasedPointer(MovingPlace):
 
     @action
     def read_released(self, who: Seeker) -> None:
-        """Then it reads what came back; also before it notes what it gives."""
+        """A seeker reads the released entry, in a search or before it records a delivery."""
         gives = self.seeking[who] == Seeking.SETTLES
         require(gives | (self.between[who] == Between.READS_RELEASED))
         self.knows[who] = self.rewound[IT]
@@ -80,7 +80,7 @@ class ReleasedPointer(MovingPlace):
 
     @action
     def move(self, who: Seeker) -> None:
-        """The last seen entry becomes what cannot be had, if it is the one that was read."""
+        """The last seen entry becomes an unavailable one if it is still the one that was read."""
         require(self.seeking[who] == Seeking.MOVES)
         same = self.last_seen[IT] == self.seen[who]
         self.last_seen[IT] = ite(same, self.chosen[who], self.last_seen[IT])
@@ -89,7 +89,7 @@ class ReleasedPointer(MovingPlace):
 
     @action
     def set(self, who: Seeker) -> None:
-        """The last seen entry becomes what is being given, whatever it was."""
+        """The last seen entry becomes the acquired one, whatever it was."""
         require(self.seeking[who] == Seeking.SETS)
         self.last_seen[IT] = self.chosen[who]
         same = self.knows[who] & (self.known[who] == self.chosen[who])
@@ -98,14 +98,14 @@ class ReleasedPointer(MovingPlace):
 
     @action
     def clear(self, who: Seeker) -> None:
-        """What came back is forgotten, if it is the one that was read."""
+        """The released entry is cleared if it is still the one that was read."""
         require(self.between[who] == Between.CLEARS)
         self.rewound[IT] = self.rewound[IT] & (self.released[IT] != self.known[who])
         self.between[who] = Between.NOTHING
 
     @action
     def read_as_opener(self, who: Opener) -> None:
-        """Whoever opened an entry reads what came back; nothing is to be done if that is before."""
+        """An opener reads the released entry, and is done if that is before the opened one."""
         require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] == Status.AVAILABLE)
         back = self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who])
@@ -115,7 +115,7 @@ class ReleasedPointer(MovingPlace):
 
     @action
     def lower(self, who: Opener) -> None:
-        """What came back is now the entry, if it is what was read; else it is read again."""
+        """The opened entry becomes the released one if that is still as read; else read again."""
         require(self.opening[who] == Opening.LOWERS)
         same = (self.rewound[IT] == self.was_rewound[who]) & (
             ~self.was_rewound[who] | (self.released[IT] == self.was_released[who])
@@ -126,26 +126,26 @@ class ReleasedPointer(MovingPlace):
 
 
 class LookingAgain(ReleasedPointer):
-    """As published, but whoever has cleared looks whether what it passed is available by then."""
+    """As published, but after clearing, a seeker checks whether the passed entry is available."""
 
     @action
     def clear(self, who: Seeker) -> None:
-        """What came back is forgotten, and the entry that was passed will be looked at again."""
+        """The released entry is cleared, and the passed entry will be checked again."""
         super().clear(who)
         self.between[who] = Between.LOOKS_AGAIN
 
     @action
     def see_nothing(self, who: Seeker) -> None:
-        """What was passed cannot be had: nothing was missed."""
+        """The passed entry is not available, so no release was missed."""
         require(self.between[who] == Between.LOOKS_AGAIN)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
         self.between[who] = Between.NOTHING
 
     @action
     def look_again(self, who: Seeker, by: Opener) -> None:
-        """What was passed is available: the place moves back to it, as if it had been opened now.
+        """The passed entry is available: the place moves back to it, as if it were opened now.
 
-        The loop is the opener's; who takes its steps does not matter to what it does.
+        The loop is an opener's; which thread takes its steps makes no difference.
         """
         require(self.between[who] == Between.LOOKS_AGAIN)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
@@ -155,7 +155,7 @@ class LookingAgain(ReleasedPointer):
         self.between[who] = Between.NOTHING
 
     def is_opened(self, e: Entry) -> Bool:
-        """Whether somebody is on the way to move the place back to the entry."""
+        """Whether a thread is about to move the place back to the entry."""
         return super().is_opened(e) | exists(
             Seeker,
             lambda s: (

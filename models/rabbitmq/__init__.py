@@ -1,4 +1,4 @@
-"""RabbitMQ's backing queue as models.
+"""RabbitMQ's backing queue as models: places and paging, the index, confirms, the refinement.
 
-Places and paging, the index, confirms, and their refinement of the contract.
+The refinement shows that the queue keeps the contract.
 """

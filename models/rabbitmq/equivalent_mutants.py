@@ -1,8 +1,7 @@
-"""Why the mutants of the queue that pages its messages out are harmless, by model and reason.
+"""The equivalent mutants of the paging queue, by model and reason.
 
-As in `survivors_of_threads`. How much of what is written reaches the disk, in which order kinds of
-messages leave memory, and how often somebody looks is open in these models, so changes there
-survive.
+The models leave open how much of the written data reaches the disk, in which order kinds of
+messages leave memory, and how often a thread looks, so mutants of these are equivalent.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ PAGING_REDUCTION = {
 
 
 def _fetched(*names: str) -> tuple[str, ...]:
-    """Return the same changes of a fetch for a consumer and of one for a get."""
+    """Return the mutants of a fetch for a consumer, and the same mutants of a get."""
     return tuple(f"{how}_{name}" for how in ("fetch", "get") for name in names)
 
 

@@ -1,15 +1,15 @@
-"""When a paging queue confirms a message, and what is there of it after a crash.
+"""When a paging queue confirms a message, and which messages survive a crash.
 
 Sources: later notes on RabbitMQ's queue (2.8.2) and on what its message store promises; the ids are
 those of these notes.
 
-A persistent message is handed to the store and to the index as it arrives, and both sync when they
-like. The store tells the queue what it has synced, later, and what it need not write any more,
-since it was removed first. A message is confirmed when the queue knows of both syncs, or that the
-store was told to forget it: then it was settled or dropped.
+A persistent message is given to the store and to the index on arrival; each syncs at any time. The
+store later reports to the queue which contents are synced, and which need no write because they
+were removed first. The queue confirms a message when it knows of both syncs, or that the store was
+told to forget the content: the message was then settled or dropped.
 
-A crash loses any part of what was not synced, and any acknowledgement: those are not waited for. So
-what was acknowledged may come back, and what was confirmed and not acknowledged must.
+A crash may lose any unsynced data and any acknowledgement, since acknowledgements are not synced.
+So an acknowledged message may come back, and a confirmed one without acknowledgement must.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Message(Family):
 
 
 class Where(Enumeration):
-    """Where a message is in its life."""
+    """The stage of a message's life."""
 
     NOWHERE: ClassVar[Where]
     READY: ClassVar[Where]
@@ -59,7 +59,7 @@ class Where(Enumeration):
 
 
 class PagingConfirms(Model):
-    """Messages, what of them has reached the disk, and what the queue knows of that."""
+    """Messages, their synced parts, and what the queue knows of the syncs."""
 
     persistent: Fixed[Message, Bool]
     asks: Fixed[Message, Bool]
@@ -82,12 +82,12 @@ class PagingConfirms(Model):
 
     @axiom("only-of-what-is-persistent-is-it-asked")
     def only_persistent(self) -> Bool:
-        """Of anything else the queue's process confirms the arrival itself."""
+        """Only confirms of persistent messages are modelled; others are confirmed on arrival."""
         return forall(Message, lambda m: implies(self.asks[m], self.persistent[m]))
 
     @initial
     def empty(self) -> None:
-        """Nothing has been published."""
+        """No message has been published."""
         self.where.fill(Where.NOWHERE)
         for truth in (
             *(self.written, self.content_synced, self.indexed, self.index_synced, self.acked),
@@ -100,11 +100,11 @@ class PagingConfirms(Model):
         """Whether the message is ready or pending."""
         return (self.where[m] == Where.READY) | (self.where[m] == Where.PENDING)
 
-    # What happens to messages.
+    # Steps of messages.
 
     @action
     def publish(self, m: Message) -> None:
-        """A message arrives: if it is persistent it is written at once."""
+        """A message arrives; a persistent one is written at once."""
         require(self.where[m] == Where.NOWHERE)
         self.where[m] = Where.READY
         self.written[m] = self.persistent[m]
@@ -113,37 +113,37 @@ class PagingConfirms(Model):
 
     @action
     def page(self, m: Message) -> None:
-        """A transient message leaves memory, with its position: it is written late."""
+        """A transient message leaves memory with its position, and is written now."""
         require((self.where[m] == Where.READY) & ~self.persistent[m])
         self.written[m] = True
         self.indexed[m] = True
 
     @action
     def fetch(self, m: Message) -> None:
-        """A message is with a consumer."""
+        """A message is delivered to a consumer."""
         require(self.where[m] == Where.READY)
         self.where[m] = Where.PENDING
 
     @action
     def requeue(self, m: Message) -> None:
-        """It returns; what is to be confirmed stays as it was."""
+        """A message returns; its confirm is not affected."""
         require(self.where[m] == Where.PENDING)
         self.where[m] = Where.READY
 
     @action
     def settle(self, m: Message) -> None:
-        """It is acknowledged or dropped: the store may have had no time to write it."""
+        """A message is acknowledged or dropped, perhaps before the store has written it."""
         require(self.is_there(m))
         self.where[m] = Where.GONE
         self.acked[m] = self.indexed[m]
         self.tells_ignored[m] = self.written[m] & ~self.content_synced[m]
         self.written[m] = False
 
-    # What the disk does, and what the queue learns of it.
+    # Syncs, and the queue's knowledge of them.
 
     @action
     def sync_store(self) -> None:
-        """All contents that were written are on disk, and the store will say so."""
+        """The store syncs all written contents, and will report them."""
         self.tells_written = self.tells_written.map(
             lambda m, old: old | (self.written[m] & ~self.content_synced[m])
         )
@@ -151,7 +151,7 @@ class PagingConfirms(Model):
 
     @action
     def hear_written(self, which: SetOf[Message]) -> None:
-        """The store says of some contents that they are on disk."""
+        """The store reports to the queue that some contents are on disk."""
         require(forall(Message, lambda m: implies(which[m], self.tells_written[m])))
         self.tells_written = self.tells_written.map(lambda m, old: old & ~which[m])
         self.content_known = self.content_known.map(
@@ -161,14 +161,14 @@ class PagingConfirms(Model):
 
     @action
     def hear_ignored(self, which: SetOf[Message]) -> None:
-        """The store says of some contents that they were removed before they were written."""
+        """The store reports that some contents were removed before they were written."""
         require(forall(Message, lambda m: implies(which[m], self.tells_ignored[m])))
         self.tells_ignored = self.tells_ignored.map(lambda m, old: old & ~which[m])
         self._records(lambda m: which[m])
 
     @action
     def sync_index(self) -> None:
-        """All positions that were written are on disk, and the queue knows which were not."""
+        """The index syncs all written positions, and the queue knows which are new."""
         self.index_known = self.index_known.map(
             lambda m, old: old | (self.is_index_news(m) & self.unconfirmed[m])
         )
@@ -180,17 +180,17 @@ class PagingConfirms(Model):
         return self.indexed[m] & ~self.index_synced[m]
 
     def _records(self, is_it: Callable[[Message], Bool]) -> None:
-        """Let go of messages that are safe, and confirm them when next asked."""
+        """Move safe messages from the unconfirmed ones to those to be confirmed next."""
         self.to_confirm = self.to_confirm.map(lambda m, old: old | is_it(m))
         self.unconfirmed = self.unconfirmed.map(lambda m, old: old & ~is_it(m))
-        # Either of the two may say what is let go of, so neither changes before both are read.
+        # Both sets may be used by `is_it`, so neither changes before both are read.
         content_known = self.content_known.map(lambda m, old: old & ~is_it(m))
         self.index_known = self.index_known.map(lambda m, old: old & ~is_it(m))
         self.content_known = content_known
 
     @action
     def drain_confirmed(self) -> None:
-        """The queue's process takes what is confirmed and tells whoever has asked."""
+        """The queue's process takes the confirms and sends them to the publishers that asked."""
         self.confirmed = self.confirmed.map(
             lambda m, old: old | (self.to_confirm[m] & self.asks[m])
         )
@@ -200,9 +200,9 @@ class PagingConfirms(Model):
     def crash(
         self, indexed: SetOf[Message], stored: SetOf[Message], settled: SetOf[Message]
     ) -> None:
-        """The broker stops and recovers: of what was not synced, any part may be there.
+        """The broker stops and recovers: any part of the unsynced data may be there.
 
-        Positions without content are dropped, and so is what is not persistent.
+        Positions without content are dropped, and so are messages that are not persistent.
         """
 
         def is_recovered(m: Message) -> Bool:
@@ -234,11 +234,11 @@ class PagingConfirms(Model):
         ):
             truth.fill(False)
 
-    # What holds.
+    # Invariants.
 
     @invariant(WAITING)
     def waiting_is_unconfirmed(self) -> Bool:
-        """One sync of two is noted of what is not confirmed, and of nothing both (C1)."""
+        """Only unconfirmed messages have a noted sync, and none has both (C1)."""
         return forall(
             Message,
             lambda m: (
@@ -249,7 +249,7 @@ class PagingConfirms(Model):
 
     @invariant(NEVER_BOTH)
     def never_both(self) -> Bool:
-        """What is to be confirmed, or was, waits for nothing more (C2)."""
+        """An unconfirmed message is neither to be confirmed nor confirmed (C2)."""
         return forall(
             Message,
             lambda m: implies(
@@ -263,7 +263,7 @@ class PagingConfirms(Model):
 
     @invariant(ASKED)
     def asked_is_not_forgotten(self) -> Bool:
-        """Who has asked is told, was told, or will be, but for a crash in between (C3)."""
+        """A publisher that asked was or will be sent a confirm, unless a crash intervened (C3)."""
         return forall(
             Message,
             lambda m: implies(
@@ -274,7 +274,7 @@ class PagingConfirms(Model):
 
     @invariant(WILL_BE)
     def will_be_confirmed(self) -> Bool:
-        """What is unconfirmed lacks a sync or a word of it: after both, nothing is (C3)."""
+        """An unconfirmed message lacks a sync or its report; after both, none is left (C3)."""
         return forall(
             Message,
             lambda m: implies(
@@ -293,7 +293,7 @@ class PagingConfirms(Model):
 
     @invariant(KNOWN)
     def known_is_synced(self) -> Bool:
-        """The queue and the store speak only of what is so; what is ignored is gone."""
+        """Queue and store report only actual syncs, and ignored contents are gone."""
         return forall(
             Message,
             lambda m: (
@@ -319,7 +319,7 @@ class PagingConfirms(Model):
 
     @invariant(ON_DISK)
     def confirmed_is_on_disk(self) -> Bool:
-        """Content and position of it are synced, if it is persistent."""
+        """Content and position of a confirmed message that is still there are synced."""
         return forall(
             Message,
             lambda m: implies(
@@ -330,7 +330,7 @@ class PagingConfirms(Model):
 
     @invariant(SURVIVES)
     def confirmed_survives(self) -> Bool:
-        """No crash has lost a message that was confirmed and was there (C4, I20)."""
+        """No crash has lost a confirmed message that was still there (C4, I20)."""
         return forall(Message, lambda m: ~self.lost[m])
 
     @leads_to(
@@ -338,5 +338,5 @@ class PagingConfirms(Model):
         fair=("sync_store", "hear_written", "hear_ignored", "sync_index", "drain_confirmed"),
     )
     def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
-        """What is unconfirmed is confirmed in the end, or forgotten in a crash (C3)."""
+        """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]

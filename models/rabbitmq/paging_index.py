@@ -1,18 +1,16 @@
 """The index of a paging queue: segments, journal, and recovery from a crash in between.
 
 Sources: later notes on RabbitMQ's queue index (2.8.2 to 3.11), with the tables of
-`paging_index_tables`. What is done to a position goes to the journal, on disk and in memory. A
-flush takes one segment after the other: where nothing in it is live its file is deleted, else what
-the journal has of it is appended, but for what came and went within the journal. Only then the
-journal is truncated. So after a crash in between, the same may be in both, or in the journal alone
-though its segment has gone; and of what was being appended, a part may be there: that it reaches
-the disk is a step of its own, record by record. Recovery takes from the journal what the file has,
-and the index is what it was.
+`paging_index_tables`. Operations go to the journal, on disk and in memory. A flush handles one
+segment after the other: it deletes the file of a segment without live entries, and otherwise
+appends the journal's operations, except for messages that came and went within it. Then it
+truncates the journal. A crash may leave entries in both, or in the journal without the file. Of an
+interrupted append, each record reaches the disk in a step of its own, or not at all. Recovery
+subtracts the files' content from the journal, and restores the index.
 
-Each position is looked at alone: that what is torn is a prefix of a segment's records is weakened
-here to a prefix of each position's. That nothing written to the journal is lost is assumed, since
-nothing here is promised of what was not synced: that is `paging_confirms`. So is the order in which
-a queue writes: `paging_places`.
+Each position is modelled alone, so a torn append leaves a prefix for each position, not of the
+whole segment. The journal is assumed to lose nothing; `paging_confirms` covers unsynced data,
+`paging_places` the order of writes.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ class Segment(Family):
 
 
 class Ops(Enumeration):
-    """What was written of a position: publish, deliver, acknowledge, or a part of these."""
+    """The operations written of a position: publish, deliver, acknowledge, or a part of these."""
 
     NONE: ClassVar[Ops]
     P: ClassVar[Ops]
@@ -86,7 +84,7 @@ class Ops(Enumeration):
 
 
 class Phase(Enumeration):
-    """What the index does."""
+    """What the index does at the moment."""
 
     RUNS: ClassVar[Phase]
     FLUSHES: ClassVar[Phase]
@@ -94,13 +92,13 @@ class Phase(Enumeration):
 
 
 class Index(Enumeration):
-    """Which index it is: there is one."""
+    """The index; there is exactly one."""
 
     IT: ClassVar[Index]
 
 
 def named(written: str) -> Ops:
-    """Return what is written as a value of the model."""
+    """Return the model's value for a text of the tables."""
     found = getattr(Ops, written.upper() or "NONE")
     assert isinstance(found, Ops)
     return found
@@ -126,20 +124,20 @@ class PagingIndex(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has been written."""
+        """No operation has been written."""
         for ops in (self.done, self.filed, self.journal, self.in_ram, self.torn):
             ops.fill(Ops.NONE)
         self.flushed.fill(False)
         self.phase.fill(Phase.RUNS)
 
-    # The words.
+    # Terms.
 
     def is_phase(self, phase: Phase) -> Bool:
-        """Whether the index does that."""
+        """Whether the index is in this phase."""
         return self.phase[Index.IT] == phase
 
     def read(self, filed: Ops, journal: Ops) -> Ops:
-        """Return what is live of file and journal, by the table."""
+        """Return the live operations of file and journal, by the table."""
         found = Ops.NONE
         for (in_file, in_journal), (live, _) in self.with_journal.items():
             here = (filed == named(in_file)) & (journal == named(in_journal))
@@ -154,7 +152,7 @@ class PagingIndex(Model):
         return found
 
     def left_of(self, journal: Ops, filed: Ops) -> Ops:
-        """Return what is left of the journal without what the file has, by the table."""
+        """Return the journal without the operations in the file, by the table."""
         found = Ops.NONE
         for (in_journal, in_file), (left, _) in self.without_segment.items():
             here = (journal == named(in_journal)) & (filed == named(in_file))
@@ -162,7 +160,7 @@ class PagingIndex(Model):
         return found
 
     def twice(self, journal: Ops, filed: Ops) -> Int:
-        """Return how many are counted twice, by the table."""
+        """Return how many entries are counted twice, by the table."""
         found = integer(0)
         for (in_journal, in_file), (_, twice) in self.without_segment.items():
             here = (journal == named(in_journal)) & (filed == named(in_file))
@@ -170,7 +168,7 @@ class PagingIndex(Model):
         return found
 
     def counted(self, ops: Ops) -> Int:
-        """Return what is counted of it: one for its publish, one less for its acknowledgement."""
+        """Return the count of an entry: 1 for its publish, less 1 for its acknowledgement."""
         found = integer(0)
         for written in JOURNAL:
             found = ite(ops == named(written), integer(("P" in written) - ("a" in written)), found)
@@ -183,7 +181,7 @@ class PagingIndex(Model):
         known: tuple[str, ...] = FILE,
         parts: tuple[str, ...] = JOURNAL,
     ) -> Ops:
-        """Return what is written where a part follows the first, of what can be there."""
+        """Return the operations of `first` followed by `second`, if that is a known sequence."""
         found = first
         for written in known:
             for more in parts:
@@ -193,38 +191,38 @@ class PagingIndex(Model):
         return found
 
     def first_of(self, ops: Ops) -> Ops:
-        """Return the first record alone: deliver and acknowledge are records of their own."""
+        """Return the first record; deliver and acknowledge are records of their own."""
         return ite(ops == Ops.PD, Ops.P, ite(ops == Ops.DA, Ops.D, ops))
 
     def rest_of(self, ops: Ops) -> Ops:
-        """Return what follows the first record."""
+        """Return the operations after the first record."""
         return ite(ops == Ops.PD, Ops.D, ite(ops == Ops.DA, Ops.A, Ops.NONE))
 
     def live(self, p: Position) -> Ops:
-        """Return what there should be of a position: nothing, once it is acknowledged."""
+        """Return the live operations of a position: none once it is acknowledged."""
         return ite(self.done[p] == Ops.PDA, Ops.NONE, self.done[p])
 
     def appended(self, p: Position) -> Ops:
-        """Return what a flush appends: nothing of what came and went within the journal."""
+        """Return what a flush appends: nothing for PDA, which came and went within the journal."""
         return ite(self.in_ram[p] == Ops.PDA, Ops.NONE, self.in_ram[p])
 
-    # What the queue does.
+    # The operations of the queue.
 
     @action
     def publish(self, p: Position) -> None:
-        """A message comes."""
+        """A message is published."""
         require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.NONE))
         self._writes(p, Ops.P)
 
     @action
     def deliver(self, p: Position) -> None:
-        """It is fetched."""
+        """A message is fetched."""
         require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.P))
         self._writes(p, Ops.D)
 
     @action
     def acknowledge(self, p: Position) -> None:
-        """It is done with."""
+        """A message is acknowledged."""
         require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.PD))
         self._writes(p, Ops.A)
 
@@ -233,18 +231,18 @@ class PagingIndex(Model):
         self.journal[p] = self.joined(self.journal[p], ops, JOURNAL)
         self.in_ram[p] = self.joined(self.in_ram[p], ops, JOURNAL)
 
-    # Flushing.
+    # Flushes.
 
     @action
     def begin_flush(self) -> None:
-        """The journal has become long."""
+        """A flush begins, because the journal has become long."""
         require(self.is_phase(Phase.RUNS))
         self.flushed.fill(False)
         self.phase[Index.IT] = Phase.FLUSHES
 
     @action
     def append(self, s: Segment) -> None:
-        """Something in the segment is live: what the journal has of it goes to the file."""
+        """The segment has a live entry: the journal's entries are appended to the file."""
         require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
         require(~self.is_dead(s))
         self.filed = self.filed.map(
@@ -254,14 +252,14 @@ class PagingIndex(Model):
 
     @action
     def delete(self, s: Segment) -> None:
-        """Nothing in the segment is live: its file goes."""
+        """The segment has no live entry: its file is deleted."""
         require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
         require(self.is_dead(s))
         self.filed = self.filed.map(lambda p, old: ite(self.segment[p] == s, Ops.NONE, old))
         self._has_flushed(s)
 
     def is_dead(self, s: Segment) -> Bool:
-        """Whether no entry of the segment is live: none is counted."""
+        """Whether no entry of the segment is live."""
         return forall(
             Position,
             lambda p: implies(
@@ -275,13 +273,13 @@ class PagingIndex(Model):
 
     @action
     def end_flush(self) -> None:
-        """All segments are done: the journal is truncated."""
+        """All segments are flushed: the journal is truncated."""
         require(self.is_phase(Phase.FLUSHES))
         require(forall(Position, lambda p: self.flushed[self.segment[p]]))
         self.journal.fill(Ops.NONE)
         self.phase[Index.IT] = Phase.RUNS
 
-    # Crashing.
+    # Crashes.
 
     @action
     def crash(self) -> None:
@@ -291,7 +289,7 @@ class PagingIndex(Model):
 
     @action
     def crash_in_append(self, s: Segment) -> None:
-        """The broker stops while a segment is appended to: some of that may reach the disk."""
+        """The broker stops during an append, whose records may reach the disk in part."""
         require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
         require(~self.is_dead(s))
         self.torn = self.torn.map(lambda p, old: ite(self.segment[p] == s, self.appended(p), old))
@@ -303,25 +301,25 @@ class PagingIndex(Model):
 
     @action
     def reach(self, p: Position) -> None:
-        """The next record of what was being appended of a position has reached the disk."""
+        """The next record of an interrupted append reaches the disk."""
         require(self.is_phase(Phase.IS_DOWN) & (self.torn[p] != Ops.NONE))
         self.filed[p] = self.joined(self.filed[p], self.first_of(self.torn[p]), parts=RECORDS)
         self.torn[p] = self.rest_of(self.torn[p])
 
     @action
     def recover(self) -> None:
-        """The journal is read, and what files have is taken from it; a flush comes next."""
+        """Recovery reads the journal without the files' content, and begins a flush."""
         require(self.is_phase(Phase.IS_DOWN))
         self.in_ram = self.in_ram.map(lambda p, _: self.left_of(self.journal[p], self.filed[p]))
         self.torn.fill(Ops.NONE)
         self.flushed.fill(False)
         self.phase[Index.IT] = Phase.FLUSHES
 
-    # What holds.
+    # Invariants.
 
     @invariant(READS)
     def reads_what_was_done(self) -> Bool:
-        """File and journal in memory are what is live, and say what was delivered (Q4, Q5)."""
+        """File and journal in memory give exactly the live operations (Q4, Q5)."""
         return implies(
             ~self.is_phase(Phase.IS_DOWN),
             forall(
@@ -335,7 +333,7 @@ class PagingIndex(Model):
 
     @invariant(RECOVERS)
     def recovery_is_exact(self) -> Bool:
-        """Whenever the broker stops, the index will be what it was (Q4)."""
+        """Whenever the broker stops, recovery restores the index exactly (Q4)."""
         return implies(
             self.is_phase(Phase.IS_DOWN),
             forall(
@@ -349,7 +347,7 @@ class PagingIndex(Model):
 
     @invariant(ROWS)
     def recovery_has_a_row(self) -> Bool:
-        """Recovery meets nothing that its table does not know."""
+        """Recovery meets only combinations that its table knows."""
         return implies(
             self.is_phase(Phase.IS_DOWN),
             forall(
@@ -363,7 +361,7 @@ class PagingIndex(Model):
 
     @invariant(COUNT)
     def count_is_exact(self) -> Bool:
-        """What journal and file count, less what both do, is one where something is live (Q2)."""
+        """The counts of journal and file, less double counts, equal the live count (Q2)."""
         return implies(
             self.is_phase(Phase.IS_DOWN),
             forall(
@@ -379,9 +377,9 @@ class PagingIndex(Model):
 
     @invariant(SPLIT)
     def file_and_journal_have_it_all(self) -> Bool:
-        """A file has the first part of what was done, the journal the last (Q1), and none lacks.
+        """The file has a prefix of the operations, the journal a suffix, together all (Q1).
 
-        But of what is acknowledged, the file may have nothing: it was deleted, or never written.
+        For an acknowledged message the file may be empty: it was deleted, or never written.
         """
 
         def holds(p: Position) -> Bool:
@@ -405,7 +403,7 @@ class PagingIndex(Model):
 
     @invariant(MEMORY)
     def file_and_memory_have_it_all(self) -> Bool:
-        """The journal in memory begins where the file ends; of what is flushed, it has nothing."""
+        """The journal in memory continues the file, and is empty for a flushed segment."""
 
         def holds(p: Position) -> Bool:
             whole = self.joined(self.filed[p], self.in_ram[p]) == self.done[p]
@@ -422,7 +420,7 @@ class PagingIndex(Model):
 
     @invariant(SAME)
     def memory_has_the_journal(self) -> Bool:
-        """What is written goes to both, and a flush empties both."""
+        """Outside a flush, memory and journal have the same operations."""
         return implies(
             self.is_phase(Phase.RUNS),
             forall(Position, lambda p: self.in_ram[p] == self.journal[p]),
@@ -430,14 +428,14 @@ class PagingIndex(Model):
 
     @invariant(DOWN)
     def nothing_in_memory(self) -> Bool:
-        """Memory is lost with the broker."""
+        """A stopped broker has no operations in memory."""
         return implies(
             self.is_phase(Phase.IS_DOWN), forall(Position, lambda p: self.in_ram[p] == Ops.NONE)
         )
 
     @invariant(TORN)
     def torn_follows_the_file(self) -> Bool:
-        """What may still reach the disk is what the file lacked when the broker stopped."""
+        """Records of an interrupted append are those that the file lacked at the stop."""
 
         def follows(p: Position) -> Bool:
             return (
@@ -449,22 +447,22 @@ class PagingIndex(Model):
 
         return forall(Position, lambda p: implies(self.torn[p] != Ops.NONE, follows(p)))
 
-    # What comes about.
+    # Liveness.
 
     @leads_to(FLUSHED, fair=("begin_flush", "append", "delete", "end_flush"))
     def written_is_flushed(self, p: Position) -> tuple[Bool, Bool]:
-        """What is in the journal leaves it: it is flushed, if the broker does not stop before."""
+        """Operations leave the journal by a flush, unless the broker stops before."""
         gone = (self.journal[p] == Ops.NONE) | self.is_phase(Phase.IS_DOWN)
         return self.journal[p] != Ops.NONE, gone
 
     @leads_to(TORN_ENDS, fair=("reach", "recover"))
     def torn_ends(self, p: Position) -> tuple[Bool, Bool]:
-        """What was being appended has reached the disk, or never does."""
+        """The records of an interrupted append reach the disk, or are dropped by recovery."""
         return self.torn[p] != Ops.NONE, self.torn[p] == Ops.NONE
 
     @leads_to(FLUSH_ENDS, fair=("append", "delete", "end_flush"))
     def flush_ends(self) -> tuple[Bool, Bool]:
-        """A flush comes to an end, if the broker does not stop before."""
+        """A flush ends, unless the broker stops before."""
         return self.is_phase(Phase.FLUSHES), ~self.is_phase(Phase.FLUSHES)
 
     @leads_to(RECOVERED, fair=("recover",))
@@ -474,7 +472,7 @@ class PagingIndex(Model):
 
     @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))
     def dead_is_deleted(self, s: Segment) -> tuple[Bool, Bool]:
-        """The file of a segment goes when all of it is acknowledged (I13)."""
+        """A segment's file is deleted after all its messages are acknowledged (I13)."""
 
         def every(ops: Map[Position, Ops], value: Ops) -> Bool:
             return forall(Position, lambda p: implies(self.segment[p] == s, ops[p] == value))

@@ -1,12 +1,12 @@
 """The queue index's two tables: a segment with its journal, and a journal without its segment.
 
-Source: later notes on RabbitMQ's queue index (2.8.2 to 3.11). Both are written out as they are
-there, row by row; that they are what they mean is a test. Of a position, publish, deliver and
-acknowledge are written in this order, as `P`, `d` and `a`; file and journal each have some of them.
+Source: later notes on RabbitMQ's queue index (2.8.2 to 3.11). The rows are those of the notes; a
+test checks them against their meaning. A position's publish, deliver and acknowledge are written in
+this order, as `P`, `d` and `a`; file and journal each have some of them.
 
-One row differs from the notes. Where the segment's file has been deleted, the journal is forgotten;
-of the entries that are then counted, one acknowledgement too many has been subtracted, so it is to
-be added again (-1). The notes have 0 there, and with 0 the count is wrong after recovery.
+One row differs from the notes. If the segment's file has been deleted, the journal is forgotten.
+The count has then subtracted one acknowledgement too many, which has to be added again (-1). The
+notes have 0 there, which gives a wrong count after recovery.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FILE = ("", "P", "Pd", "Pda")
-"""What a segment's file can have of a position."""
+"""The possible contents of a segment's file for a position."""
 
 JOURNAL = ("", "P", "Pd", "Pda", "d", "da", "a")
-"""What a journal can have of a position."""
+"""The possible contents of a journal for a position."""
 
 RECORDS = ("P", "d", "a")
-"""What is written at once."""
+"""The records, each written as a whole."""
 
 SEGMENT_WITH_JOURNAL: Mapping[tuple[str, str], tuple[str, int]] = {
     ("", ""): ("", 0),
@@ -34,7 +34,7 @@ SEGMENT_WITH_JOURNAL: Mapping[tuple[str, str], tuple[str, int]] = {
     ("P", "da"): ("", -1),
     ("Pd", "a"): ("", -1),
 }
-"""What is live, by file and journal, and how many more are than in the file alone."""
+"""The live operations by file and journal, and how many more they count than the file alone."""
 
 JOURNAL_WITHOUT_SEGMENT: Mapping[tuple[str, str], tuple[str, int]] = {
     ("P", "P"): ("", 1),
@@ -57,7 +57,7 @@ JOURNAL_WITHOUT_SEGMENT: Mapping[tuple[str, str], tuple[str, int]] = {
     ("da", ""): ("", -1),
     ("a", "P"): ("da", 0),
 }
-"""What is left of the journal, by journal and file, and how many are counted twice.
+"""The rest of the journal by journal and file, and how many entries are counted twice.
 
-What has no row is an index that nobody has written: recovery ends there.
+A combination without a row is no index that was ever written: recovery fails there.
 """

@@ -1,7 +1,6 @@
-"""What holds of a queue that pages its messages out, wherever they are: invariants.
+"""The invariants of a queue that pages its messages out; ids are those of `paging_places`.
 
-What is not here holds because there is one place for each message: that none is ready twice, or
-ready and pending (I8). Ids are those of `paging_places`.
+Each message has one place, so no message is ready twice, or both ready and pending (I8).
 """
 
 from __future__ import annotations
@@ -34,35 +33,35 @@ USED = "what-has-come-is-before-the-next-position"
 
 
 class PagingInvariants(PagingWords):
-    """Statements about every state that a paging queue can be in."""
+    """Statements about every state of a paging queue."""
 
-    # Which places are empty where others are.
+    # Which places are empty if others are.
 
     @invariant(Q1_BESIDE_Q3, by=(USED, FOUND))
     def q1_beside_q3(self) -> Bool:
-        """Where something is in q1, something is in q3 (A1)."""
+        """If q1 has a message, so has q3 (A1)."""
         return implies(self.has_any(Place.Q1), self.has_any(Place.Q3))
 
     @invariant(Q2_BESIDE_DELTA, by=(FOUND, USED))
     def q2_beside_delta(self) -> Bool:
-        """Where something is in q2, something is in delta (A2)."""
+        """If q2 has a message, so has delta (A2)."""
         return implies(self.has_any(Place.Q2), self.has_any(Place.DELTA))
 
     @invariant(DELTA_BESIDE_Q3, by=(FOUND, USED, Q2_BESIDE_DELTA))
     def delta_beside_q3(self) -> Bool:
-        """Where something is in delta, something is in q3 (A3)."""
+        """If delta has a message, so has q3 (A3)."""
         return implies(self.has_any(Place.DELTA), self.has_any(Place.Q3))
 
     @invariant(EMPTY, by=(Q1_BESIDE_Q3, Q2_BESIDE_DELTA, DELTA_BESIDE_Q3, FOUND, USED))
     def empty_where_q4_and_q3_are(self) -> Bool:
-        """If nothing is in q4 and q3, nothing is ready: the document's first argument (A4)."""
+        """If q4 and q3 are empty, no message is ready: the document's first argument (A4)."""
         return implies(
             self.has_none(Place.Q4, Place.Q3), forall(Message, lambda m: ~self.is_ready(m))
         )
 
     @invariant(RUNS_OUT, by=(Q2_BESIDE_DELTA, FOUND, USED))
     def q2_is_empty_where_q3_runs_out(self) -> Bool:
-        """The document's second argument: then q1 may become q4 (F1, F2)."""
+        """If q3 runs out beside a blank delta, q2 is empty: the second argument (F1, F2)."""
         return forall(
             Message,
             lambda m: implies(
@@ -77,7 +76,7 @@ class PagingInvariants(PagingWords):
         by=(Q1_BESIDE_Q3, Q2_BESIDE_DELTA, DELTA_BESIDE_Q3, PENDING, BOUNDS, CUTS, FOUND, USED),
     )
     def places_are_in_order(self) -> Bool:
-        """All of q4 is before q3, that before delta, that before q2, and that before q1 (I2)."""
+        """All messages of q4 come before q3, then delta, then q2, then q1 (I2)."""
         places = (Place.Q4, Place.Q3, Place.DELTA, Place.Q2, Place.Q1)
 
         def holds(m: Message, n: Message) -> Bool:
@@ -91,7 +90,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(PENDING, by=(IN_ORDER, USED, FOUND, CUTS))
     def pending_is_before_q1_and_q2(self) -> Bool:
-        """So nothing that returns belongs there (I11)."""
+        """Pending messages are before those of q1 and q2, so none returns there (I11)."""
         return forall(
             Message,
             Message,
@@ -115,7 +114,7 @@ class PagingInvariants(PagingWords):
         ),
     )
     def smallest_is_first(self) -> Bool:
-        """Nothing that is ready is before the first of q4 or, if q4 is empty, of q3 (I19)."""
+        """No ready message is before the first of q4 or, if q4 is empty, of q3 (I19)."""
 
         def is_at_the_front(m: Message) -> Bool:
             q3_is_next = self.has_none(Place.Q4) & self.is_first_of(Place.Q3, m)
@@ -129,12 +128,12 @@ class PagingInvariants(PagingWords):
 
     @invariant(IN_TURN, by=(IN_ORDER, FIRST))
     def fetches_return_the_smallest(self) -> Bool:
-        """When a message was fetched, none that was ready was before it (I22)."""
+        """No fetched message had a ready message before it (I22)."""
         return forall(Message, lambda m: ~self.out_of_turn[m])
 
     @invariant(USED, by=(FOUND, CUTS))
     def what_has_come_is_used(self) -> Bool:
-        """Positions are given out in their order, each once; delta ends before the next (I12)."""
+        """Positions are given out in order, each once; delta ends before the next one (I12)."""
         return forall(
             Message,
             lambda m: implies(~self.is_in(m, Place.NOWHERE) | self.before_end[m], self.used[m]),
@@ -144,7 +143,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(CUTS, by=(USED,))
     def bounds_are_cuts(self) -> Bool:
-        """All behind the start is behind it, and all before the end, or a used one, is before."""
+        """Delta's start and end, and the next free position, are cuts of the order."""
         return forall(
             Message,
             Message,
@@ -158,7 +157,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(BOUNDS, by=(IN_ORDER, DELTA_BESIDE_Q3, PENDING, CUTS, FOUND, USED))
     def delta_is_between_its_bounds(self) -> Bool:
-        """Q4 and q3 are before delta's start, q2 and q1 behind its end (I16); blank: none."""
+        """Q4 and q3 are before delta's start, q2 and q1 after its end; blank, it has none (I16)."""
         return forall(
             Message,
             lambda m: (
@@ -174,9 +173,9 @@ class PagingInvariants(PagingWords):
         by=(IN_ORDER, BOUNDS, CUTS, PENDING, PREFIX, INDEXED, NOTHING_LEFT, DELTA_BESIDE_Q3, USED),
     )
     def reload_finds_what_delta_counts(self) -> Bool:
-        """What is live in the index between the bounds and not pending is what is in delta.
+        """A reload finds exactly delta's messages: between its bounds, live, and not pending.
 
-        So a reload finds nothing that delta has not counted (I3, R1).
+        So a reload finds no message that delta has not counted (I3, R1).
         """
         return forall(Message, lambda m: self.is_found(m) == self.is_in(m, Place.DELTA))
 
@@ -184,9 +183,10 @@ class PagingInvariants(PagingWords):
 
     @invariant(CONTENT, by=(FOUND, INDEXED, STORED))
     def content_is_where_the_places_say(self) -> Bool:
-        """Q1 and q4 have it in memory (I4), the others in the store alone (I5).
+        """Q1 and q4 have contents in memory (I4); q2, q3 and delta, in the store alone (I5).
 
-        Pending is in memory what is not in the store (I7), so nothing that is persistent.
+        A pending message's content is in memory exactly if it is not in the store (I7); a
+        persistent one's is in the store.
         """
         return forall(
             Message,
@@ -202,7 +202,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(INDEXED, by=(FOUND, PREFIX, BOUNDS, USED, NOTHING_LEFT))
     def persistent_is_indexed(self) -> Bool:
-        """What is persistent has its position on disk, and so has all of delta (M1)."""
+        """Persistent messages, and all in delta, have their positions on disk (M1)."""
         return forall(
             Message,
             lambda m: implies(
@@ -213,12 +213,12 @@ class PagingInvariants(PagingWords):
 
     @invariant(STORED, by=(PREFIX, NOTHING_LEFT, CONTENT, FOUND))
     def indexed_is_stored(self) -> Bool:
-        """What has its position on disk has its content there (M2)."""
+        """A message with its position on disk has its content in the store (M2)."""
         return forall(Message, lambda m: implies(self.is_live(m), self.stored[m]))
 
     @invariant(NOT_LOST, by=(CONTENT, FOUND))
     def content_is_not_lost(self) -> Bool:
-        """What is ready or pending has its content in memory or in the store (M3)."""
+        """A ready or pending message has its content in memory or in the store (M3)."""
         return forall(
             Message,
             lambda m: implies(
@@ -228,9 +228,9 @@ class PagingInvariants(PagingWords):
 
     @invariant(PREFIX, by=(NOTED, FLAG, INDEXED, STORED, NOTHING_LEFT, FOUND, USED))
     def index_has_a_prefix(self) -> Bool:
-        """No delivery is noted without its message, and nothing acknowledged before that (Q1).
+        """The index has a prefix of publish, deliver, acknowledge for each message (Q1).
 
-        What is acknowledged there is gone, and what has not come the index has never heard of.
+        An acknowledged message is gone, and the index has no entry of a message that has not come.
         """
         return forall(
             Message,
@@ -243,7 +243,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(NOTED, by=(PREFIX, FOUND, USED, NOTHING_LEFT))
     def index_knows_what_was_delivered(self) -> Bool:
-        """An entry says as much of that as the status in memory, if there is one."""
+        """An index entry says "delivered" exactly if the status in memory does, if there is one."""
         return forall(
             Message,
             lambda m: implies(
@@ -253,7 +253,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(NOTHING_LEFT, by=(PREFIX, FOUND, USED, STORED))
     def gone_leaves_nothing(self) -> Bool:
-        """Neither memory nor store nor index has what is gone, or has not come (I13, I14)."""
+        """Messages that are gone, or have not come, leave no trace (I13, I14)."""
         return forall(
             Message,
             lambda m: implies(
@@ -264,7 +264,7 @@ class PagingInvariants(PagingWords):
 
     @invariant(FORGOTTEN, by=(FOUND, CUTS, BOUNDS, CONTENT))
     def memory_has_nothing_of_delta(self) -> Bool:
-        """Neither the content nor whether it was delivered: the index alone knows (I5, I14)."""
+        """Of messages in delta, memory has neither the content nor the delivered flag (I5, I14)."""
         return forall(
             Message,
             lambda m: implies(self.is_in(m, Place.DELTA), ~self.in_ram[m] & ~self.delivered[m]),
@@ -272,9 +272,9 @@ class PagingInvariants(PagingWords):
 
     @invariant(FLAG, by=(NOTED, PREFIX, FOUND, INDEXED, USED))
     def what_was_fetched_says_so(self) -> Bool:
-        """The redelivered flag is never lost, and nothing else has it (I10, I21).
+        """Exactly the messages fetched before carry the redelivered flag (I10, I21).
 
-        Of what is in delta, the index alone knows.
+        For messages in delta, the flag is in the index alone.
         """
 
         def says_so(m: Message) -> Bool:

@@ -1,14 +1,13 @@
-"""The lengths of the five places, and nothing else: which are empty where others are.
+"""The lengths of the five places: which are empty if others are.
 
-Sources: those of `paging_places`, whose moves these are, as they change lengths. How many a move
-takes is a parameter, any number within what the document's text guarantees: at least one message is
-read when delta is not blank, and at least one stays in q3 when others leave for delta. So the
-document's two arguments, that the queue is empty where q4 and q3 are, and that q2 is where q3 runs
-out beside a blank delta, are arithmetic.
+Sources: those of `paging_places`; the moves are the same, reduced to their effect on lengths. The
+number that a move takes is any number within the document's guarantees: a reload reads at least one
+message of a delta that is not blank, and at least one message stays in q3. The document's two
+arguments are then arithmetic: the queue is empty if q4 and q3 are, and q2 is empty if q3 runs out
+beside a blank delta.
 
-What lengths cannot see is the order: a queue that publishes to q4 always keeps all of this, and
-only `paging_places` refutes it. The total has a limit here, any number at all, since an exploration
-needs one.
+Lengths do not show the order: only `paging_places` refutes a queue that always publishes to q4. The
+total is at most `most`, any number, so that an exploration ends.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SUM = "the-length-is-the-sum"
 
 
 class Part(Enumeration):
-    """A place where messages are ready."""
+    """A place for ready messages."""
 
     Q1: ClassVar[Part]
     Q2: ClassVar[Part]
@@ -51,13 +50,13 @@ class Part(Enumeration):
 
 
 class Whole(Enumeration):
-    """What has the length of the whole: there is one."""
+    """The whole queue with its length; there is exactly one."""
 
     IT: ClassVar[Whole]
 
 
 class PagingLengths(Model):
-    """How many messages are in each place of a paging queue."""
+    """The number of messages in each place of a paging queue."""
 
     most: Int
 
@@ -66,25 +65,25 @@ class PagingLengths(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing is ready."""
+        """No message is ready."""
         self.length.fill(0)
         self.total.fill(0)
 
-    # The words.
+    # Terms.
 
     def sum_of(self, *parts: Part) -> Int:
-        """Return how many are in these places together."""
+        """Return the number of messages in these places together."""
         found = self.length[parts[0]]
         for part in parts[1:]:
             found = found + self.length[part]
         return found
 
     def is_blank(self) -> Bool:
-        """Whether nothing is in delta."""
+        """Whether delta is empty."""
         return self.length[Part.DELTA] == 0
 
     def has_only_one_in_q3(self) -> Bool:
-        """Whether the next fetch takes the last of q3."""
+        """Whether the next fetch takes the last message of q3."""
         return (self.length[Part.Q4] == 0) & (self.length[Part.Q3] == 1)
 
     def _gains(self, part: Part, count: Int | int) -> None:
@@ -96,11 +95,11 @@ class PagingLengths(Model):
     def _leaves(self) -> None:
         self.total[Whole.IT] = self.total[Whole.IT] - 1
 
-    # Arriving and leaving.
+    # Arrivals and fetches.
 
     @action
     def publish(self) -> None:
-        """A message goes to q1, or to q4 where nothing is in q3."""
+        """A message goes to q1, or to q4 if q3 is empty."""
         require(self.total[Whole.IT] < self.most)
         beside_q3 = self.length[Part.Q3] > 0
         self._gains(Part.Q1, ite(beside_q3, integer(1), 0))
@@ -109,21 +108,21 @@ class PagingLengths(Model):
 
     @action
     def fetch_from_q4(self) -> None:
-        """One of q4 is fetched."""
+        """A message of q4 is fetched."""
         require(self.length[Part.Q4] > 0)
         self._loses(Part.Q4, 1)
         self._leaves()
 
     @action
     def fetch_from_q3(self) -> None:
-        """One of q3 is fetched, and another is left."""
+        """A message of q3 is fetched, and others stay there."""
         require((self.length[Part.Q4] == 0) & (self.length[Part.Q3] > 1))
         self._loses(Part.Q3, 1)
         self._leaves()
 
     @action
     def fetch_last(self) -> None:
-        """The last of q3 is fetched, and delta is blank: q1 becomes q4."""
+        """The last message of q3 is fetched, and delta is blank: q1 becomes q4."""
         require(self.has_only_one_in_q3() & self.is_blank())
         self._loses(Part.Q3, 1)
         self._q1_becomes_q4()
@@ -131,7 +130,7 @@ class PagingLengths(Model):
 
     @action
     def fetch_last_and_reload(self, read: Int) -> None:
-        """The last of q3 is fetched: some of delta is read into q3."""
+        """The last message of q3 is fetched: a part of delta is read into q3."""
         require(self.has_only_one_in_q3() & self.is_some_of_delta(read))
         self._loses(Part.Q3, 1)
         self._reloads(read)
@@ -139,14 +138,14 @@ class PagingLengths(Model):
 
     @action
     def fetch_last_and_reload_all(self) -> None:
-        """The last of q3 is fetched: all of delta is read into q3, and q2 joins it."""
+        """The last message of q3 is fetched: all of delta is read into q3, and q2 joins it."""
         require(self.has_only_one_in_q3() & ~self.is_blank())
         self._loses(Part.Q3, 1)
         self._reloads_all()
         self._leaves()
 
     def is_some_of_delta(self, read: Int) -> Bool:
-        """Whether so many are something of delta, and not all of it."""
+        """Whether the number is a part of delta: not zero, and not all."""
         return (read > 0) & (read < self.length[Part.DELTA])
 
     def _q1_becomes_q4(self) -> None:
@@ -162,11 +161,11 @@ class PagingLengths(Model):
         self.length[Part.DELTA] = 0
         self.length[Part.Q2] = 0
 
-    # Dropping from the front: the first that is not dropped is put back.
+    # Drops from the front: the first message that is not dropped is put back.
 
     @action
     def put_back_into_q4(self) -> None:
-        """The last of q3 is put back when q1 has become q4: it goes there."""
+        """The last message of q3 is put back into q4, because q1 has become q4."""
         require(self.has_only_one_in_q3() & self.is_blank() & (self.length[Part.Q1] > 0))
         self._loses(Part.Q3, 1)
         self._q1_becomes_q4()
@@ -174,21 +173,21 @@ class PagingLengths(Model):
 
     @action
     def put_back_and_reload(self, read: Int) -> None:
-        """The last of q3 is put back when some of delta has been read: it goes before that."""
+        """The last message of q3 is put back before the part of delta that was read."""
         require(self.has_only_one_in_q3() & self.is_some_of_delta(read))
         self._reloads(read)
 
     @action
     def put_back_and_reload_all(self) -> None:
-        """The same where all of delta has been read, and q2 has joined it."""
+        """The last message of q3 is put back before all of delta, which q2 has joined."""
         require(self.has_only_one_in_q3() & ~self.is_blank())
         self._reloads_all()
 
-    # Leaving memory.
+    # Paging out.
 
     @action
     def page_q1(self) -> None:
-        """The first of q1 goes to q3, or to q2 where something is in delta."""
+        """The first message of q1 goes to q3, or to q2 if delta is not blank."""
         require(self.length[Part.Q1] > 0)
         blank = self.is_blank()
         self._loses(Part.Q1, 1)
@@ -197,30 +196,30 @@ class PagingLengths(Model):
 
     @action
     def page_q4(self) -> None:
-        """The last of q4 goes to q3."""
+        """The last message of q4 goes to q3."""
         require(self.length[Part.Q4] > 0)
         self._loses(Part.Q4, 1)
         self._gains(Part.Q3, 1)
 
     @action
     def page_q3(self, count: Int) -> None:
-        """Some of q3 go to delta; those in the first one's segment stay, so one does."""
+        """Messages of q3 go to delta; at least the first stays, with its segment."""
         require((count > 0) & (count < self.length[Part.Q3]))
         self._loses(Part.Q3, count)
         self._gains(Part.DELTA, count)
 
     @action
     def page_q2(self, count: Int) -> None:
-        """Some of q2 go to delta."""
+        """Messages of q2 go to delta."""
         require((count > 0) & (count <= self.length[Part.Q2]))
         self._loses(Part.Q2, count)
         self._gains(Part.DELTA, count)
 
-    # Returning, and leaving for good.
+    # Returns, purges and restarts.
 
     @action
     def requeue(self, to_q4: Int, to_q3: Int, to_delta: Int) -> None:
-        """Messages return: all to q4 where nothing is in q3, and none to a blank delta."""
+        """Messages return: all to q4 if q3 is empty, and none to a blank delta."""
         returning = to_q4 + to_q3 + to_delta
         require((to_q4 >= 0) & (to_q3 >= 0) & (to_delta >= 0))
         require(self.total[Whole.IT] + returning <= self.most)
@@ -233,13 +232,13 @@ class PagingLengths(Model):
 
     @action
     def purge(self) -> None:
-        """All that is ready is dropped."""
+        """All ready messages are dropped."""
         self.length.fill(0)
         self.total.fill(0)
 
     @action
     def recover(self, in_delta: Int, in_q3: Int) -> None:
-        """The queue starts anew: what it has is in delta, but for the segment read from there."""
+        """The queue restarts: its messages are in delta, except the first segment, in q3."""
         require((in_delta >= 0) & (in_q3 >= 0) & (in_delta + in_q3 <= self.most))
         require(implies(in_q3 == 0, in_delta == 0))
         self.length.fill(0)
@@ -247,40 +246,40 @@ class PagingLengths(Model):
         self.length[Part.Q3] = in_q3
         self.total[Whole.IT] = in_delta + in_q3
 
-    # What holds.
+    # Invariants.
 
     @invariant(NOT_NEGATIVE)
     def no_length_is_negative(self) -> Bool:
-        """No place has less than nothing (A5)."""
+        """No length is negative (A5)."""
         return forall(Part, lambda part: self.length[part] >= 0)
 
     @invariant(SUM)
     def total_is_the_sum(self) -> Bool:
-        """What the queue says of its length is the sum of all places (I1)."""
+        """The queue's length is the sum of the lengths of all places (I1)."""
         return self.total[Whole.IT] == self.sum_of(Part.Q1, Part.Q2, Part.DELTA, Part.Q3, Part.Q4)
 
     @invariant(Q1_BESIDE_Q3)
     def q1_beside_q3(self) -> Bool:
-        """Where something is in q1, something is in q3 (A1)."""
+        """If q1 has a message, so has q3 (A1)."""
         return implies(self.length[Part.Q1] > 0, self.length[Part.Q3] > 0)
 
     @invariant(Q2_BESIDE_DELTA)
     def q2_beside_delta(self) -> Bool:
-        """Where something is in q2, something is in delta (A2)."""
+        """If q2 has a message, so has delta (A2)."""
         return implies(self.length[Part.Q2] > 0, self.length[Part.DELTA] > 0)
 
     @invariant(DELTA_BESIDE_Q3)
     def delta_beside_q3(self) -> Bool:
-        """Where something is in delta, something is in q3 (A3)."""
+        """If delta has a message, so has q3 (A3)."""
         return implies(self.length[Part.DELTA] > 0, self.length[Part.Q3] > 0)
 
     @invariant(EMPTY)
     def empty_where_q4_and_q3_are(self) -> Bool:
-        """If nothing is in q4 and q3, nothing is ready: the document's first argument (A4)."""
+        """If q4 and q3 are empty, no message is ready: the document's first argument (A4)."""
         nothing_there = (self.length[Part.Q3] == 0) & (self.length[Part.Q4] == 0)
         return nothing_there == (self.total[Whole.IT] == 0)
 
     @invariant(RUNS_OUT)
     def q2_is_empty_where_q3_runs_out(self) -> Bool:
-        """The document's second argument: then q1 may become q4 (F1, F2)."""
+        """If q3 runs out beside a blank delta, q2 is empty: the second argument (F1, F2)."""
         return implies(self.has_only_one_in_q3() & self.is_blank(), self.length[Part.Q2] == 0)

@@ -1,11 +1,10 @@
-"""The paging queue among its clients: who takes, who asks, and what a closed channel gives back.
+"""The paging queue with its clients: consumers, gets, and the return at a channel's close.
 
 Sources: later notes on RabbitMQ's queue process, and AMQP 0-9-1 (get, channel close). Places and
-moves are those of `paging_places`; here the queue process stands around them. It chooses whom to
-serve before it fetches. A message that arrives is offered straight through first: where the queue
-is empty and somebody can take it, it is published as delivered, else it is published. A closed
-channel requeues all that it had in one call. That the queue is at rest, and that there is nothing
-for a get, is said where q4 and q3 are empty: that then everything is, is a theorem of the places.
+moves are those of `paging_places`; this model adds the queue process, which chooses a consumer
+before it fetches. An arrival at an empty queue with a ready consumer is published as delivered; any
+other is published. A closed channel requeues all its messages in one call. The queue reports rest,
+or an empty get, if q4 and q3 are empty; that all places are then empty is a theorem.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ __all__ = ["Channel", "Consumer", "Message", "PagingQueue", "Turn"]
 
 
 class Turn(Enumeration):
-    """Whose turn it is: there is one."""
+    """The turn of a consumer; there is exactly one."""
 
     IT: ClassVar[Turn]
 
 
 class PagingQueue(PagingPlaces):
-    """A paging queue with its consumers, those who get, and their channels."""
+    """A paging queue with its consumers, its gets and their channels."""
 
     channel: Fixed[Consumer, Channel]
     acknowledges: Fixed[Consumer, Bool]
@@ -56,7 +55,7 @@ class PagingQueue(PagingPlaces):
 
     @initial
     def empty(self) -> None:
-        """Nothing has been published, and nobody has subscribed."""
+        """No message has been published, and no consumer is subscribed."""
         super().empty()
         self.active.fill(False)
         self.taker = self.taker.map(lambda _, old: old)
@@ -73,18 +72,18 @@ class PagingQueue(PagingPlaces):
 
     @action
     def unsubscribe(self, who: Consumer) -> None:
-        """A client cancels a consumer; what it holds stays pending."""
+        """A client cancels a consumer; the messages that it holds stay pending."""
         require(self.active[who])
         self.active[who] = False
 
     @action
     def choose(self, who: Consumer) -> None:
-        """The queue chooses whom to serve next: a consumer, or one who gets."""
+        """The queue chooses the consumer or get to serve next."""
         self.taker[Turn.IT] = who
 
     @action
     def close_channel(self, which: Channel) -> None:
-        """A channel's consumers leave, and all that they hold returns; nothing is in q3."""
+        """A channel closes while q3 is empty: its consumers leave, and their messages return."""
         require(self.has_none(Place.Q3))
         self._leave(which)
         self.in_ram = self.in_ram.map(lambda m, old: old | self.returns(which, m))
@@ -92,9 +91,9 @@ class PagingQueue(PagingPlaces):
 
     @action
     def close_channel_beside_q3(self, which: Channel, head: Message) -> None:
-        """A channel's consumers leave, and all that they hold is requeued in one call.
+        """A channel closes: its consumers leave, and their messages are requeued in one call.
 
-        Each goes where it would go alone: none of them changes where q3 begins, or delta.
+        Each message goes where it would go alone: none of them moves q3's beginning or delta.
         """
 
         def to_delta(m: Message) -> Bool:
@@ -133,10 +132,10 @@ class PagingQueue(PagingPlaces):
         """Whether a consumer of the channel holds the message."""
         return self.is_in(m, Place.PENDING) & (self.channel[self.holder[m]] == which)
 
-    # Arriving.
+    # Arrivals.
 
     def nothing_is_offered(self) -> Bool:
-        """Whether nothing is just arriving."""
+        """Whether no message is just arriving."""
         return forall(Message, lambda m: ~self.offered[m])
 
     @action
@@ -147,14 +146,14 @@ class PagingQueue(PagingPlaces):
 
     @action
     def publish(self, m: Message) -> None:
-        """Others are before it, or nobody takes it: the queue keeps it."""
+        """The queue keeps the offered message."""
         require(self.offered[m])
         super().publish(m)
         self.offered[m] = False
 
     @action
     def publish_delivered(self, m: Message) -> None:
-        """The queue is empty, and a consumer takes it that will acknowledge it."""
+        """The queue is empty, and a consumer that acknowledges takes the offered message."""
         require(self.offered[m] & self.serves(keeps=TRUE))
         super().publish_delivered(m)
         self.holder[m] = self.taker[Turn.IT]
@@ -162,10 +161,10 @@ class PagingQueue(PagingPlaces):
 
     @action
     def pass_through(self, m: Message) -> None:
-        """The queue is empty, and a consumer takes it that acknowledges nothing.
+        """The queue is empty, and a consumer without acknowledgements takes the message.
 
-        No position is taken for it. Positions are an order here, so one that nobody has again is
-        the same.
+        The release gives it no position. Positions are an order here, so an unused one changes
+        nothing.
         """
         require(self.offered[m] & self.serves(keeps=FALSE) & ~self.used[m])
         require(forall(Message, lambda n: ~self.is_ready(n)))
@@ -176,18 +175,18 @@ class PagingQueue(PagingPlaces):
 
     @action
     def purge(self) -> None:
-        """All that is ready is dropped, when what has arrived is kept or gone."""
+        """All ready messages are dropped; no message is just arriving."""
         require(self.nothing_is_offered())
         super().purge()
 
-    # Fetching, for a consumer.
+    # Fetches for a consumer.
 
     def serves(self, *, keeps: Bool) -> Bool:
-        """Whether a consumer has its turn, one that acknowledges as is asked for."""
+        """Whether the chosen one is a subscribed consumer with this kind of acknowledgement."""
         return self.active[self.taker[Turn.IT]] & self.answers(keeps)
 
     def answers(self, keeps: Bool) -> Bool:
-        """Whether the one that has its turn acknowledges as is asked for."""
+        """Whether the chosen one has this kind of acknowledgement."""
         return keeps == self.acknowledges[self.taker[Turn.IT]]
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
@@ -196,82 +195,82 @@ class PagingQueue(PagingPlaces):
 
     @action
     def fetch_from_q4(self, m: Message, keeps: Bool) -> None:
-        """A consumer is given the first of q4."""
+        """A consumer is given the first message of q4."""
         require(self.serves(keeps=keeps))
         super().fetch_from_q4(m, keeps)
 
     @action
     def fetch_from_q3(self, m: Message, keeps: Bool) -> None:
-        """A consumer is given the first of q3, and others are left there."""
+        """A consumer is given the first message of q3, and others stay there."""
         require(self.serves(keeps=keeps))
         super().fetch_from_q3(m, keeps)
 
     @action
     def fetch_last(self, m: Message, keeps: Bool) -> None:
-        """A consumer is given the last of q3, and q1 becomes q4."""
+        """A consumer is given the last message of q3, and q1 becomes q4."""
         require(self.serves(keeps=keeps))
         super().fetch_last(m, keeps)
 
     @action
     def fetch_last_and_reload(self, m: Message, first: Message, keeps: Bool) -> None:
-        """A consumer is given the last of q3, and a segment of delta is read."""
+        """A consumer is given the last message of q3, and a segment of delta is read."""
         require(self.serves(keeps=keeps))
         super().fetch_last_and_reload(m, first, keeps)
 
     @action
     def fetch_last_and_reload_all(self, m: Message, first: Message, keeps: Bool) -> None:
-        """A consumer is given the last of q3, and the rest of delta is read."""
+        """A consumer is given the last message of q3, and the rest of delta is read."""
         require(self.serves(keeps=keeps))
         super().fetch_last_and_reload_all(m, first, keeps)
 
-    # Fetching, for a get.
+    # Fetches for a get.
 
     @action
     def get_from_q4(self, m: Message, keeps: Bool) -> None:
-        """A get is answered with the first of q4."""
+        """A get is answered with the first message of q4."""
         require(self.answers(keeps))
         super().fetch_from_q4(m, keeps)
 
     @action
     def get_from_q3(self, m: Message, keeps: Bool) -> None:
-        """A get is answered with the first of q3, and others are left there."""
+        """A get is answered with the first message of q3, and others stay there."""
         require(self.answers(keeps))
         super().fetch_from_q3(m, keeps)
 
     @action
     def get_last(self, m: Message, keeps: Bool) -> None:
-        """A get is answered with the last of q3, and q1 becomes q4."""
+        """A get is answered with the last message of q3, and q1 becomes q4."""
         require(self.answers(keeps))
         super().fetch_last(m, keeps)
 
     @action
     def get_last_and_reload(self, m: Message, first: Message, keeps: Bool) -> None:
-        """A get is answered with the last of q3, and a segment of delta is read."""
+        """A get is answered with the last message of q3, and a segment of delta is read."""
         require(self.answers(keeps))
         super().fetch_last_and_reload(m, first, keeps)
 
     @action
     def get_last_and_reload_all(self, m: Message, first: Message, keeps: Bool) -> None:
-        """A get is answered with the last of q3, and the rest of delta is read."""
+        """A get is answered with the last message of q3, and the rest of delta is read."""
         require(self.answers(keeps))
         super().fetch_last_and_reload_all(m, first, keeps)
 
     @action
     def find_nothing(self, who: Consumer) -> None:
-        """A get finds nothing in q4 and q3, whoever asks."""
+        """A get finds q4 and q3 empty."""
         del who
         require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
 
     @action
     def come_to_rest(self) -> None:
-        """Nothing is in q4 and q3, or nobody has subscribed: all has been given (P1)."""
+        """The queue rests: q4 and q3 are empty, or no consumer is subscribed (P1)."""
         nobody = forall(Consumer, lambda c: ~self.active[c])
         require(self.has_none(Place.Q4, Place.Q3) | nobody)
         require(self.nothing_is_offered())
 
     @invariant(OFFERED, by=(USED,))
     def offered_has_not_come(self) -> Bool:
-        """One message is offered at most, and none that is in the queue or was."""
+        """At most one message is offered, and none that is or was in the queue."""
         return forall(Message, lambda m: implies(self.offered[m], ~self.used[m])) & forall(
             Message, Message, lambda m, n: implies(self.offered[m] & self.offered[n], m == n)
         )

@@ -1,12 +1,9 @@
-"""The paging queue keeps the contract: a refinement, proved for any number of messages.
+"""The refinement of the contract by the paging queue, for any number of messages.
 
-One queue, first in, first out, without windows and browsers. What waits in any of the five places
-is available, what is pending is acquired. Moves between the places are no steps: whatever leaves
-memory, and when, nobody sees it. A fetch is a delivery of the first, or the answer to a get; it
-tells what the queue itself knows of whether the message was delivered before.
-
-The contract's core knows no purge; the whole contract does, and its purge in the core's words is
-added here.
+One FIFO queue, without windows and browsers. A message in any of the five places is available, a
+pending one is acquired. Moves between places stutter: clients do not see what leaves memory. A
+fetch is a delivery of the first message, or the answer to a get, with the queue's own delivered
+flag. The contract's core has no purge, so the whole contract's purge is added to it here.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ class PurgeableContract(Contract):
 
     @action
     def purge(self, queue: Queue) -> None:
-        """A client drops what is available in a queue; what is acquired stays."""
+        """A client purges a queue of its available messages; acquired ones stay."""
 
         def goes(f: Entry) -> Bool:
             return (self.home[f] == queue) & (self.status[f] == Status.AVAILABLE)
@@ -47,7 +44,7 @@ class PurgeableContract(Contract):
 
 
 class RememberingPagingQueue(PagingQueue):
-    """The paging queue with all that the contract remembers of it."""
+    """The paging queue with the history variables of the contract."""
 
     queue: contract.Queue
 
@@ -57,7 +54,7 @@ class RememberingPagingQueue(PagingQueue):
 
     @initial
     def empty(self) -> None:
-        """Nothing has happened."""
+        """No event has happened."""
         super().empty()
         self.origin.fill(Origin.PUBLISHED)
         self.served.fill(False)
@@ -78,50 +75,50 @@ class RememberingPagingQueue(PagingQueue):
 
 
 def status(queue: RememberingPagingQueue, m: Message) -> Status:
-    """What waits in any place is available, and so is what is offered."""
+    """Map a ready or offered message to available, a pending one to acquired."""
     known = ite(queue.is_in(m, Place.PENDING), Status.ACQUIRED, Status.DEQUEUED)
     absent = ite(queue.is_in(m, Place.NOWHERE), Status.ABSENT, known)
     return ite(queue.is_ready(m) | queue.offered[m], Status.AVAILABLE, absent)
 
 
 def mode(queue: RememberingPagingQueue, who: Consumer) -> Mode:
-    """Nobody browses."""
+    """Map a consumer's mode; there are no browsers."""
     return ite(queue.acknowledges[who], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
 
 
 def delivers(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
-    """A delivery tells what the queue knows of the message."""
+    """A delivery reports the queue's own delivered flag."""
     return does("deliver", queue.taker[Turn.IT], m, queue.delivered[m])
 
 
 def delivers_anew(queue: RememberingPagingQueue, m: Message) -> Witness:
-    """What is given straight through was never delivered before."""
+    """A message that passes straight through was never delivered before."""
     return does("deliver", queue.taker[Turn.IT], m, FALSE)
 
 
 def gets(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
-    """So does the answer to a get."""
+    """The answer to a get reports the queue's own delivered flag."""
     return does("get", queue.taker[Turn.IT], m, queue.delivered[m])
 
 
 def pages(_queue: RememberingPagingQueue, *_: Message) -> Witness:
-    """Nobody sees where messages are kept."""
+    """A move between places is invisible to clients."""
     return stutters()
 
 
 def requeues(_queue: RememberingPagingQueue, *messages: Message) -> Witness:
-    """The last argument is what returns, wherever that is kept."""
+    """A requeue releases the message in the last argument."""
     return does("release", messages[-1])
 
 
 FETCHES = ("from_q4", "from_q3", "last", "last_and_reload", "last_and_reload_all")
-"""The ways to fetch, by what becomes of q3."""
+"""The ways to fetch, by the effect on q3."""
 
 PAGING = (
     *("page_q1_to_q3", "page_q1_to_q2", "page_q4", "page_q3", "page_q2", "limit_ram_acks"),
     *("put_back_into_q4", "put_back_and_reload", "put_back_and_reload_all"),
 )
-"""The moves that nobody sees."""
+"""The moves that clients do not see."""
 
 PAGING_QUEUE_REFINES_CONTRACT = Refinement(
     name="paging-queue refines contract",

@@ -1,17 +1,16 @@
-"""How a paging queue reduces its memory: that it comes to an end, and what is left then.
+"""How a paging queue reduces its memory: the calls end, and memory is then within limits.
 
 Source: the document on RabbitMQ's queue (2.8.2), `reduce_memory_use`; the ids are those of later
-notes on RabbitMQ. One call pages contents of q4, q1 and of what is pending as long as more are in
-memory than the target allows, a batch at most; then it looks at positions, and pages those of q3
-and q2, a batch too, if at least a batch more are in memory than is permitted. Each message that
-leaves is a step, and nothing else happens within a call. The queue calls again while a call reports
-work, and not at all where no target is set; each call has the target of its time.
+notes on RabbitMQ. A call pages out contents of q4, q1 and pending messages while more are in memory
+than the target allows, at most a batch. Then it pages out positions of q3 and q2, at most a batch,
+if at least a batch more than permitted are in memory. Each message that leaves is a step; no other
+event happens within a call. The queue calls again while a call reports work, and never without a
+target; each call has its own target.
 
-So each call that reports work must do some: it lowers a measure, which is a whole number and not
-negative. Lengths alone are here, and anything may happen to them between calls: which places are
-empty is `paging_lengths`'s business. How many of q3 may leave for delta is any number that segments
-allow, of which none holds more than its size; what is permitted is any number from a segment's size
-on, whatever formula gives it.
+A call that reports work lowers a measure, a whole number that is not negative. The model has
+lengths alone, and any change may happen between calls; `paging_lengths` says which places are
+empty. The number that may leave q3 is any that segments of a limited size allow; the permitted
+number is any from a segment's size on, whatever the formula.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ IT = Whole.IT
 
 
 class Call(Enumeration):
-    """How far a call has come; the two kinds of contents go in either order."""
+    """The progress of a call; the two kinds of contents go in either order."""
 
     RESTS: ClassVar[Call]
     PENDING_FIRST: ClassVar[Call]
@@ -72,12 +71,12 @@ class Call(Enumeration):
 
 
 def smaller(one: Int, other: Int) -> Int:
-    """Return the smaller of two."""
+    """Return the smaller of two numbers."""
     return ite(one < other, one, other)
 
 
 class PagingReduction(Model):
-    """The lengths of a paging queue's places, and a target for what is in memory."""
+    """The lengths of a paging queue's places, and a target for the contents in memory."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_REDUCTION)
 
@@ -104,12 +103,12 @@ class PagingReduction(Model):
 
     @axiom("batches-and-segments-hold-something")
     def hold_something(self) -> Bool:
-        """A batch is one message at least, and so is a segment."""
+        """A batch and a segment are at least one message each."""
         return (self.batch >= 1) & (self.segment_size >= 1)
 
     @initial
     def empty(self) -> None:
-        """Nothing is there, and no call has been made."""
+        """No message is there, and no call has been made."""
         for number in (
             *(self.length, self.total, self.in_ram, self.ram_acks, self.disk_acks, self.pending),
             *(self.target, self.quota, self.pushable, self.permits),
@@ -120,17 +119,17 @@ class PagingReduction(Model):
         self.worked.fill(False)
         self.is_done.fill(False)
 
-    # The words.
+    # Terms.
 
     def is_at(self, *calls: Call) -> Bool:
-        """Whether the call has come to one of these."""
+        """Whether the call is at one of these points."""
         found = self.call[IT] == calls[0]
         for call in calls[1:]:
             found = found | (self.call[IT] == call)
         return found
 
     def pages_pending(self) -> Bool:
-        """Whether contents of what is pending leave now."""
+        """Whether contents of pending messages leave now."""
         return self.is_at(Call.PENDING_FIRST, Call.PENDING_SECOND)
 
     def pages_queued(self) -> Bool:
@@ -138,31 +137,31 @@ class PagingReduction(Model):
         return self.is_at(Call.QUEUED_FIRST, Call.QUEUED_SECOND)
 
     def contents(self) -> Int:
-        """Return how many contents are in memory."""
+        """Return the number of contents in memory."""
         return self.in_ram[IT] + self.ram_acks[IT]
 
     def positions(self) -> Int:
-        """Return how many positions are in memory without their contents."""
+        """Return the number of positions in memory without their contents."""
         return self.length[Part.Q2] + self.length[Part.Q3]
 
     def measure(self) -> Int:
-        """Return what each work lowers: two for each content in memory, one for each position."""
+        """Return the measure: two for each content in memory, one for each position."""
         return self.contents() + self.contents() + self.positions()
 
     def measured(self) -> Int:
-        """Return what the measure was when the call began."""
+        """Return the measure at the beginning of the call."""
         contents = self.contents_before[IT]
         return contents + contents + self.positions_before[IT]
 
     def may_come(self) -> Bool:
-        """Whether another message may be there."""
+        """Whether another message may arrive."""
         return self.is_at(Call.RESTS) & (self.total[IT] + self.pending[IT] < self.most)
 
-    # Whatever else happens.
+    # Changes between calls.
 
     @action
     def come(self, part: Part) -> None:
-        """A message comes to some place."""
+        """A message comes to a place."""
         require(self.may_come())
         self.length[part] = self.length[part] + 1
         self.total[IT] = self.total[IT] + 1
@@ -171,7 +170,7 @@ class PagingReduction(Model):
 
     @action
     def go(self, part: Part) -> None:
-        """A message leaves some place."""
+        """A message leaves a place."""
         require(self.is_at(Call.RESTS) & (self.length[part] > 0))
         self.length[part] = self.length[part] - 1
         self.total[IT] = self.total[IT] - 1
@@ -179,12 +178,12 @@ class PagingReduction(Model):
         self._is_other()
 
     def counts(self, part: Part) -> Bool:
-        """Whether what is in the place is counted as in memory."""
+        """Whether messages in the place count as in memory."""
         return (part == Part.Q1) | (part == Part.Q4)
 
     @action
     def come_to_be_pending(self) -> None:
-        """A message is pending, with its content in memory."""
+        """A message becomes pending, with its content in memory."""
         require(self.may_come())
         self.pending[IT] = self.pending[IT] + 1
         self.ram_acks[IT] = self.ram_acks[IT] + 1
@@ -192,7 +191,7 @@ class PagingReduction(Model):
 
     @action
     def settle(self) -> None:
-        """Such a message is settled."""
+        """A pending message with its content in memory is settled."""
         require(self.is_at(Call.RESTS) & (self.ram_acks[IT] > 0))
         self.pending[IT] = self.pending[IT] - 1
         self.ram_acks[IT] = self.ram_acks[IT] - 1
@@ -200,7 +199,7 @@ class PagingReduction(Model):
 
     @action
     def settle_paged(self) -> None:
-        """A message is settled that is pending with its content on disk alone."""
+        """A pending message with its content on disk alone is settled."""
         require(self.is_at(Call.RESTS) & (self.disk_acks[IT] > 0))
         self.pending[IT] = self.pending[IT] - 1
         self.disk_acks[IT] = self.disk_acks[IT] - 1
@@ -214,7 +213,7 @@ class PagingReduction(Model):
 
     @action
     def begin(self, pending_first: Bool, target: Int) -> None:
-        """A call begins: it has work where more contents are in memory than the target allows."""
+        """A call begins; it has work if more contents are in memory than the target allows."""
         require(self.is_at(Call.RESTS) & (target >= 0))
         over = self.contents() - target
         self.target[IT] = target
@@ -227,7 +226,7 @@ class PagingReduction(Model):
 
     @action
     def page_pending(self) -> None:
-        """The content of something that is pending leaves memory."""
+        """The content of a pending message leaves memory."""
         require(self.pages_pending() & (self.quota[IT] > 0) & (self.ram_acks[IT] > 0))
         self.ram_acks[IT] = self.ram_acks[IT] - 1
         self.disk_acks[IT] = self.disk_acks[IT] + 1
@@ -235,21 +234,21 @@ class PagingReduction(Model):
 
     @action
     def end_pending(self) -> None:
-        """The batch is used up, or nothing pending is in memory: the other kind is next, if any."""
+        """No pending content has to leave, or the batch is used up: the other kind is next."""
         require(self.pages_pending() & self.has_paged_pending())
         self.call[IT] = ite(self.is_at(Call.PENDING_FIRST), Call.QUEUED_SECOND, Call.LOOKS)
 
     def has_paged_pending(self) -> Bool:
-        """Whether no content of what is pending has to leave, or none is left."""
+        """Whether no pending content has to leave, or none is left."""
         return (self.quota[IT] == 0) | (self.ram_acks[IT] == 0)
 
     def is_over(self) -> Bool:
-        """Whether a content of q1 or q4 has to leave: they alone are more than the target."""
+        """Whether a content of q1 or q4 has to leave: they alone exceed the target."""
         return (self.quota[IT] > 0) & (self.in_ram[IT] > self.target[IT])
 
     @action
     def page_q1(self) -> None:
-        """A content of q1 leaves memory: to q3, or to q2 where something is in delta."""
+        """A content of q1 leaves memory: to q3, or to q2 if delta is not blank."""
         require(self.pages_queued() & self.is_over() & (self.length[Part.Q1] > 0))
         blank = self.length[Part.DELTA] == 0
         self.length[Part.Q1] = self.length[Part.Q1] - 1
@@ -259,7 +258,7 @@ class PagingReduction(Model):
 
     @action
     def page_q4(self) -> None:
-        """Nothing is in q1: a content of q4 leaves memory, to q3."""
+        """A content of q4 leaves memory, to q3, because q1 is empty."""
         require(self.pages_queued() & self.is_over())
         require((self.length[Part.Q1] == 0) & (self.length[Part.Q4] > 0))
         self.length[Part.Q4] = self.length[Part.Q4] - 1
@@ -272,7 +271,7 @@ class PagingReduction(Model):
 
     @action
     def end_queued(self) -> None:
-        """The batch is used up, or q1 and q4 are within the target: the other is next, if any."""
+        """Q1 and q4 are within the target, or the batch is used up: the other kind is next."""
         require(self.pages_queued() & self.has_paged_queued())
         self.call[IT] = ite(self.is_at(Call.QUEUED_FIRST), Call.PENDING_SECOND, Call.LOOKS)
 
@@ -284,7 +283,7 @@ class PagingReduction(Model):
 
     @action
     def look(self, permitted: Int, pushable: Int) -> None:
-        """There is work if a batch more positions are in memory than are permitted."""
+        """The call has work if at least a batch more positions are in memory than permitted."""
         require(self.is_at(Call.LOOKS))
         require(self.may_be_permitted(permitted))
         require(self.may_be_pushed(pushable))
@@ -296,12 +295,12 @@ class PagingReduction(Model):
         self.call[IT] = Call.PUSHES
 
     def may_be_permitted(self, permitted: Int) -> Bool:
-        """Whether so many positions may stay: at least a segment's, or all of q3 if it has less."""
+        """Whether this number may stay: at least a segment, or all of a shorter q3 without room."""
         least = smaller(self.length[Part.Q3], self.segment_size)
         return ite(self.target[IT] == 0, permitted == least, permitted >= self.segment_size)
 
     def may_be_pushed(self, pushable: Int) -> Bool:
-        """Whether so many of q3 may be in later segments than its first."""
+        """Whether this many of q3 may be in later segments than its first."""
         q3 = self.length[Part.Q3]
         some = (pushable < q3) & (pushable >= q3 - self.segment_size)
         return (pushable >= 0) & ite(q3 == 0, pushable == 0, some)
@@ -315,7 +314,7 @@ class PagingReduction(Model):
 
     @action
     def push_q2(self) -> None:
-        """No other of q3 may leave: a position of q2 leaves memory for delta."""
+        """A position of q2 leaves memory for delta, because no other of q3 may leave."""
         require(self.is_at(Call.PUSHES) & (self.quota[IT] > 0) & (self.pushable[IT] == 0))
         require(self.length[Part.Q2] > 0)
         self._is_pushed(Part.Q2)
@@ -327,7 +326,7 @@ class PagingReduction(Model):
 
     @action
     def end(self) -> None:
-        """The batch is used up, or no position may leave: the call reports whether it had work."""
+        """No position has to leave, or none may: the call reports whether it had work."""
         require(self.is_at(Call.PUSHES) & self.pushes_no_more())
         self.is_done[IT] = ~self.worked[IT]
         self.call[IT] = Call.RESTS
@@ -337,11 +336,11 @@ class PagingReduction(Model):
         none = (self.pushable[IT] == 0) & (self.length[Part.Q2] == 0)
         return (self.quota[IT] == 0) | none
 
-    # What holds.
+    # Invariants.
 
     @invariant(NOT_NEGATIVE)
     def no_count_is_negative(self) -> Bool:
-        """Nothing is less than nothing (A5), and one of q3 stays where some may leave."""
+        """No count is negative (A5), and q3 keeps one position while others may leave."""
         counts = (self.ram_acks[IT] >= 0) & (self.disk_acks[IT] >= 0)
         numbers = (self.target[IT] >= 0) & (self.quota[IT] >= 0)
         pushable = implies(
@@ -353,7 +352,7 @@ class PagingReduction(Model):
 
     @invariant(IN_RAM)
     def counted_in_memory(self) -> Bool:
-        """Contents in memory are those of q1 and q4 (I6)."""
+        """The count of contents in memory is that of q1 and q4 (I6)."""
         return self.in_ram[IT] == self.length[Part.Q1] + self.length[Part.Q4]
 
     @invariant(SUM)
@@ -364,7 +363,7 @@ class PagingReduction(Model):
 
     @invariant(PENDING)
     def pending_is_somewhere(self) -> Bool:
-        """No call loses what is pending, or makes it ready (I24)."""
+        """No call loses a pending message, or makes it ready (I24)."""
         return self.pending[IT] == self.ram_acks[IT] + self.disk_acks[IT]
 
     @invariant(LOWERS)
@@ -374,12 +373,12 @@ class PagingReduction(Model):
 
     @invariant(ENDS)
     def measure_is_not_negative(self) -> Bool:
-        """So there is an end to calls that report work (I18)."""
+        """The measure is not negative, so calls that report work come to an end (I18)."""
         return self.measure() >= 0
 
     @invariant(FINDS)
     def what_is_to_do_is_found(self) -> Bool:
-        """Until a call that has work has done some, what is next can be done, now or later."""
+        """A call that has work has done some, or can do some now or later."""
         over = self.contents() > self.target[IT]
         pushes = (self.quota[IT] > 0) & ((self.pushable[IT] > 0) | (self.length[Part.Q2] > 0))
         to_do = (
@@ -399,7 +398,7 @@ class PagingReduction(Model):
 
     @invariant(BATCH)
     def no_more_than_a_batch(self) -> Bool:
-        """A content counts two at most, and a position one: so many batches are enough (I17)."""
+        """A call moves at most a batch of contents and a batch of positions (I17)."""
         lowered = self.measured() - self.measure()
         twice = self.batch + self.batch
         paged = twice - self.quota[IT] - self.quota[IT]
@@ -414,13 +413,13 @@ class PagingReduction(Model):
 
     @invariant(OVER)
     def no_more_than_is_over(self) -> Bool:
-        """As many are left as the target allows."""
+        """While contents leave, at least as many are left as the target allows."""
         leaves = (self.pages_pending() | self.pages_queued()) & (self.quota[IT] > 0)
         return implies(leaves, self.contents() - self.quota[IT] >= self.target[IT])
 
     @invariant(ENOUGH)
     def within_the_target(self) -> Bool:
-        """A call that reports nothing leaves no more than the target; of 0, nothing (I17)."""
+        """A call without work leaves contents within the target; with target 0, none (I17)."""
         nothing = (
             (self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0) & (self.ram_acks[IT] == 0)
         )
@@ -431,10 +430,10 @@ class PagingReduction(Model):
 
     @invariant(FEW)
     def few_positions(self) -> Bool:
-        """It leaves fewer positions beyond those permitted than a batch (I17)."""
+        """A call without work leaves fewer than a batch of positions too many (I17)."""
         return implies(self.is_done[IT], self.positions() - self.permits[IT] < self.batch)
 
-    # What comes about.
+    # Liveness.
 
     @leads_to(
         REPORTS,
@@ -444,12 +443,12 @@ class PagingReduction(Model):
         ),
     )
     def call_reports(self) -> tuple[Bool, Bool]:
-        """A call comes to an end, and says whether it had work."""
+        """A call ends, and reports whether it had work."""
         reported = self.worked[IT] | self.is_done[IT]
         return ~self.is_at(Call.RESTS), self.is_at(Call.RESTS) & reported
 
     @leads_to(LOOKS, fair=("page_pending", "end_pending", "page_q1", "page_q4", "end_queued"))
     def call_looks(self) -> tuple[Bool, Bool]:
-        """After contents, positions are looked at."""
+        """After the contents, a call looks at positions."""
         begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
         return begins, self.is_at(Call.LOOKS)

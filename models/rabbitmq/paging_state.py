@@ -1,13 +1,10 @@
-"""The words of the paging queue: where a message can be, how it starts, and what guards speak of.
+"""The state of the paging queue: places of messages, initial state, and terms of the guards.
 
-Owns the state that `paging_places` moves and `paging_invariants` speaks about. No action is here
-and no promise.
-
-A message stands for its position too: the order is that of the positions, and a position that no
-message ever takes is a message that never comes. The ends of delta, and the next position that is
-free, are therefore cuts of the order, not messages: the sets `from_start` and `before_end`, and
-`used` below the next free one. Both bounds of a blank delta are empty sets. A segment is a set of
-positions next to each other, of any size.
+Owns the state that `paging_places` changes and `paging_invariants` describes; actions and
+requirements are elsewhere. A message is also its position: the order is that of the positions, and
+a position that is never used is a message that never comes. Delta's bounds and the next free
+position are therefore cuts of the order: the sets `from_start`, `before_end` and `used`. Both sets
+of a blank delta are empty. A segment is a set of adjacent positions, of any size.
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ class Message(Family):
 
 
 class Segment(Family):
-    """Positions whose index entries are in one file."""
+    """A group of positions whose index entries are in one file."""
 
 
 class Place(Enumeration):
-    """Where a message is."""
+    """The place of a message."""
 
     NOWHERE: ClassVar[Place]
     Q1: ClassVar[Place]
@@ -52,7 +49,7 @@ class Place(Enumeration):
 
 
 class PagingWords(Model):
-    """Messages in five places, what of them is in memory, and what the index has of them."""
+    """Messages in five places, with their parts in memory and in the index."""
 
     before: Order[Message]
     earlier: Order[Segment]
@@ -85,7 +82,7 @@ class PagingWords(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has been published, and delta is blank."""
+        """No message has been published, and delta is blank."""
         self.place.fill(Place.NOWHERE)
         for truth in (
             *(self.in_ram, self.stored, self.delivered),
@@ -95,7 +92,7 @@ class PagingWords(Model):
         ):
             truth.fill(False)
 
-    # The words.
+    # Terms.
 
     def is_in(self, m: Message, *places: Place) -> Bool:
         """Whether the message is in one of the places."""
@@ -109,15 +106,15 @@ class PagingWords(Model):
         return self.is_in(m, Place.Q1, Place.Q2, Place.DELTA, Place.Q3, Place.Q4)
 
     def is_held(self, m: Message) -> Bool:
-        """Whether the queue has a status of the message in memory: delta has none."""
+        """Whether the queue has the message's status in memory; delta has none."""
         return self.is_in(m, Place.Q1, Place.Q2, Place.Q3, Place.Q4, Place.PENDING)
 
     def has_any(self, place: Place) -> Bool:
-        """Whether anything is in the place."""
+        """Whether the place has a message."""
         return exists(Message, lambda m: self.place[m] == place)
 
     def has_none(self, *places: Place) -> Bool:
-        """Whether nothing is in any of the places."""
+        """Whether all these places are empty."""
         return forall(Message, lambda m: ~self.is_in(m, *places))
 
     def at_or_before(self, m: Message, n: Message) -> Bool:
@@ -135,12 +132,12 @@ class PagingWords(Model):
         return (self.place[m] == place) & others
 
     def is_only_one_of(self, place: Place, m: Message) -> Bool:
-        """Whether nothing else is in the message's place."""
+        """Whether the message is the only one in its place."""
         others = forall(Message, lambda n: implies(self.place[n] == place, n == m))
         return (self.place[m] == place) & others
 
     def runs_out_of_q3(self, m: Message) -> Bool:
-        """Whether the message is next and the only one of q3."""
+        """Whether the message is the next one, and the only one of q3."""
         return self.has_none(Place.Q4) & self.is_only_one_of(Place.Q3, m)
 
     def is_live(self, m: Message) -> Bool:
@@ -158,11 +155,11 @@ class PagingWords(Model):
         return self.is_found(m) & none_before
 
     def is_reloaded(self, first: Message, m: Message) -> Bool:
-        """Whether the message is found in the segment of the one that is found first."""
+        """Whether a reload finds the message in the segment of the first one."""
         return self.is_found(m) & (self.segment[m] == self.segment[first])
 
     def reload_leaves_none(self, first: Message) -> Bool:
-        """Whether what a reload finds is as much as delta counts."""
+        """Whether the reload of one segment finds all messages of delta."""
         return forall(
             Message, lambda m: implies(self.is_in(m, Place.DELTA), self.is_reloaded(first, m))
         )

@@ -1,6 +1,6 @@
-"""A view of a RabbitMQ backing queue as a state of its model, and an operation as model steps.
+"""Reads a view of a RabbitMQ backing queue as a state of its model, an operation as its steps.
 
-A query is about one backing queue, which is of one level. Messages are numbered in the order of
+A query concerns one backing queue, which is of one level. Messages are numbered in the order of
 their positions, segments in the order of those that have a message. The queue may fetch for a
 consumer, page, and keep fewer pending contents in memory at any time.
 """
@@ -25,7 +25,7 @@ from brokerproof.spec.rabbitmq.view import (
 )
 
 SEGMENT_MAX: Final = 1 << 14
-"""So many positions a segment of the index has in the release."""
+"""The number of positions in a segment of the release's index."""
 
 PLACE: Final = {name: at for at, name in enumerate(Place.values)}
 FETCHES: Final = ("fetch_from_q4", "fetch_from_q3", "fetch_last")
@@ -50,12 +50,12 @@ def new_queue(view: PagingQueueView, order: Order) -> PagingQueueView:
 
 
 def queries_at_rest(_: PagingQueueView) -> Iterator[PathQuery]:
-    """Yield nothing: what a rest leaves in memory is a matter of counts."""
+    """Yield no query: counts decide which messages stay in memory at rest."""
     yield from ()
 
 
 def states(view: PagingQueueView, *, rests: bool) -> Iterator[PathQuery]:
-    """Yield the state of each backing queue; at rest also that of the reduction of its memory."""
+    """Yield the state of each backing queue; at rest also that of its memory reduction."""
     for queue in view.levels:
         read = _Read(queue)
         yield _query(read, read, ClientStep(op.Drain()), set(), None)
@@ -67,7 +67,7 @@ def states(view: PagingQueueView, *, rests: bool) -> Iterator[PathQuery]:
 
 
 def _at_rest(queue: BackingQueueView) -> Valuation:
-    """Return the state of a reduction that has reported that nothing is left to be done."""
+    """Return the state of a reduction that has reported that no work is left."""
     assert queue.target is not None, "where memory is not limited nothing is reduced"
     lengths = (queue.q1, queue.q2, range(queue.delta.count), queue.q3, queue.q4)
     return valuation(
@@ -84,8 +84,9 @@ def _at_rest(queue: BackingQueueView) -> Valuation:
 def _permitted(queue: BackingQueueView, target: int) -> int:
     """Return how many positions may stay in memory (2.8.2, `permitted_beta_count`).
 
-    Of those without content in memory, the harmonic mean with the target gives the part; never less
-    than a segment. Without any room in memory, q3 alone counts.
+    It is the number without content in memory, less its square divided by itself and the target
+    together, and at least a segment. Without room in memory, it is the length of q3, at most a
+    segment.
     """
     segment = min(queue.segment, SEGMENT_MAX)
     if queue.length == 0:
@@ -93,7 +94,7 @@ def _permitted(queue: BackingQueueView, target: int) -> int:
     if target == 0:
         return min(len(queue.q3), segment)
     on_disk = queue.length - len(queue.q1) - len(queue.q4)
-    # A count that is wrong may be too small.
+    # A wrong count may be too small.
     part = on_disk * on_disk // (on_disk + target) if on_disk + target > 0 else 0
     return max(segment, on_disk - part)
 
@@ -101,7 +102,7 @@ def _permitted(queue: BackingQueueView, target: int) -> int:
 def queries(
     before: PagingQueueView, after: PagingQueueView, step: ClientStep
 ) -> Iterator[PathQuery]:
-    """Yield a query for each backing queue that was moved; raises `NotAQueue`."""
+    """Yield a query for each backing queue that changed; raises `NotAQueue`."""
     if [each.level for each in before.levels] != [each.level for each in after.levels]:
         raise NotAQueue("it has other levels than before")
     for one, other in zip(before.levels, after.levels, strict=True):
@@ -147,7 +148,7 @@ class _Read:
         is_blank = delta.count == 0 and delta.start == delta.end
         delivered = [each.delivered if each else None for each in statuses]
         noted = [each.delivered if each else None for each in entries]
-        # Whether the index had a message that is gone cannot be seen.
+        # The view does not show whether the index had a message that is gone.
         unknown = [
             place == "GONE" and not each for place, each in zip(places, entries, strict=True)
         ]
@@ -182,7 +183,7 @@ def _query(
         segment=[segments.index(seq // before.view.segment) for seq in seqs],
         persistent=[each is not None and each.persistent for each in both],
     )
-    # Whether a message was fetched in its turn is not shown; before the step it counts as done.
+    # The view does not show whether earlier fetches were in turn; they count as such.
     at_first = [(before.known.get(seq), before.entries.get(seq)) for seq in seqs]
     fetched = [any(each is not None and each.delivered for each in pair) for pair in at_first]
     client = [each for seq in sorted(returned & at.keys()) for each in _requeues(at[seq])]
@@ -224,7 +225,7 @@ def _requeues(at: int) -> list[Taken]:
 
 
 def _arrived(before: _Read, after: _Read, step: ClientStep) -> Iterator[int]:
-    """Yield the position that was given out, if one was."""
+    """Yield the position that was given out, if any."""
     given = after.view.next_seq - before.view.next_seq
     takes = step.arrival is not None and step.arrival[1] == before.view.level
     if given not in ((0, 1) if takes else (0,)):
@@ -234,7 +235,7 @@ def _arrived(before: _Read, after: _Read, step: ClientStep) -> Iterator[int]:
 
 
 def _check(before: _Read, after: _Read, seq: int, step: ClientStep) -> None:
-    """Raise `NotAQueue` where a position has another message than before, or an unpublished one."""
+    """Raise `NotAQueue` if a position has changed its message, or has an unpublished one."""
     one, other = before.known.get(seq), after.known.get(seq)
     if one and other and (one.message, one.persistent) != (other.message, other.persistent):
         raise NotAQueue(f"{one.message} at {seq} has become {other.message}")

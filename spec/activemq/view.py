@@ -1,10 +1,9 @@
-"""What `inspect` shows of a queue that reads its messages by a cursor (ActiveMQ, 5.1 to 5.3).
+"""The view of a queue that reads its messages by a cursor (ActiveMQ, 5.1 to 5.3).
 
-A view has what the releases keep: for each level of priority what is stored, how far that was read
-and what of it is in memory; what is paged in, and who has it; what the audit would say; and the
-account of memory. Everything is shown as it is kept, not as it should be. Messages are named by
-their ids, and numbered as they came to the queue, from 1 on. Sizes are the bytes that a message is
-charged for.
+For each level of priority, a view has the stored messages, the cursor's position and the part of
+the store in memory. It also has the paged-in messages with their holders, the audit's answers, and
+the memory in use. All is shown as it is kept, not as it should be. Messages are named by their ids,
+and numbered in the order of arrival, from 1 on. Sizes are the bytes that a message is charged for.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class StoredView(msgspec.Struct, frozen=True):
 class PendingView(msgspec.Struct, frozen=True):
     """A message that is pending in one of a cursor's lists.
 
-    `references` is how often its content is referred to; 0 where that is not in memory.
+    `references` is how many references its content has; 0 if the content is not in memory.
     """
 
     message: str
@@ -40,13 +39,13 @@ class PendingView(msgspec.Struct, frozen=True):
 class CursorLevelView(msgspec.Struct, frozen=True, kw_only=True):
     """The cursors of one level.
 
-    `stored` is what is persistent and not acknowledged, in the order of the store; `read` how many
-    of these the position has passed, None where there is no position. Where it `starts_over` the
-    next reading begins at the head all the same; a position that is `outdated` will be forgotten
-    when the index has what was acknowledged. `recovered` is the message that was read into a batch
-    last, and `cached` the one that was cached last, as far as that is known. `batch` is what of the
-    store is in memory and to be paged in, `size` the cursor's own count of what is pending.
-    `in_memory` and `on_disk` are pending messages that do not outlive a crash.
+    `stored` are the persistent messages that are not acknowledged, in the order of the store.
+    `read` is how many of these the position has passed, None without a position. If the level
+    `starts_over`, the next read begins at the head all the same. An `outdated` position is
+    forgotten once the index has the acknowledgements. `recovered` is the message last read into a
+    batch, `cached` the one last cached, as far as known. `batch` are the stored messages in memory
+    that are still to be paged in; `size` is the cursor's own count of pending messages. `in_memory`
+    and `on_disk` are pending messages that do not outlive a crash.
     """
 
     level: int
@@ -64,7 +63,7 @@ class CursorLevelView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> int:
-        """How many of the store no reading will meet: all while the cache is on."""
+        """How many stored messages no read will meet: all of them while the cache is on."""
         if self.cache_enabled:
             return len(self.stored)
         return 0 if self.starts_over else self.read or 0
@@ -84,7 +83,7 @@ class CursorLevelView(msgspec.Struct, frozen=True, kw_only=True):
         return name + ", ".join(texts)
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         if len({each.message for each in self.stored}) < len(self.stored):
             return "a message that is stored twice"
         is_outside = self.read is not None and not 0 <= self.read <= len(self.stored)
@@ -98,9 +97,9 @@ def _text(members: Iterable[StoredView | PendingView]) -> str:
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
     """A message that is paged in; `level` is the message's own.
 
-    `holder` is the consumer that it belongs to, `channel` its channel: the first is None of a get,
-    and both are where it belongs to nobody. One that is `grouped` only the consumer may be given
-    that has its group.
+    `holder` is the consumer that it belongs to, `channel` that consumer's channel. `holder` is None
+    for a get; both are None if the message belongs to no consumer. A `grouped` message may be given
+    only to the consumer that has its group.
     """
 
     message: str
@@ -116,7 +115,7 @@ class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """A delivery that is still to be settled; `consumer` is None of a get."""
+    """An unsettled delivery; `consumer` is None for a get."""
 
     message: str
     channel: str
@@ -124,9 +123,9 @@ class HeldView(msgspec.Struct, frozen=True):
 
 
 class TakerView(msgspec.Struct, frozen=True):
-    """A consumer; whether it would be given a message now, if it may have it.
+    """A consumer, and whether it would be given a message now if it may have it.
 
-    One that `settles_when_sent` holds nothing.
+    A consumer that `settles_when_sent` holds nothing.
     """
 
     consumer: str
@@ -154,7 +153,7 @@ class AuditView(msgspec.Struct, frozen=True):
 
 
 class MemoryView(msgspec.Struct, frozen=True):
-    """The account of a queue's memory, in bytes; a limit of 0 is none."""
+    """The memory in use by a queue, in bytes; a limit of 0 means no limit."""
 
     used: int = 0
     limit: int = 0
@@ -163,11 +162,12 @@ class MemoryView(msgspec.Struct, frozen=True):
 class CursorQueueView(QueueView, frozen=True, tag_field="kind", tag="cursor-queue"):
     """A queue with its cursors, the highest level first.
 
-    `paged_in` is in the order in which it was. Of it `returned` was given back, and `waiting` given
-    to nobody yet, each the next one first, by message; `late` is about to be given to those who
-    were there when it was paged in; and `held` was delivered, the oldest delivery first. `takers`
-    are served in turn, the next one first. `parked` is what waits for memory, in its order;
-    `arrivals` is how many messages have come, these aside.
+    `paged_in` is in the order of paging in. Three of its parts are lists of names, the next message
+    first: `returned` was given back, `waiting` was not given to any consumer yet, and `late` is
+    about to be given to the consumers that were there when it was paged in. `held` are the
+    deliveries, the oldest first. `takers` are served in turn, the next one first. `parked` are the
+    publishes that wait for memory, in order; `arrivals` is how many messages have come, without the
+    parked ones.
     """
 
     levels: tuple[CursorLevelView, ...] = ()
@@ -195,7 +195,7 @@ class CursorQueueView(QueueView, frozen=True, tag_field="kind", tag="cursor-queu
         return f"{', '.join(parts) or 'nothing'}; {self.memory.used} bytes used"
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         if not self.levels:
             return "a queue without any level"
         if self.audit.words < 1 or self.audit.word_bits < 1:

@@ -1,9 +1,9 @@
-"""What holds of a view of an ActiveMQ queue by itself: each rule by its id.
+"""The rules on a single view of an ActiveMQ queue, each by its id.
 
-The models speak of one level and one persistence class, and of no counts, sizes and lists; a view
-has them all, so each rule is a function of the view. It returns None where a fault against it could
-not show, and nothing where all is well. What is about a step, such as what the position may pass
-(AMQ-I4), is asked of two views by the model `cursor-page-in`.
+The models have one level, one persistence class, and no counts, sizes or lists. A view has all of
+these, so each rule is a function of the view. A rule returns None if a fault against it could not
+show, an empty text if the view is right, and otherwise a complaint. The model `cursor-page-in`
+checks invariants of a step on two views, such as the messages that the position may pass (AMQ-I4).
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ Complaint: TypeAlias = str
 
 @dataclass(frozen=True)
 class _Shown:
-    """A view, and whether nothing is left to be done, as after a drain."""
+    """A view, and whether no work is left, as after a drain."""
 
     view: CursorQueueView
     rests: bool
 
     @property
     def paged(self) -> frozenset[str]:
-        """What is paged in, by name."""
+        """The names of the paged-in messages."""
         return frozenset(each.message for each in self.view.paged_in)
 
     @property
     def places(self) -> list[str]:
-        """What is in each place that a message can have when it is paged in, by name."""
+        """The names in each place that a paged-in message can have."""
         view = self.view
         held = [each.message for each in view.held]
         return [*view.returned, *view.waiting, *view.late, *held]
 
     def unread(self, level: CursorLevelView) -> Iterator[tuple[int, StoredView]]:
-        """Yield what of a store is not in memory, with how many are before it."""
+        """Yield each stored message that is not in memory, with the number of those before it."""
         known = self.paged | {each.message for each in level.batch}
         for at, each in enumerate(level.stored):
             if each.message not in known:
                 yield at, each
 
     def pending(self) -> Iterator[StoredView | PendingView]:
-        """Yield what is not paged in yet, of each list the next one first."""
+        """Yield the messages that are not paged in yet, the next one of each list first."""
         for level in self.view.levels:
             yield from level.batch
             yield from (each for _, each in self.unread(level))
@@ -61,29 +61,29 @@ class _Shown:
             yield from level.on_disk
 
     def in_memory(self) -> list[tuple[str, int]]:
-        """Return the name and size of each content that is in memory, once for each place."""
+        """Return the name and size of each content in memory, once for each place."""
         everything: list[PendingView | ReferenceView] = [*self.view.paged_in]
         for level in self.view.levels:
             everything += (*level.batch, *level.in_memory, *level.on_disk)
         return [(each.message, each.size) for each in everything if each.references]
 
     def is_somebody_served(self) -> bool:
-        """Whether a consumer has room, and could be given whatever comes next."""
+        """Whether a consumer has room and may be given any message that comes next."""
         waits = {*self.view.returned, *self.view.waiting}
         is_grouped = any(each.grouped for each in self.view.paged_in if each.message in waits)
         return not is_grouped and any(each.has_room for each in self.view.takers)
 
     def has_space(self, size: int) -> bool:
-        """Whether there is memory for a message of `size` bytes, if nothing gives way."""
+        """Whether there is memory for a message of `size` bytes if no other message leaves."""
         memory = self.view.memory
         return memory.limit == 0 or memory.used == 0 or memory.used + size <= memory.limit
 
 
-# Each returns None where it says nothing of what is shown.
+# Each rule returns None if it does not apply to the view.
 
 
 def _placed(shown: _Shown) -> Complaint | None:
-    """What is stored is in the batch, or paged in, or ahead of the position (AMQ-I1)."""
+    """A stored message is in the batch, paged in, or ahead of the position (AMQ-I1)."""
     if not any(level.stored or level.batch for level in shown.view.levels):
         return None
     for level in shown.view.levels:
@@ -97,7 +97,7 @@ def _placed(shown: _Shown) -> Complaint | None:
 
 
 def _complete(shown: _Shown) -> Complaint | None:
-    """What is paged in was returned, waits, or is held (AMQ-I2)."""
+    """A paged-in message was returned, waits, or is held (AMQ-I2)."""
     places = {*shown.places}
     if not shown.paged and not places:
         return None
@@ -108,7 +108,7 @@ def _complete(shown: _Shown) -> Complaint | None:
 
 
 def _owned(shown: _Shown) -> Complaint | None:
-    """Whoever a message belongs to holds it, and nobody else does (AMQ-I3)."""
+    """Exactly the consumer that a message belongs to holds it (AMQ-I3)."""
     owners = {
         (each.message, each.channel, each.holder)
         for each in shown.view.paged_in
@@ -124,7 +124,7 @@ def _owned(shown: _Shown) -> Complaint | None:
 
 
 def _sized(shown: _Shown) -> Complaint | None:
-    """A cursor counts what is stored and not paged in (AMQ-I6)."""
+    """A cursor counts the stored messages that are not paged in (AMQ-I6)."""
     levels = shown.view.levels
     if not any(level.stored or level.size for level in levels):
         return None
@@ -136,7 +136,7 @@ def _sized(shown: _Shown) -> Complaint | None:
 
 
 def _emptied(shown: _Shown) -> Complaint | None:
-    """At rest, a consumer with room and nothing held leave nothing behind (AMQ-I7)."""
+    """At rest, if a consumer has room and no message is held, no message is left (AMQ-I7)."""
     if not shown.rests or shown.view.held or not shown.is_somebody_served():
         return None
     left = [*shown.view.returned, *shown.view.waiting]
@@ -145,7 +145,7 @@ def _emptied(shown: _Shown) -> Complaint | None:
 
 
 def _goes_on(shown: _Shown) -> Complaint | None:
-    """At rest, nothing pending could be read for a consumer that has room (AMQ-I8)."""
+    """At rest, no pending message could be read for a consumer that has room (AMQ-I8)."""
     if not shown.rests or not shown.is_somebody_served():
         return None
     first = next(iter(shown.pending()), None)
@@ -158,7 +158,7 @@ def _goes_on(shown: _Shown) -> Complaint | None:
 
 
 def _new(shown: _Shown) -> Complaint | None:
-    """Nothing that is still to be read is called a duplicate (AMQ-I9)."""
+    """The audit calls no message a duplicate that is still to be read (AMQ-I9)."""
     ahead = [
         each
         for level in shown.view.levels
@@ -172,7 +172,7 @@ def _new(shown: _Shown) -> Complaint | None:
 
 
 def _known(shown: _Shown) -> Complaint | None:
-    """The audit knows what is in memory, as far as its window covers it (AMQ-I10)."""
+    """The audit knows the messages in memory, as far as its window covers them (AMQ-I10)."""
     first = shown.view.audit.first
     inside = []
     for level in shown.view.levels:
@@ -198,7 +198,7 @@ def _aligned(shown: _Shown) -> Complaint | None:
 
 
 def _once(shown: _Shown) -> Complaint | None:
-    """Nothing is paged in twice, or in two places (AMQ-I14)."""
+    """No message is paged in twice, or in two places (AMQ-I14)."""
     places = shown.places
     paged = [each.message for each in shown.view.paged_in]
     if not places and not paged:
@@ -208,7 +208,7 @@ def _once(shown: _Shown) -> Complaint | None:
 
 
 def _charged(shown: _Shown) -> Complaint | None:
-    """As much memory counts as used as there are contents in it (AMQ-I15)."""
+    """The memory counted as used is the size of the contents in memory (AMQ-I15)."""
     used, charged = shown.view.memory.used, sum(size for _, size in shown.in_memory())
     if not used and not charged:
         return None
@@ -216,7 +216,7 @@ def _charged(shown: _Shown) -> Complaint | None:
 
 
 def _referred(shown: _Shown) -> Complaint | None:
-    """A content in memory is referred to once, by the place that has it (AMQ-I16)."""
+    """A content in memory has one reference, from the place that has the message (AMQ-I16)."""
     has_some, wrong = False, []
     for level in shown.view.levels:
         for lists, most in (((*level.batch, *level.in_memory), 1), (level.on_disk, 0)):
@@ -232,7 +232,7 @@ def _referred(shown: _Shown) -> Complaint | None:
 
 
 def _limited(shown: _Shown) -> Complaint | None:
-    """Memory is within its limit, or has one message alone (AMQ-I17)."""
+    """Memory is within its limit, or holds one message alone (AMQ-I17)."""
     memory = shown.view.memory
     if not memory.limit or not memory.used:
         return None
@@ -256,7 +256,7 @@ def _is_order(numbers: Iterable[int]) -> bool:
 
 
 def _in_order(shown: _Shown) -> Complaint | None:
-    """What is pending is in the order of its arrival (AMQ-I21)."""
+    """Pending messages are in the order of their arrival (AMQ-I21)."""
     lists: list[list[int]] = []
     for level in shown.view.levels:
         lists.append([each.number for each in level.stored])
@@ -270,7 +270,7 @@ def _in_order(shown: _Shown) -> Complaint | None:
 
 
 def _first_time(shown: _Shown) -> Complaint | None:
-    """What was given comes before what was not, of one level and kind (AMQ-I20)."""
+    """Within a level and kind, messages that were given came before all others (AMQ-I20)."""
     asked = None
     known = {each.message: each for each in shown.view.paged_in}
     held = {each.message for each in shown.view.held}
@@ -296,9 +296,10 @@ def _first_time(shown: _Shown) -> Complaint | None:
 
 
 def _not_paged(shown: _Shown) -> Mapping[tuple[int, bool], list[int]]:
-    """Return the numbers of what is pending, by level and kind; of all that is paged in some.
+    """Return the numbers of the pending messages by level and kind.
 
-    Where several levels have one store, nothing is known of the levels of what is there.
+    Each level and kind of the paged-in messages has a list. If several levels share one store, the
+    levels of the stored messages are unknown, and the lists stay empty.
     """
     view = shown.view
     found: dict[tuple[int, bool], list[int]] = {
@@ -316,7 +317,7 @@ def _not_paged(shown: _Shown) -> Mapping[tuple[int, bool], list[int]]:
 
 
 def _came_back(shown: _Shown) -> Complaint | None:
-    """What was given back is among the returned, and nothing else is (AMQ-I22)."""
+    """Exactly the messages that were given back are among the returned (AMQ-I22)."""
     view = shown.view
     returned = {*view.returned}
     back = {e.message for e in view.paged_in if e.redelivered and e.channel is None}
@@ -329,7 +330,7 @@ def _came_back(shown: _Shown) -> Complaint | None:
 
 
 def _by_level(shown: _Shown) -> Complaint | None:
-    """The highest level comes first, of cursors and of what could be given next (AMQ-I24)."""
+    """The highest level comes first, among cursors and among the next messages (AMQ-I24)."""
     view = shown.view
     if not isinstance(view.order, Priority):
         return None
@@ -345,7 +346,7 @@ def _by_level(shown: _Shown) -> Complaint | None:
 
 
 def _spilled(shown: _Shown) -> Complaint | None:
-    """As long as anything is on disk nothing is in memory (AMQ-I33)."""
+    """While any message is on disk, no message is in memory (AMQ-I33)."""
     spilled = [level for level in shown.view.levels if level.on_disk]
     if not spilled:
         return None
@@ -382,9 +383,9 @@ IDS: Final = frozenset(_ALL)
 
 
 def judged(view: CursorQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:
-    """Yield each rule that says something of a view, with what is wrong, if anything is.
+    """Yield the id of each rule that applies to the view, with a complaint or an empty text.
 
-    `rests` says that nothing is left to be done, as after a drain.
+    `rests` says that no work is left, as after a drain.
     """
     shown = _Shown(view, rests)
     for name, look in _ALL.items():

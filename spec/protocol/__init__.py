@@ -1,5 +1,5 @@
-"""What the gate and a candidate say to each other.
+"""The protocol between the gate and a candidate.
 
-Operations, answers, messages, claims, and the driver's lines. Requirements are not here, and
-nothing of one documented system.
+Operations, answers, messages, capabilities and the driver's lines. Requirements are elsewhere, and
+so is everything that concerns one documented system only.
 """

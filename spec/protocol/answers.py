@@ -1,7 +1,7 @@
-"""What a candidate answers: events that happened, or an error and how definite it is.
+"""A candidate's answers: events that happened, or an error and whether it is definite.
 
-Owns the split between errors that say "it did not happen" and those that say "it may have
-happened"; every reader of answers takes it from here.
+Owns the split between errors that say "it did not happen" and errors that say "it may have
+happened"; every reader of answers takes the split from here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IndefiniteCode: TypeAlias = Literal["timeout", "crashed", "internal"]
 ErrorCode: TypeAlias = DefiniteCode | IndefiniteCode
 
 DEFINITE: frozenset[ErrorCode] = frozenset(("unsupported", "refused"))
-"""Errors that say that the operation did not happen; all others say that it may have."""
+"""Errors that say that the operation did not happen; after any other error it may have happened."""
 
 
 class Delivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="delivered"):
@@ -38,7 +38,7 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", ta
 class ConsumerClosed(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="consumer_closed"
 ):
-    """A consumer ended without its client asking: auto-close, or its queue went."""
+    """A consumer ended without a request of its client: by auto-close, or with its queue."""
 
     consumer: str
 
@@ -46,13 +46,13 @@ class ConsumerClosed(
 class QueueDeleted(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="queue_deleted"
 ):
-    """An auto-delete queue went with its last consumer."""
+    """An auto-delete queue was deleted with its last consumer."""
 
     queue: str
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="accepted"):
-    """A parked publish was taken after all; from now on the message is in its queue."""
+    """A parked publish was accepted; from now on the message is in its queue."""
 
     message: str
 
@@ -61,7 +61,7 @@ Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted | Accepted
 
 
 class Error(msgspec.Struct, frozen=True):
-    """Why an operation was not carried out, or may not have been."""
+    """The reason why an operation failed, or may have failed."""
 
     code: ErrorCode
     message: str = ""
@@ -73,10 +73,10 @@ class Error(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The answer to one operation: the events told with it, and an error if it failed.
+    """The answer to one operation: the events that it reports, and an error if it failed.
 
-    `inspection` answers `inspect`, and nothing else; `parked` says that a publish waits for room
-    and that an `Accepted` will tell when the broker has taken it.
+    Only `inspect` is answered with `inspection`. `parked` says that a publish waits for room; an
+    `Accepted` follows when the broker has taken it.
     """
 
     events: tuple[Event, ...] = ()
@@ -104,14 +104,14 @@ def unsupported(message: str, events: tuple[Event, ...] = ()) -> Answer:
 
 
 EVENTS_MAX = 10_000
-"""So many events one answer may tell: far more than any run of the gate has messages for."""
+"""The most events in one answer: far more than the messages of any run of the gate."""
 
 MESSAGE_CHARACTERS_MAX = 1_000
-"""So much of an error message is kept: it is only shown."""
+"""The most characters kept of an error message, which is only shown."""
 
 
 def shortened(answer: Answer) -> Answer:
-    """Return an answer as it is kept: a long error message by its beginning and its length."""
+    """Return the answer with a long error message cut to its beginning and its length."""
     error = answer.error
     if error is None or len(error.message) <= MESSAGE_CHARACTERS_MAX:
         return answer

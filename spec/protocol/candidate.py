@@ -1,9 +1,9 @@
 """The candidate interface in its Python form: two methods, typed operations and answers.
 
-A candidate is held against the promises by handing it one typed operation at a time. What it does
-not implement it answers with `unsupported`; it never raises for what a client did wrong. The two
-optional protocols below let the gate copy a candidate, which turns sampling into a search of every
-behaviour.
+The gate checks a candidate by handing it one typed operation at a time. A candidate answers an
+operation that it does not implement with `unsupported`, and never raises for a client's mistake.
+The first two optional protocols below let the gate copy a candidate, which turns sampling into a
+search of every behaviour.
 
 A whole candidate can be this small::
 
@@ -36,11 +36,11 @@ class Candidate(Protocol):
     """A broker under the gate."""
 
     def hello(self) -> Hello:
-        """Return name, version and claims; without effect, and always the same."""
+        """Return name, version and capabilities; without effect, and always the same."""
         ...
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation and tell the events that have happened since the last answer."""
+        """Carry out one operation and report the events since the last answer."""
         ...
 
 
@@ -49,7 +49,7 @@ class Forkable(Protocol):
     """A candidate that can be copied faster than `pickle` would."""
 
     def fork(self) -> Self:
-        """Return an independent copy: what is done to one is never seen by the other."""
+        """Return an independent copy: no change to one of the two is visible in the other."""
         ...
 
 
@@ -57,8 +57,8 @@ class Forkable(Protocol):
 class Fingerprinted(Protocol):
     """A candidate that can name its state.
 
-    Two states with equal fingerprints must behave alike for ever, up to the names of deliveries
-    still to come. The search visits one of them.
+    Two states with equal fingerprints must behave alike for ever, up to the names of later
+    deliveries. The search visits one of them.
     """
 
     def fingerprint(self) -> Hashable:
@@ -68,49 +68,50 @@ class Fingerprinted(Protocol):
 
 @runtime_checkable
 class Closable(Protocol):
-    """A candidate that holds something outside this process: a connection, a child, a folder."""
+    """A candidate that holds a resource outside this process: a connection, a child, a folder."""
 
     def close(self) -> None:
-        """Give it back; nothing is asked of the candidate afterwards."""
+        """Give the resource back; the gate makes no further calls."""
         ...
 
 
 Unsynced: TypeAlias = Literal["lost", "torn", "kept"]
-"""What a loss of power leaves of what was written and not synced: nothing, the first half of each
-file's, or all."""
+"""What a power failure leaves of unsynced writes: nothing, the first half of each file's, or
+all."""
 
 
 @runtime_checkable
 class OnDisk(Protocol):
-    """A candidate on a disk of its own whose power can go at any change: write, sync, removal.
+    """A candidate on a disk of its own whose power can fail at any change: write, sync, removal.
 
-    The operation meanwhile is answered `crashed`, with all that happened before; the candidate is
-    down, and a restart brings it back. So it claims `durable`.
+    The interrupted operation is answered `crashed`, with all events so far. The candidate is then
+    down until a restart, so it must claim `durable`.
     """
 
     def changes(self) -> int:
-        """Return how many changes the disk has been asked for; it grows, but for a reset."""
+        """Return how many changes the disk was asked for; only a reset lowers the number."""
         ...
 
     def power_lasts(self, changes: int | None, unsynced: Unsynced = "lost") -> None:
-        """Let the power go instead of the change after so many more; None is never."""
+        """Let the power fail instead of the change after `changes` more; None means never."""
         ...
 
 
 Start: TypeAlias = Callable[[str, Callable[[], None]], None]
-"""Starts a thread, given its name and what it does."""
+"""A function that starts a thread, given its name and its body."""
 
 
 @runtime_checkable
 class OnThreads(Protocol):
     """A candidate that several threads may hand operations to at once.
 
-    What they share is cells and locks of `reference/shared/atomics.py`. It is handed over at rest.
+    The threads share only cells and locks of `reference/shared/atomics.py`. The gate hands the
+    candidate over at rest.
     """
 
     def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
-        """Start what goes on by itself with `start` from now on; hand each event to `tell`.
+        """Start the candidate's own threads with `start` from now on; pass each event to `tell`.
 
-        An event is told at the moment at which it happens, and is in no answer then.
+        `tell` is called at the moment of the event; no answer repeats the event.
         """
         ...

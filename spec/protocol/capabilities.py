@@ -1,4 +1,4 @@
-"""What a candidate claims; only that is asked of it (driver protocol 1, rule 12)."""
+"""A candidate's capabilities; the gate checks only these (driver protocol 1, rule 12)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EventOrder: TypeAlias = Literal["total", "per_consumer"]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """Claims by name; a missing one is not claimed, and reported so, never as kept."""
+    """Capabilities by name; a missing one is not claimed, and is never reported as kept."""
 
     orders: tuple[OrderKind, ...] = ("fifo",)
     priority_levels: int = 10
@@ -45,7 +45,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     overlap: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse claims that contradict each other, so that no check has to choose between them."""
+        """Refuse contradictory capabilities, so that no check has to choose between them."""
         if self.browse != ("browse" in self.modes):
             raise ValueError('browse must be claimed exactly when modes names "browse"')
         if not 1 <= self.priority_levels <= 10:
@@ -53,7 +53,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def get_modes(self) -> tuple[GetMode, ...]:
-        """How messages can be got: settled as they are sent only where `modes` claims that."""
+        """The modes of a get: `automatic` only if `modes` claims it."""
         if not self.get:
             return ()
         return ("acknowledge", "automatic") if "automatic" in self.modes else ("acknowledge",)

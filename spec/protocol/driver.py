@@ -1,10 +1,9 @@
 """Driver protocol 1 on the wire: every request and answer as one JSON object of exact shape.
 
-Nothing is described twice: the shapes are derived from the operations and events of this room. What
-the wire adds is that every field must be there, that ids are text of 1 to 1024 characters, and that
-numbers lie in their range (rules 36, 46, 54 and 55). A driver's answers are held against these
-shapes, and so is each request of ours before it leaves. Which answer fits which request is not
-known here.
+The shapes are derived from the operations and events of this package. The wire adds three rules:
+every field is required, ids are text of 1 to 1024 characters, and numbers lie in their range (rules
+36, 46, 54 and 55). The gate checks a driver's answers against these shapes, and its own requests
+before it sends them. Which answer fits which request is not known here.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ from brokerproof.spec.protocol.operations import Inspect, Operation
 LINE_BYTES_MAX = 16 * 2**20
 """The longest line, its end not counted (rule 43)."""
 ID_MAX = 2**53 - 1
-"""The largest id of a request: what every JSON library reads exactly (rule 42)."""
+"""The largest id of a request: the largest number that every JSON library reads exactly (rule
+42)."""
 NAME_CHARACTERS_MAX = 1024
 
 Shape: TypeAlias = type[msgspec.Struct]
@@ -42,13 +42,13 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHAR
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 RequestId: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=ID_MAX)]
 
-# Numbers are sizes, windows and seconds, and texts are ids and names, but for these.
+# The exceptions: other numbers are sizes, windows and seconds; other texts are ids and names.
 _OTHERWISE: dict[tuple[str, str], Any] = {
-    # What is no priority is sent on purpose: it must be refused (rule 35).
+    # The gate sends invalid priorities on purpose: they must be refused (rule 35).
     ("Message", "priority"): Annotated[int, msgspec.Meta(ge=-NUMBER_MAX - 1, le=NUMBER_MAX)],
     ("Priority", "levels"): Annotated[int, msgspec.Meta(ge=1, le=len(PRIORITIES))],
     ("Consume", "priority"): Annotated[int, msgspec.Meta(ge=-NUMBER_MAX - 1, le=NUMBER_MAX)],
-    # So is a window that is none (rule 22).
+    # It sends invalid windows on purpose too (rule 22).
     ("SetCredit", "messages"): Annotated[int, msgspec.Meta(ge=-NUMBER_MAX - 1, le=NUMBER_MAX)]
     | None,
     ("Error", "message"): str,
@@ -59,7 +59,7 @@ _OTHERWISE: dict[tuple[str, str], Any] = {
 def exact(shape: Shape, *, request: bool = False) -> Shape:
     """Return the wire form of a struct: all fields required, each within its bounds.
 
-    That of a request has an id besides, and nothing else.
+    A request has an id besides, and no unknown fields.
     """
     hints = get_type_hints(shape, include_extras=True)
     fields = [
@@ -78,7 +78,7 @@ def exact(shape: Shape, *, request: bool = False) -> Shape:
 
 
 def _bounded(hint: Any) -> Any:
-    """Return a type in which every text, number and struct is the wire's."""
+    """Return the type with every text, number and struct replaced by its wire form."""
     if hint is str:
         return Name
     if hint is int:
@@ -90,7 +90,7 @@ def _bounded(hint: Any) -> Any:
         return functools.reduce(operator.or_, map(_bounded, arguments))
     if origin is tuple:
         return types.GenericAlias(tuple, (_bounded(arguments[0]), ...))
-    # What is left: truth values, choices among words, and properties, whose values are free.
+    # The remaining types: truth values, literals, and properties, whose values are free.
     return hint
 
 
@@ -102,14 +102,14 @@ class SayHello(
     tag="hello",
     forbid_unknown_fields=True,
 ):
-    """The first request: which protocol is spoken."""
+    """The first request: it names the protocol."""
 
     id: RequestId
     protocol: Literal[1] = 1
 
 
 OPERATIONS: tuple[Shape, ...] = tuple(each for each in get_args(Operation) if each is not Inspect)
-"""What a driver is asked after hello; `inspect` is for candidates in this process (rule 50)."""
+"""The requests after hello; `inspect` is for candidates in this process only (rule 50)."""
 EVENTS: tuple[Shape, ...] = get_args(Event)
 REQUESTS: dict[str, Shape] = {
     "hello": SayHello,

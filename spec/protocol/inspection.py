@@ -1,4 +1,4 @@
-"""What every view of a queue has that `inspect` shows, whatever documented system it is of."""
+"""The part of a queue's view that all documented systems share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from brokerproof.spec.protocol.messages import Order
 
 
 class QueueView(msgspec.Struct, frozen=True):
-    """A queue as it is kept, not as it should be; its text is one line."""
+    """A queue as the broker keeps it, not as it should be; its text is one line."""
 
     order: Order
 
     @property
     def kind(self) -> str:
-        """The tag that says of which kind the view is."""
+        """The tag that names the kind of view."""
         return str(self.__struct_config__.tag)
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         return ""
 
     def without_counters(self) -> Self:
-        """Return the view without what the broker counts beside the queue itself."""
+        """Return the view without the broker's internal counters."""
         return self

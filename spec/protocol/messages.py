@@ -1,8 +1,7 @@
 """Messages, queue orders and credit: the values that operations carry.
 
-Owns how a message and a queue are described on the wire, and the one function that the documents
-give for them: which of *n* levels a priority falls into. Refuses to know what a broker does with
-any of it.
+Owns how messages and queues are described on the wire, and the one function that the documents give
+for them: the level of a priority among *n* levels. A broker's behaviour is elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PRIORITIES = range(10)
 """The priorities a message may have (AMQP 0-9-1 and JMS: 0 to 9, higher is more urgent)."""
 
 DEFAULT_PRIORITY = 4
-"""What a message has when its publisher names none (JMS; Qpid, Priority Queues)."""
+"""The priority of a message whose publisher names none (JMS; Qpid, Priority Queues)."""
 
 NUMBER_MAX = 2**31 - 1
 """The largest size in bytes and the largest credit window (driver protocol 1, rule 54)."""
@@ -45,9 +44,9 @@ class Sorted(msgspec.Struct, frozen=True, tag_field="kind", tag="sorted"):
 class LastValue(msgspec.Struct, frozen=True, tag_field="kind", tag="last_value"):
     """First in, first out, but of available messages with equal `key` only the last one stays.
 
-    An arrival drops an available message with the same value of the property, and stands at the
-    tail. What is acquired stays; released, it is dropped if a later one of its value has arrived.
-    A message without the property replaces nothing and is replaced by nothing.
+    An arrival drops the available message with the same value of the property and goes to the tail.
+    An acquired message stays; if it is released after a later one of its value has arrived, it is
+    dropped. A message without the property replaces none and is replaced by none.
     """
 
     key: str
@@ -79,7 +78,7 @@ def level_of(priority: int, order: Order, mapping: PriorityMapping = "amqp") -> 
 
     ``amqp`` is the rule of the Priority Queues document, which takes it from AMQP 0-10: the levels
     are centred on the default priority, so that two levels divide 0-4 from 5-9. ``clamp`` is
-    RabbitMQ's: what lies above the highest level counts as the highest.
+    RabbitMQ's: a priority above the highest level counts as the highest level.
 
     >>> [level_of(p, Priority(3)) for p in PRIORITIES]
     [0, 0, 0, 0, 1, 2, 2, 2, 2, 2]

@@ -1,8 +1,8 @@
 """The operations of driver protocol 1, one frozen struct each.
 
-Owns the fields and their meaning as far as one sentence can say it; the fine print is in
-`docs/reference/protocol.md`. The same structs are handed to a candidate in this process and written
-as JSON lines to a driver, so that the two forms of the interface cannot drift apart.
+Owns the fields and their meaning in one sentence each; the details are in
+`docs/reference/protocol.md`. A candidate in this process gets these structs, and a driver gets the
+same structs as JSON lines, so that the two interfaces cannot drift apart.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Declare(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="de
 class Publish(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="publish"):
     """Hand over a message; `ok` means that the broker has taken responsibility for it.
 
-    It is not given to anybody before `not_before_s` seconds, nor from `expires_s` seconds on, of
-    the candidate's own clock, which only `advance` moves.
+    The broker delivers it only from `not_before_s` seconds on and before `expires_s` seconds, both
+    of the candidate's own clock, which only `advance` moves.
     """
 
     queue: str
@@ -48,7 +48,7 @@ class Consume(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="co
     """Subscribe; a consumer of mode `browse` neither acquires nor consumes.
 
     A consumer of several queues names them all in `queues`, the first in `queue` too; for one queue
-    the list is empty. While an `exclusive` consumer is there, its queue takes no other.
+    the list is empty. A queue with an `exclusive` consumer takes no other consumer.
     """
 
     channel: str
@@ -79,7 +79,7 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="can
 
 
 class Get(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="get"):
-    """Take at most one message; its delivery, with `consumer` None, is told in this answer."""
+    """Take at most one message; this answer reports its delivery, with `consumer` None."""
 
     channel: str
     queue: str
@@ -87,7 +87,7 @@ class Get(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="get"):
 
 
 class Acknowledge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="acknowledge"):
-    """Settle one delivery: the message is done with."""
+    """Settle one delivery: the message is acknowledged and gone."""
 
     delivery: str
 
@@ -111,7 +111,7 @@ class CloseChannel(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", ta
 
 
 class Purge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="purge"):
-    """Drop what is available; what is acquired stays, and comes back when released."""
+    """Drop all available messages; acquired ones stay, and a release returns them to the queue."""
 
     queue: str
 
@@ -127,11 +127,11 @@ class Crash(msgspec.Struct, frozen=True, tag_field="op", tag="crash"):
 
 
 class Restart(msgspec.Struct, frozen=True, tag_field="op", tag="restart"):
-    """Come back from what is durable."""
+    """Recover the durable queues and messages."""
 
 
 class Drain(msgspec.Struct, frozen=True, tag_field="op", tag="drain"):
-    """Work until nothing more can happen, tell all of it, then answer."""
+    """Work until no further event is possible, report all events, then answer."""
 
 
 class Flush(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="flush"):

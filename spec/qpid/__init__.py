@@ -1,5 +1,5 @@
-"""What Apache Qpid's documents say of the inside of a queue.
+"""The inside of a queue according to Apache Qpid's documents.
 
-The invariants, by id, and the view that `inspect` shows. How a view is judged is not here: the
-models judge it.
+The invariants by id, the view that `inspect` shows, and the rules on a single view. The models
+check all other invariants.
 """

@@ -1,8 +1,8 @@
-"""What a queue keeps count of beside what it is made of: what of a view can be wrong alone.
+"""A queue's internal counters: the parts of a view that can be wrong while the rest is right.
 
-A broker counts its consumers though it could look, keeps a hint of where its list ends, marks those
-who wait for a turn. Such things are shown as they are kept, not as they should be: whether they
-agree with the rest of the view is what is asked.
+A broker counts its consumers instead of walking the list, keeps a hint of where a list ends, and
+marks the consumers that wait for a turn. The view shows these as they are kept, not as they should
+be; the rules check whether they agree with the rest of the view.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import msgspec
 
 
 class ListAccount(msgspec.Struct, frozen=True):
-    """One of the linked lists that a queue's entries are in; a queue without levels has one.
+    """One of the linked lists of a queue's entries; a queue without levels has one.
 
-    `numbers` are those of its entries that are not gone, in the order of the links, counted from
-    the first. `to_the_end` is how many links lead from where the list says its end is to its last
-    entry; None where they do not lead there.
+    `numbers` are those of its entries that are not gone, in the order of the links and relative to
+    the first entry. `to_the_end` is how many links lead from the list's tail reference to its last
+    entry; None if they do not lead there.
     """
 
     level: int
@@ -24,12 +24,12 @@ class ListAccount(msgspec.Struct, frozen=True):
 
 
 class SubscriptionAccount(msgspec.Struct, frozen=True):
-    """What is kept of one subscription of the view; at the same place there.
+    """The counters of one subscription, at the same place as the subscription in the view.
 
-    `used` and `used_bytes` are what its own window counts as held; None where it has none of its
-    own, as of several queues. `waits` says that it is on record as waiting at an entry that it has
-    no room for. Where consumers pull, `state` is the list that it says it is in, and `priority` its
-    own.
+    `used` and `used_bytes` are what the subscription's own window counts as held; None if it has no
+    own window, as with several queues. `waits` says that it is on record as waiting at an entry for
+    which it has no room. For a pulling consumer, `state` is the list that it says it is in, and
+    `priority` its own priority.
     """
 
     used: int | None
@@ -40,7 +40,7 @@ class SubscriptionAccount(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Something that waits for a turn, says so, or both; who does neither is not shown."""
+    """A consumer or queue that waits for a turn, is marked as waiting, or both."""
 
     name: str
     says_so: bool
@@ -48,12 +48,12 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class PullAccount(msgspec.Struct, frozen=True):
-    """What a queue that is pulled from keeps besides.
+    """The further counters of a queue whose consumers pull.
 
-    `wanting` is how many consumers it counts that want messages. `priorities` are those that the
-    lists of all, of the interested and of the notified have a part for, in their order. `listed`
-    says for each subscription of the view in which lists it is met, each with the priority of that
-    part, 0 where a list has no parts.
+    `wanting` is the queue's count of consumers that want messages. `priorities` are the priorities
+    of the parts of three lists (all, interested, notified), in the order of the parts. `listed`
+    gives for each subscription of the view the lists that contain it, each with the priority of
+    that part, or 0 if a list has no parts.
     """
 
     wanting: int
@@ -63,10 +63,10 @@ class PullAccount(msgspec.Struct, frozen=True):
 
 
 class Accounts(msgspec.Struct, frozen=True):
-    """What a queue keeps count of.
+    """The internal counters of a queue.
 
-    `subscriptions` are those of the view, `counted` how many of them its list counts, `waiting` how
-    many it counts as waiting at an entry.
+    `subscriptions` are those of the view; `counted` is how many of them the list counts; `waiting`
+    is how many the queue counts as waiting at an entry.
     """
 
     lists: tuple[ListAccount, ...]

@@ -1,8 +1,8 @@
-"""What `inspect` shows of a queue in which each subscription keeps a pointer (Qpid).
+"""The view of a queue in which each subscription keeps a pointer (Qpid), as `inspect` shows it.
 
-A view holds what the documents say a queue is made of, and nothing of how a broker stores it. What
-a step of a broker may make of a view is not stated here: that is the model of the documented
-algorithm (`models/`), which each view is read as a state of.
+A view holds the parts of a queue that the documents name, and nothing of how a broker stores them.
+The model of the documented algorithm (`models/`) says which steps may lead from view to view; each
+view is read as a state of that model.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from brokerproof.spec.qpid.counters import Accounts
 class EntryView(msgspec.Struct, frozen=True):
     """An entry of a queue's list.
 
-    `level` is its level of priority, 0 in a queue without. `holder` is the index of the
-    subscription that has it, among the view's; None unless acquired. One that is `held` may not be
-    given before its time; one that `expires` may be gone from some time on, unless somebody has it.
-    One that is `dequeued` is shown only as long as a pointer stands on it.
+    `level` is its level of priority, 0 in a queue without levels. `holder` is the index of the
+    subscription in the view that acquired it, None unless acquired. A `held` entry may not be
+    delivered before its time. An entry that `expires` may be gone after its time unless a
+    subscription has acquired it. A `dequeued` entry is shown only while a pointer refers to it.
     """
 
     message: str
@@ -35,10 +35,11 @@ class EntryView(msgspec.Struct, frozen=True):
 class SubscriptionView(msgspec.Struct, frozen=True):
     """A subscription with its place.
 
-    `consumer` is None for a get, which is here as long as it holds something. One that has left is
-    here, not `active`, for the same reason. Places are numbers of entries: 0 is the dummy head, 1
-    the first entry of the view. `released` is the first entry that came back behind the place, if
-    one did. `unwanted` are the numbers of the entries that its selector leaves out, in order.
+    `consumer` is None for a get, which is shown while it holds a message. A subscription that has
+    left is not `active`, and is shown for the same reason. Places are numbers of entries: 0 is the
+    dummy head, 1 the first entry of the view. `released` is the first entry released behind the
+    place, or None. `unwanted` are the numbers of the entries that its selector leaves out, in
+    order.
     """
 
     consumer: str | None
@@ -52,10 +53,10 @@ class SubscriptionView(msgspec.Struct, frozen=True):
 
 
 class ConsumerListsView(msgspec.Struct, frozen=True):
-    """The lists that a queue keeps its consumers in, where these pull (Qpid, pull consumers).
+    """The lists in which a queue keeps its pulling consumers (Qpid, pull consumers).
 
-    Each has the numbers of subscriptions of the view, in the order in which they came to the list;
-    of the interested and the notified those of a higher priority are before all others.
+    Each list has the numbers of subscriptions of the view, in the order of arrival in that list. In
+    `interested` and `notified`, consumers of a higher priority come first.
     """
 
     interested: tuple[int, ...] = ()
@@ -67,7 +68,7 @@ class ConsumerListsView(msgspec.Struct, frozen=True):
 class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-queue"):
     """A queue whose subscriptions each keep a pointer (Qpid, Message Delivery); in its order.
 
-    `lists` are those of its consumers, and None where these are pushed to.
+    `lists` are those of its pulling consumers, and None if the queue pushes.
     """
 
     entries: tuple[EntryView, ...] = ()
@@ -102,11 +103,11 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
         )
 
     def without_counters(self) -> Self:
-        """Return the view without accounts."""
+        """Return the view without the internal counters."""
         return self if self.accounts is None else msgspec.structs.replace(self, accounts=None)
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         takers, length = len(self.subscriptions), len(self.entries)
         if len({entry.message for entry in self.entries}) < length:
             return "a message that is there twice"

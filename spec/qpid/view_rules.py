@@ -1,8 +1,8 @@
-"""What holds of a view of a Qpid queue by itself, and no model states: each rule by its id.
+"""The rules on a single view of a Qpid queue that no model states, each by its id.
 
-Counts, hints and marks that a broker keeps beside what they stand for (`counters`) are no part of
-the models, and neither is what a walk over the links returns. A rule returns None where a fault
-against it could not show in the view, and nothing where all is well.
+The models contain neither the internal counters, hints and marks of a broker (`counters`) nor the
+result of a walk over the links. A rule returns None if a fault against it could not show in the
+view, an empty text if the view is right, and otherwise a complaint.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ Complaint: TypeAlias = str
 
 @dataclass(frozen=True)
 class _Shown:
-    """A view with its accounts."""
+    """A view with its internal counters."""
 
     view: PointerQueueView
 
     @property
     def accounts(self) -> Accounts:
-        """What the queue keeps count of; only rules of a part that has it read this."""
+        """The internal counters; only rules of a part that has them read this."""
         assert self.view.accounts is not None
         return self.view.accounts
 
     @property
     def pull(self) -> PullAccount:
-        """What a queue that is pulled from keeps besides."""
+        """The further counters of a queue whose consumers pull."""
         assert self.accounts.pull is not None
         return self.accounts.pull
 
     @property
     def active(self) -> list[int]:
-        """The numbers of those subscriptions that are there."""
+        """The numbers of the active subscriptions."""
         return [at for at, each in enumerate(self.view.subscriptions) if each.active]
 
 
-# Each returns None where the invariant says nothing of what is shown.
+# Each rule returns None if the invariant does not apply to the view.
 
 
 def _gone(shown: _Shown) -> Complaint | None:
-    """A walk returns nothing that is gone (EL-3)."""
+    """A walk over a list returns no entry that is gone (EL-3)."""
     view = shown.view
     if not view.entries:
         return None
@@ -61,7 +61,7 @@ def _gone(shown: _Shown) -> Complaint | None:
 
 
 def _numbers(shown: _Shown) -> Complaint | None:
-    """Numbers grow along the links (EL-1)."""
+    """Entry numbers grow along the links (EL-1)."""
     if all(len(each.numbers) < 2 for each in shown.accounts.lists):
         return None
     for each in shown.accounts.lists:
@@ -71,7 +71,7 @@ def _numbers(shown: _Shown) -> Complaint | None:
 
 
 def _tails(shown: _Shown) -> Complaint | None:
-    """The last entry is reached from where a list says its end is (EL-4)."""
+    """The last entry of a list can be reached from the list's tail reference (EL-4)."""
     if not shown.view.entries:
         return None
     lost = [each for each in shown.accounts.lists if each.to_the_end is None]
@@ -79,7 +79,7 @@ def _tails(shown: _Shown) -> Complaint | None:
 
 
 def _counted(shown: _Shown) -> Complaint | None:
-    """A list counts who is in it (CL-1)."""
+    """A list counts its active subscriptions (CL-1)."""
     there, counted = len(shown.active), shown.accounts.counted
     if not there and not counted:
         return None
@@ -87,7 +87,7 @@ def _counted(shown: _Shown) -> Complaint | None:
 
 
 def _used(shown: _Shown) -> Complaint | None:
-    """A window counts as many as its consumer holds (CR-1)."""
+    """A window counts as many messages as its consumer holds (CR-1)."""
     held = Counter(entry.holder for entry in shown.view.entries)
     asked = None
     for at in shown.active:
@@ -102,7 +102,7 @@ def _used(shown: _Shown) -> Complaint | None:
 
 
 def _waiting(shown: _Shown) -> Complaint | None:
-    """Who waits at an entry is counted, and nobody else (RUN-5)."""
+    """The queue counts exactly the subscriptions that wait at an entry (RUN-5)."""
     waits = sum(shown.accounts.subscriptions[at].waits for at in shown.active)
     counted = shown.accounts.waiting
     if not waits and not counted:
@@ -132,7 +132,7 @@ def _listed(shown: _Shown) -> Complaint | None:
 
 
 def _separate(shown: _Shown) -> Complaint | None:
-    """Who takes nothing is never told like the others (QCM-2)."""
+    """A browser is never in the lists of consumers, nor a consumer in that of browsers (QCM-2)."""
     if not shown.active:
         return None
     for at in shown.active:
@@ -144,7 +144,7 @@ def _separate(shown: _Shown) -> Complaint | None:
 
 
 def _priorities(shown: _Shown) -> Complaint | None:
-    """The lists by priority have the same ones, the highest first (QCM-3)."""
+    """The lists by priority have the same priorities, the highest first (QCM-3)."""
     if not any(shown.pull.priorities):
         return None
     wrong = any(
@@ -155,7 +155,7 @@ def _priorities(shown: _Shown) -> Complaint | None:
 
 
 def _wanting(shown: _Shown) -> Complaint | None:
-    """Those who want messages are counted (QCM-4)."""
+    """The queue counts exactly the consumers that want messages (QCM-4)."""
     states = [shown.accounts.subscriptions[at].state for at in shown.active]
     want = sum(state in (*_BY_PRIORITY, LOOKING) for state in states)
     if not states and not shown.pull.wanting:
@@ -165,7 +165,7 @@ def _wanting(shown: _Shown) -> Complaint | None:
 
 
 def _marks(shown: _Shown) -> Complaint | None:
-    """Who waits for a turn says so, and nobody else (SCH-1)."""
+    """Exactly those that wait for a turn are marked as waiting (SCH-1)."""
     if not shown.active:
         return None
     for mark in shown.pull.marks:
@@ -197,7 +197,7 @@ IDS: Final = frozenset(name for rules in RULES.values() for name in rules)
 
 
 def judged(view: PointerQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:  # noqa: ARG001 - no rule is about a rest
-    """Yield each rule that says something of a view, with what is wrong, if anything is."""
+    """Yield the id of each rule that applies to the view, with a complaint or an empty text."""
     accounts = view.accounts
     is_pulled = accounts is not None and accounts.pull is not None
     has = {"places": True, "accounts": accounts is not None, "consumer-lists": is_pulled}

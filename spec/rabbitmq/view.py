@@ -1,9 +1,9 @@
-"""What `inspect` shows of a queue that pages its messages to disk (RabbitMQ, 2.8.2).
+"""The view of a queue that pages its messages to disk (RabbitMQ, 2.8.2), as `inspect` shows it.
 
-A view has what the release keeps: for each level of priority a backing queue of five places, what
-it counts, what the index and the stores have of it; and of the queue process in front, who stands
-in line. Everything is shown as it is kept, not as it should be. Positions are the queue's own
-numbers, which grow for ever; whoever compares views has to count from somewhere.
+For each level of priority, a view has a backing queue of five places, its counters, and its entries
+in the index and the stores. Of the queue process in front, it has the line of consumers. All is
+shown as it is kept, not as it should be. Positions are the queue's own numbers, which grow for
+ever; a comparison of two views has to renumber them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from brokerproof.spec.protocol.inspection import QueueView
 
 
 class StatusView(msgspec.Struct, frozen=True):
-    """A message of which the queue has a status in memory; `seq` is its position.
+    """A message whose status the queue has in memory; `seq` is its position.
 
-    `message` is its name, or the store's id for it where nobody has its content any more. What is
-    `in_ram` or `on_disk` is its content; `indexed` says that its position is on disk.
+    `message` is its name, or the store's id for it if its content is nowhere any more. `in_ram` and
+    `on_disk` say where its content is; `indexed` says that its position is on disk.
     """
 
     seq: int
@@ -33,7 +33,7 @@ class StatusView(msgspec.Struct, frozen=True):
 
 
 class IndexEntryView(msgspec.Struct, frozen=True):
-    """A position that the index has and that is not acknowledged there."""
+    """A position in the index that is not acknowledged there."""
 
     seq: int
     message: str
@@ -50,7 +50,7 @@ class DeltaView(msgspec.Struct, frozen=True):
 
 
 class StoresView(msgspec.Struct, frozen=True):
-    """How often the stores refer to each message, shown where no other queue shares them."""
+    """The stores' reference count of each message, shown if no other queue shares the stores."""
 
     persistent: tuple[tuple[str, int], ...] = ()
     transient: tuple[tuple[str, int], ...] = ()
@@ -59,12 +59,12 @@ class StoresView(msgspec.Struct, frozen=True):
 class BackingQueueView(msgspec.Struct, frozen=True, kw_only=True):
     """The backing queue of one level; places have the first message first, `pending` the lowest.
 
-    `index` has no entries of transient messages from before the last start, which are those before
-    `transient_threshold`. `length` counts what is ready, `ram_count` what of it has its content in
-    memory, `persistent_count` what is persistent and ready or pending; `ram_acks` are the positions
-    known to be pending with content in memory. `target` is how many contents may be in memory, None
-    for any number; a `segment` of the index has so many positions, and so many messages are a
-    `batch`.
+    `index` leaves out transient messages from before the last start, which have positions before
+    `transient_threshold`. `length` counts the ready messages, `ram_count` those of them with
+    content in memory, `persistent_count` the persistent messages that are ready or pending.
+    `ram_acks` are the positions recorded as pending with content in memory. `target` is how many
+    contents may be in memory, None for any number. `segment` is the number of positions in a
+    segment of the index, `batch` the number of messages in a batch.
     """
 
     level: int
@@ -100,7 +100,7 @@ class BackingQueueView(msgspec.Struct, frozen=True, kw_only=True):
         return f"{level}{', '.join(places) or 'nothing'}; {counted}"
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         if self.segment < 1 or self.batch < 1 or (self.target or 0) < 0:
             return "a segment or a batch of nothing, or a negative target"
         pending, index = [each.seq for each in self.pending], [each.seq for each in self.index]
@@ -116,7 +116,7 @@ def _text(statuses: Iterable[StatusView]) -> str:
 
 
 class InLineView(msgspec.Struct, frozen=True):
-    """A consumer of a queue process; whether it has room for a message."""
+    """A consumer of a queue process, and whether it has room for a message."""
 
     consumer: str
     has_room: bool
@@ -133,8 +133,8 @@ class HandedOutView(msgspec.Struct, frozen=True):
 class PagingQueueView(QueueView, frozen=True, tag_field="kind", tag="paging-queue"):
     """A queue process with its backing queues, in the order in which it asks them.
 
-    `in_line` are the consumers that are served in turn, the next one first; `blocked` are those
-    that were found without room.
+    `in_line` are the consumers that are served in turn, the next one first; `blocked` are the
+    consumers that were found without room.
     """
 
     levels: tuple[BackingQueueView, ...] = ()
@@ -146,7 +146,7 @@ class PagingQueueView(QueueView, frozen=True, tag_field="kind", tag="paging-queu
         return "; ".join(map(str, self.levels))
 
     def fault(self) -> str:
-        """Return what is wrong with the view that its types do not exclude, or nothing."""
+        """Return the first error in the view that its types do not exclude, or an empty text."""
         if not self.levels:
             return "a queue without any level"
         return next((f"{f} at level {q.level}" for q in self.levels if (f := q.fault())), "")

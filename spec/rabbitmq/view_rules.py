@@ -1,8 +1,8 @@
-"""What holds of a view of a RabbitMQ queue by itself, and no model states: each rule by its id.
+"""The rules on a single view of a RabbitMQ queue that no model states, each by its id.
 
-The models have no word for the order of a list, for a count, and for what a status in memory says
-of the disk. A rule returns None where a fault against it could not show in the view, and else
-whether it holds. A1 to A6 and M1 to M3 are assertions of the release, the others are stated in its
+The models contain neither the order of a list, nor counts, nor the flags in a status that describe
+the disk. A rule returns None if a fault against it could not show in the view, and otherwise
+whether it holds. A1 to A6 and M1 to M3 are assertions of the release; the others are stated in its
 comments or follow from them.
 """
 
@@ -25,7 +25,7 @@ Rule: TypeAlias = Callable[[BackingQueueView], bool | None]
 
 
 def asked(situation: object, holds: Callable[[], bool]) -> bool | None:
-    """Return whether a rule holds where a situation is there, and else None."""
+    """Return whether a rule holds if its situation is present, otherwise None."""
     return holds() if situation else None
 
 
@@ -40,7 +40,7 @@ def held(queue: BackingQueueView) -> list[StatusView]:
 
 
 def is_anything_ready(queue: BackingQueueView) -> bool:
-    """Whether a place or a count says that something is ready."""
+    """Whether a place or a count says that a message is ready."""
     return bool(queue.length or queue.delta.count or ready(queue))
 
 
@@ -60,7 +60,7 @@ def in_delta(queue: BackingQueueView) -> list[IndexEntryView]:
 
 
 def in_order(queue: BackingQueueView) -> list[int]:
-    """Return the positions of all that is ready, from the front on."""
+    """Return the positions of all ready messages, from the front on."""
     front = [each.seq for each in (*queue.q4, *queue.q3)]
     behind = [each.seq for each in (*queue.q2, *queue.q1)]
     return [*front, *(each.seq for each in in_delta(queue)), *behind]
@@ -86,14 +86,14 @@ def _persistent(queue: BackingQueueView) -> int:
 
 
 def _is_indexed(queue: BackingQueueView) -> bool:
-    """Whether the index has the positions that statuses and delta say, as they say."""
+    """Whether the index has exactly the positions that statuses and delta say, with their flags."""
     expected = {each.seq: each.delivered for each in held(queue) if each.indexed}
     expected |= {each.seq: each.delivered for each in in_delta(queue)}
     return expected == {each.seq: each.delivered for each in queue.index}
 
 
 def _is_stored(queue: BackingQueueView) -> bool:
-    """Whether the stores refer to what statuses and delta say, as often."""
+    """Whether the stores refer to each message as often as statuses and delta do."""
     assert queue.stores is not None, "asked only where stores are shown"
     for persistent, shown in ((True, queue.stores.persistent), (False, queue.stores.transient)):
         names = [e.message for e in held(queue) if e.on_disk and e.persistent == persistent]
@@ -186,9 +186,9 @@ IDS: Final = frozenset((IN_LINE, BY_LEVEL, *(name for rules in RULES.values() fo
 
 
 def judged(view: PagingQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:
-    """Yield each rule that says something of a view, with what is wrong, if anything is.
+    """Yield the id of each rule that applies to the view, with a complaint or an empty text.
 
-    `rests` says that nothing is left to be done, as after a drain.
+    `rests` says that no work is left, as after a drain.
     """
     found: dict[str, Complaint] = {}
     for queue in view.levels:

@@ -1,8 +1,8 @@
-"""The catalogue of requirements: what is promised, at which level, and where a document says so.
+"""The catalogue of requirements, each with its level and its source in a document.
 
-Belongs here: one TOML file for each documented system and the loader that refuses a malformed one.
-Does not belong here: formal meaning; a requirement's id is the label of a guard, or the name of an
-invariant, in `models`, and a test holds the two lists together.
+This package holds one TOML file for each documented system, and the loader that refuses a malformed
+one. The formal meaning is in `models`: a requirement's id is the label of a guard or the name of an
+invariant there, and a test holds the two lists together.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ OFFERED = frozenset(
         *("memory", "memory-limit", "parked", "spilled", "served"),
     )
 )
-"""What a candidate may be asked for beside its claims: optional protocols of its Python form, and
-parts of the view that it shows of a queue (of pointers, of one that pages, of one with cursors)."""
+"""What a candidate may offer beside its capabilities: optional protocols of its Python form, and
+parts of the view of its queues (of pointers, with paging, with cursors)."""
 
 
 class Level(Enum):
-    """How binding a requirement is: what a document states plainly, or what it only recommends."""
+    """How binding a requirement is: stated plainly in a document, or only recommended there."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where something comes from: a section of a document, or versions of a broker's code."""
+    """A source: a section of a document, or versions of a broker's code."""
 
     document: str
     section: str = ""
@@ -47,17 +47,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"{self.document}, {self.section or self.versions}"
 
     def is_in_form(self) -> bool:
-        """Whether it names a section, or versions, and not both."""
+        """Whether the source names either a section or versions, and not both."""
         return bool(self.section) != bool(self.versions)
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One promise.
+    """One requirement.
 
-    `situation` is when a fault against it would show, in words; only such situations count as
-    exercise. `needs` are the claims without which it is not asked: ``get``, ``browse``,
-    ``credit:messages``, ``orders:priority``, ``modes:acknowledge`` and the like, or one of what is
-    `OFFERED` besides; alternatives are separated by ``|``.
+    `situation` says in words when a fault against it would show; only such situations count as
+    exercise. `needs` are the capabilities without which it is not checked: ``get``, ``browse``,
+    ``credit:messages``, ``orders:priority``, ``modes:acknowledge`` and the like, or a name in
+    `OFFERED`; alternatives are separated by ``|``.
     """
 
     id: str

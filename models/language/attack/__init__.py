@@ -1,1 +1,1 @@
-"""Mutation testing of models: one part of a model changed, and whether a proof notices."""
+"""Mutation testing of models: one part of a model is changed, and a proof should notice."""

@@ -1,9 +1,9 @@
-"""The attack on what a model starts from: its initial values and its axioms.
+"""Mutation testing of a model's initial values and axioms.
 
-Owns the judgement of those mutants, in the order of `attack`. A wrong start is refuted by an
-invariant that is false there (a run of no steps), by the refinement, or by a promise among the
-guards that says something else, now or later, in a run that both systems take side by side. An
-axiom that is missing is refuted by an invariant that is lost without it, or by the refinement.
+Owns the outcome of these mutants, in the order of `mutation_testing`. A wrong initial value is
+refuted by an invariant that is false there (a run of no steps), by the refinement, or by a labelled
+guard that differs in a run that both systems take in step. A missing axiom is refuted by an
+invariant that is lost without it, or by the refinement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from brokerproof.models.language.prove.z3_queries import (
 from brokerproof.models.language.read.plain import PlainReading, State
 
 PAIRS_MAX = 20_000
-"""How many pairs of states two runs side by side come to at most."""
+"""The most pairs of states to which two runs in step come."""
 
 
 def judged_frame(
@@ -42,7 +42,7 @@ def judged_frame(
     refuter: Refuter | None,
     where: tuple[Held, ...] = (),
 ) -> JudgedMutant:
-    """Return what becomes of a start or of a missing axiom."""
+    """Return the outcome of a changed initial value or a missing axiom."""
     changed = mutant.within(system)
     lost = _broken_at_the_start(changed)
     if lost:
@@ -105,7 +105,7 @@ def _broken_by(changed: System, action: Action) -> tuple[str, ...]:
 
 
 def _is_the_same(system: System, mutant: OtherStart | WithoutAxiom) -> bool:
-    """Whether no initial state is another, or no state is excluded by the axiom alone."""
+    """Whether the mutant has the same initial states, or its axiom excludes no state alone."""
     changed = mutant.within(system)
     if isinstance(mutant, OtherStart):
         apart = made_different(mutant.symbol, system.initial, changed.initial)
@@ -115,9 +115,9 @@ def _is_the_same(system: System, mutant: OtherStart | WithoutAxiom) -> bool:
 
 
 def side_by_side(system: System, changed: System) -> tuple[str, ...]:
-    """Return the promises of which the two systems say something else after the same steps.
+    """Return the labelled guards on which the two systems differ after the same steps.
 
-    Both start with the same rigid things and take the same steps, in scopes of one element of each
+    Both start with the same rigid symbols and take the same steps, in scopes of one element of each
     family and then of two, up to `PAIRS_MAX` pairs of states.
     """
     labels = {guard.label for action in system.actions for guard in action.guards if guard.label}
@@ -135,7 +135,7 @@ def side_by_side(system: System, changed: System) -> tuple[str, ...]:
 
 
 def _pairs(one: PlainReading, other: PlainReading) -> Iterator[tuple[State, State]]:
-    """Yield pairs of states that the same steps lead to, the nearest first."""
+    """Yield pairs of different states that the same steps lead to, the nearest first."""
     ahead: list[tuple[State, State]] = []
     seen: set[tuple[State, State]] = set()
 

@@ -1,12 +1,11 @@
-"""Mutants: a system with one guard, update, initial value or axiom dropped, weakened or twisted.
+"""Mutants: a system with one guard, update, initial value or axiom dropped, weakened or changed.
 
-Owns which mutants there are and what they are called. Refuses to judge them: that is the attack's
-business. A guard is only ever weakened, since an action that is possible less often breaks no
-invariant; which way a change of a part goes follows from the negations above it. An update and an
-initial value are neither weak nor strong, so any part is changed; an axiom is dropped.
+Owns the set of mutants and their names; their outcome is up to `mutation_testing`. A guard is only
+weakened, because a stronger one breaks no invariant; the negations above a part decide which way it
+changes. Of updates and initial values any part is changed; an axiom is dropped.
 
-Invariant: names are unique within a system and depend on the model's text alone, since the reasons
-for survivors are kept by name.
+Invariant: names are unique within a system and depend on the model's text alone, because the
+reasons for equivalent mutants are kept by name.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Direction: TypeAlias = Literal["weaker", "stronger", "any"]
 
 
 class Variant(NamedTuple):
-    """A term with one part changed, and the change in words."""
+    """A term with one part changed, and a description of the change."""
 
     change: str
     term: Term
@@ -68,14 +67,14 @@ class Mutant:
 
 @dataclass(frozen=True)
 class OtherStart:
-    """A symbol that starts as something else, or as anything."""
+    """A symbol that starts with another value, or with any value."""
 
     name: str
     symbol: Symbol
     function: Function
 
     def within(self, system: System) -> System:
-        """Return the system that starts so."""
+        """Return the system with this initial value."""
         return dataclasses.replace(system, initial=system.initial | {self.symbol: self.function})
 
 
@@ -87,7 +86,7 @@ class WithoutAxiom:
     axiom: Statement
 
     def within(self, system: System) -> System:
-        """Return the system that does not assume it."""
+        """Return the system without this axiom."""
         axioms = tuple(axiom for axiom in system.axioms if axiom is not self.axiom)
         return dataclasses.replace(system, axioms=axioms)
 
@@ -96,7 +95,7 @@ AnyMutant: TypeAlias = Mutant | OtherStart | WithoutAxiom
 
 
 def mutants(system: System) -> Iterator[AnyMutant]:
-    """Yield every mutant of a system; those that are the same terms are left out."""
+    """Yield every mutant of a system, except those whose terms are unchanged."""
     taken: Counter[str] = Counter()
     for mutant in _named(system):
         taken[mutant.name] += 1
@@ -150,13 +149,13 @@ def _of_updates(action: Action) -> Iterator[Mutant]:
 
 
 def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
-    """Return whether a term reads the symbol where it is changed; `==` of terms is no truth."""
+    """Whether a term is the symbol's own old value; `==` of terms is no truth value."""
     is_it = term.op == "read" and term.payload is symbol
     return is_it and all(map(operator.is_, term.args, function.parameters))
 
 
 def variants(term: Term, direction: Direction) -> Iterator[Variant]:
-    """Yield the term with one part changed, each in the given direction where it is a truth."""
+    """Yield the term with one part changed, each truth value in the given direction."""
     yield from _here(term, direction)
     if term.op in ("equal", "less", "read", "variable", "constant"):
         return
@@ -175,7 +174,7 @@ def _opposite(direction: Direction) -> Direction:
 
 
 def _here(term: Term, direction: Direction) -> Iterator[Variant]:
-    """Yield what can be put in the place of the whole term."""
+    """Yield the replacements for the whole term."""
     grows, shrinks = direction != "stronger", direction != "weaker"
     match term.op:
         case "and" | "or" if grows if term.op == "and" else shrinks:
@@ -218,10 +217,10 @@ def _other_values(term: Term) -> list[Term]:
 
 
 SHORT = 60
-"""How many characters of a part stand in a mutant's name at most."""
+"""The most characters of a part in a mutant's name."""
 
 
 def short(term: Term) -> str:
-    """Return the term as a person would write it, and its beginning where that is long."""
+    """Return the term as a person would write it, cut if it is long."""
     text = show(term)
     return text if len(text) <= SHORT else f"{text[: SHORT - 4]} ..."

@@ -1,20 +1,14 @@
-"""The attack: what would still be proved if a part of a model were wrong.
+"""Mutation testing: which parts of a model could be wrong without a proof noticing.
 
-Owns the judgement of each mutant (`mutants` makes them) and nothing about how it is printed. In
-this order: an invariant that the mutated action does not keep any more refutes the mutant, by a run
-from the beginning where a small scope has one (*reachable*), and else by a state and a step
-(*induction*), and so does a ghost counter that does not change by what is moved; a mutant that does
-the same in every state where the invariants hold is no mutant (*equivalent*). One that weakens a
-guard that is itself a promise is refuted by that promise (*requirement*); one that a refinement of
-or to the model does not survive, by that (*refinement*); one that changes what a guard that is a
-promise says of the next step, by that promise. No invariant is needed for promises, since the gate
-holds candidates against such guards one by one, and its planted faults hold the gate. Last, a
-promise about the end that the model keeps in a small scope, and the mutant does not, refutes it
-(`attack_progress`). All others are *survivors*: nothing that is stated of the model says that this
-part of it is right. Starts and axioms are judged in `attack_frame`.
+Owns the outcome of each mutant (`mutants` makes them), not its printing. In this order, a mutant is
+refuted by a broken invariant or counter (*reachable*, or by a single step *induction*), is
+*equivalent*, weakens a labelled guard (*requirement*), fails a *refinement*, changes a labelled
+guard of the next step (*requirement*), or breaks a leads-to property (`progress`). Labelled guards
+need no invariant: the gate checks candidates by them, and planted faults check the gate. Any other
+mutant survives: no statement covers that part. Initial values and axioms are in `frame`.
 
-Each question has a limit in Z3's own steps, so a verdict depends on no clock. Where the limit of a
-question about an action is used up, its invariant counts as kept: silence refutes no such mutant.
+Each query has a limit in Z3's own steps, so the outcome depends on no clock. At the limit, an
+invariant counts as kept: no mutant is refuted by a timeout.
 """
 
 from __future__ import annotations
@@ -59,7 +53,7 @@ __all__ = ["Attack", "JudgedMutant", "attack"]
 
 @dataclass(frozen=True)
 class Attack:
-    """What became of all mutants of a system; `idle` are reasons for what is no survivor."""
+    """The outcomes of all mutants; `idle` are reasons for mutants that do not survive."""
 
     system: str
     judged: tuple[JudgedMutant, ...]
@@ -68,12 +62,12 @@ class Attack:
 
     @property
     def unexplained(self) -> tuple[JudgedMutant, ...]:
-        """The survivors without a reason."""
+        """The surviving mutants without a reason."""
         return tuple(each for each in self.judged if each.fate == "survivor" and not each.by)
 
     @property
     def complete(self) -> bool:
-        """Whether each mutant is refuted or harmless for a reason that is still needed."""
+        """Whether each mutant is refuted, or equivalent for a reason that is still needed."""
         return not self.unexplained and not self.idle
 
 
@@ -83,7 +77,7 @@ def attack(
     refuter: Refuter | None = None,
     report: Callable[[JudgedMutant], None] | None = None,
 ) -> Attack:
-    """Judge every mutant; `reasons` are why survivors are harmless, by name."""
+    """Judge every mutant; `reasons` say by name why surviving mutants are equivalent."""
     started = time.perf_counter()
     if initial_state_exists(system).outcome == "never":
         raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
@@ -131,15 +125,15 @@ def _judged(
 
 
 Lost: TypeAlias = tuple[tuple[str, ...], tuple[Step, ...]]
-"""What an action does not keep, with a state and the step where they are known."""
+"""The statements that an action breaks, with a state and the step if they are known."""
 
 
 def _lost(system: System, action: Action) -> Lost | None:
     """Return an invariant or a counter that the action does not keep.
 
-    A few elements are asked first, since Z3 decides there, and again in other numbers where it
-    cannot prove that all is kept. What is neither proved nor refuted then counts as kept: a mutant
-    is never refuted by silence.
+    Small scopes come first, because Z3 decides there, and again in other sizes if the general proof
+    fails. A statement that is neither proved nor refuted counts as kept: no mutant is refuted by a
+    timeout.
     """
     changed = Mutant("", system.action(action.name), action).within(system)
     broken: dict[Statement | Ghost, Bool] = {
@@ -175,7 +169,7 @@ def _refuted(
     broken: Mapping[Statement | Ghost, Bool],
     sizes: dict[Sort, int],
 ) -> Lost | None:
-    """Return what is broken in a scope of these sizes: of all invariants, or else of counters."""
+    """Return a broken invariant, otherwise a broken counter, in a scope of these sizes."""
     premises = [*assumed(changed), *taken(action)]
     statements = [formula for stated, formula in broken.items() if isinstance(stated, Statement)]
     question = Question(changed, sizes, action)
@@ -198,7 +192,7 @@ def _symbols(term: Term) -> set[object]:
 
 
 def _is_equivalent(system: System, mutant: Mutant) -> bool:
-    """Whether the mutant is possible where the original is and does the same there."""
+    """Whether the mutant is enabled where the original is, and does the same there."""
     one, other = mutant.original, mutant.action
     both = one.guard & other.guard
     changed = [
@@ -217,7 +211,7 @@ def _is_equivalent(system: System, mutant: Mutant) -> bool:
 
 
 def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
-    """Yield the promises among the guards that say something else after the mutant's step."""
+    """Yield the labels of guards that differ after the mutant's step."""
     one, other = mutant.original, mutant.action
     changed = {
         symbol

@@ -1,4 +1,4 @@
-"""What becomes of a mutant, and who says so: the values that the attack speaks in."""
+"""The outcomes of mutants, as values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Fate: TypeAlias = Literal[
 ]
 
 SIZES = (2, 3)
-"""How many elements of each family a refutation is searched for with."""
+"""The numbers of elements of each family that a search for a refutation tries."""
 
 
 @dataclass(frozen=True)
 class JudgedMutant:
-    """A mutant's name, what became of it, by what, and the run or the step that shows it.
+    """A mutant's name, its outcome, the reasons for that, and the run or step that shows it.
 
-    `by` names the invariants, the obligations or the requirements; for a survivor, the reason why
-    it is harmless, and nothing where none is known.
+    `by` names the invariants, proof obligations or requirements. For a surviving mutant it is the
+    reason why it is equivalent, or empty if none is known.
     """
 
     name: str
@@ -32,4 +32,4 @@ class JudgedMutant:
 
 
 Refuter: TypeAlias = Callable[[System], tuple[str, ...]]
-"""Says which obligations of a refinement fail when one of its models is replaced by another."""
+"""A function that returns the obligations of a refinement that fail with a replaced model."""

@@ -1,8 +1,8 @@
-"""The attack on promises about the end: a changed model that breaks one in a small scope.
+"""Mutation testing of leads-to properties: a mutant that breaks one in a small scope is refuted.
 
-Owns the scopes in which promises are asked, and the last word on a mutant: what does not break one
-survives. A promise is held against a mutant only in a scope where the text as it is keeps it and
-where its premise comes about: what is not kept without the change says nothing of the change.
+Owns the scopes for these properties. It decides last: a mutant that breaks none survives. A
+property counts only in a scope where the original model keeps it and its premise occurs; otherwise
+its failure says nothing of the mutant.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from brokerproof.models.language.core.terms import Family, Int
 from brokerproof.models.language.explore.liveness import Kept, check
 
 SIZES = (1, 2, 3)
-"""How many elements each family has, the fewest first."""
+"""The number of elements of each family, the fewest first."""
 
 MORE_MAX = 2
-"""How many elements there are at most beyond one in each family."""
+"""The most elements beyond one in each family."""
 
 STATES_MAX = 15_000
-"""How many states a scope has at most; what has more is left out."""
+"""The most states of a scope; larger ones are left out."""
 
 CHANGED_MAX = 40_000
-"""How many states the scope may have with the change, which may let more happen."""
+"""The most states of the scope for a mutant, which may have more of them."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A scope, and the promises that the text as it is keeps there."""
+    """A scope, and the properties that the original model keeps there."""
 
     scope: Scope
     names: frozenset[str]
 
 
 def held(system: System) -> tuple[Held, ...]:
-    """Return where which promises are kept, the smallest scope first."""
+    """Return the scopes with their kept properties, the smallest scope first."""
     found: list[Held] = []
     for scopes in _scopes(system) if system.leads_to else ():
         asked = next(filter(None, (_asked(system, scope, STATES_MAX) for scope in scopes)), [])
@@ -56,11 +56,11 @@ def _asks_less(one: Held, other: Held) -> bool:
 
 
 def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> JudgedMutant:
-    """Return a mutant that breaks a promise in one of the scopes, with the run, or a survivor.
+    """Return the mutant as refuted by a property in one of the scopes, with the run, or surviving.
 
-    The run's last steps are those that are taken again and again, where there are any. A promise
-    whose premise does not come about any more says otherwise than it did, without a run. A scope is
-    left out where a larger one has said the same and more.
+    The run ends with the steps of its loop, if it has one. A mutant under which a property's
+    premise does not occur any more is refuted without a run. A scope is left out if a larger one
+    has covered the same properties.
     """
     said: list[Held] = []
     for each in reversed(where):
@@ -77,18 +77,18 @@ def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> Ju
 
 
 def _asked(system: System, scope: Scope, states_max: int) -> list[tuple[Scope, Kept]]:
-    """Return what becomes of the promises in a scope; nothing where it is too large to say."""
+    """Return the properties of a scope with their outcomes, or an empty list if it is too large."""
     try:
         return [(scope, each) for each in check(system, scope, states_max=states_max)]
     except ModelError:
-        # Its integers have left the scope, or it has more states.
+        # Its integers have left the scope, or it has too many states.
         return []
 
 
 def _scopes(system: System) -> Iterator[list[Scope]]:
     """Yield scopes by their sizes, those of few integers first.
 
-    To make them small, each nameless element is the first of its family and each weight is 1.
+    To keep them small, each rigid element is the first of its family, and each weight is 1.
     """
     names = families(system)
     fixed = {

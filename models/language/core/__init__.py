@@ -1,4 +1,4 @@
-"""The terms of the model language, and the one run that traces a model into them.
+"""The terms of the model language, and the run that traces a model into them.
 
-Every reading is built on this folder; it knows none of them.
+Every reading is built on this package, which knows none of them.
 """

@@ -1,14 +1,13 @@
 """Grounding: terms in a scope, without quantifiers and variables.
 
-Owns what becomes of a term when families have sizes: quantifiers are spelled out, a read at
-constant indices is a cell, a read at an index that is itself read becomes a choice, an order is
-that of the indices. What comes out is again a term, made by the same constructors, so that
-everything folds as it is built: most instances of most guards lose most of their parts here, and
-that is where an explorer's speed comes from.
+Owns the translation of a term for families of given sizes: quantifiers are expanded, a read at
+constant indices is a cell, a read at a computed index becomes a choice, an order is that of the
+indices. The result is a term of the same constructors, so it is simplified as it is built; most
+guards lose most of their parts here, which makes the explorer fast.
 
-That an order is the order of the indices loses nothing, since elements of a family have no names in
-a model's text. Rigid things other than orders are cells like any other: once an order has been
-pinned, the elements are not alike any more.
+Identifying an order with that of the indices loses no case, because elements have no names in a
+model's text. Other rigid symbols are cells like any other: once an order is fixed, the elements are
+no longer alike.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ T = TypeVar("T", bound=Term)
 class Instance:
     """An action with arguments, grounded.
 
-    `changes` maps each cell that may change to its new value, which may rely on the guard. A cell
-    is a read at constant indices.
+    `changes` maps each cell that may change to its new value, which may assume the guard. A cell is
+    a read at constant indices.
     """
 
     action: Action
@@ -79,7 +78,7 @@ class Grounder:
         return cast("T", self._ground(term, dict(variables or {})))
 
     def cell(self, symbol: Symbol, indices: tuple[int, ...]) -> Term:
-        """Return the read of a symbol at constant indices, whatever its value is known to be."""
+        """Return the read of a symbol at constant indices, even if its value is known."""
         pairs = zip(symbol.domain, indices, strict=True)
         return read(symbol, tuple(constant(sort, index) for sort, index in pairs))
 
@@ -88,7 +87,7 @@ class Grounder:
             return variables[term]
         if term.op == "constant":
             return _bounded(term)
-        # The same subterm under other bindings of variables that it does not have is the same.
+        # A subterm without certain variables is the same under all their bindings.
         key = (term, *(variables[variable] for variable in free_variables(term)))
         if key not in self._done:
             self._done[key] = self._build(term, variables)
@@ -141,8 +140,8 @@ class Grounder:
         if self.unbounded and isinstance(left, Int):
             return less(left, cast("Int", right))
         values = self.scope.values(type(left))
-        # Cells stay within the scope, so nothing is below the first value and nothing above the
-        # last. Of sums this does not hold.
+        # A cell's value stays within the scope, so it is never below the first value or above the
+        # last. That does not hold for sums.
         if right.op == "constant" and left.op == "read":
             if cast("int", right.payload) <= values[0]:
                 return FALSE
@@ -190,7 +189,7 @@ class Grounder:
 def instances(system: System, scope: Scope, *, unbounded: bool = False) -> list[Instance]:
     """Return the actions with all arguments whose guard can hold, in the order of the text.
 
-    Where integers are `unbounded`, those of the scope are only those that arguments have.
+    With `unbounded` integers, the scope's integers limit only the arguments.
     """
     return [
         instance
@@ -238,7 +237,7 @@ def _changes(
 
 
 def _settled(guard: Bool) -> tuple[Bool, dict[Term, Term]]:
-    """Return the guard, what it says of single cells used in its other parts, and those cells."""
+    """Return the guard with the values of cells that it fixes put in, and those cells."""
     known: dict[Term, Term] = {}
     while True:
         parts = guard.args if guard.op == "and" else (guard,)
@@ -265,7 +264,7 @@ def _literal(part: Term) -> tuple[Term, Term] | None:
 
 
 def replaced(term: T, known: Mapping[Term, Term]) -> T:
-    """Return a ground term with the known cells' values in their place."""
+    """Return a ground term with the values of known cells put in."""
     if not known:
         return term
     new: dict[Term, Term] = {}
@@ -282,7 +281,7 @@ def _bounded(term: Term) -> Term:
 
 
 def cell_of(term: Term) -> Cell:
-    """Return the cell that a ground read is."""
+    """Return the cell of a ground read."""
     return Cell(
         cast("Symbol", term.payload), tuple(cast("int", index.payload) for index in term.args)
     )

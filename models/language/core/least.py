@@ -1,4 +1,4 @@
-"""What is so of finite families and first-order logic does not know of.
+"""Facts about finite families that first-order logic does not know.
 
 `least`: a set in an order has a first element. `not_negative`: a count is not below 0.
 """
@@ -28,11 +28,11 @@ I = TypeVar("I", bound=Term)  # noqa: E741 (index)
 
 
 def least(order: Order[I], *sorts_and_members: object) -> None:
-    """Let proofs of this action know that a set which is not empty has a first element.
+    """Let proofs of this action assume that a set which is not empty has a first element.
 
     `least(self.before, lambda e: ...)` is about one set, `least(self.before, Sort, lambda x, e:
-    ...)` about one for each x. In a finite family this is so and changes nothing about the action;
-    first-order logic does not know it, so the proof lists it as an assumption.
+    ...)` about one for each x. The fact holds in every finite family and does not change the
+    action. First-order logic does not know it, so the proof lists it as an assumption.
     """
     trace = tracing()
     if trace.touched:
@@ -61,9 +61,9 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
 
 
 def not_negative(counter: Map[I, Int]) -> None:
-    """Let proofs of this action know that a counter is nowhere below 0, since it is a count.
+    """Let proofs of this action assume that a counter is nowhere below 0, because it is a count.
 
-    So it is if `@counts` says what is counted, and nothing weighs less than 0. The proof lists it
+    The fact holds if `@counts` says what is counted, and no weight is below 0. The proof lists it
     as an assumption; `with_counts` has an exploration check it.
     """
     trace = tracing()

@@ -1,6 +1,6 @@
-"""The marks that say what a method of a model is: an action, an invariant, an axiom and so on.
+"""The decorators that mark a model's methods: action, invariant, axiom and so on.
 
-Owns the marks alone. What a marked method says is read by `model`, which runs it.
+Owns the marks alone; `model` runs the marked methods.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def action(method: Method) -> Method:
 
 
 def initial(method: Method) -> Method:
-    """Mark the method that assigns the initial state, every symbol of it, from rigid things."""
+    """Mark the method that assigns every symbol of the initial state, from rigid ones."""
     return _role("initial", None)(method)
 
 
 def invariant(name: str, *, by: tuple[str, ...] = ()) -> Callable[[Method], Method]:
-    """Mark a method that returns what holds in every reachable state.
+    """Mark a method that returns a formula which holds in every reachable state.
 
-    It is proved by itself and all other invariants. With many of them that may be more than Z3 can
-    survey: then `by` names those that are enough, which are tried first.
+    It is proved from itself and all other invariants. If that is too much for Z3, `by` names a
+    sufficient selection, which is tried first.
     """
     return _by(_role("invariant", name), by)
 
@@ -55,14 +55,14 @@ def _by(role: Callable[[Method], Method], names: tuple[str, ...]) -> Callable[[M
 
 
 def axiom(name: str) -> Callable[[Method], Method]:
-    """Mark a method that returns what is assumed of the rigid things."""
+    """Mark a method that returns an assumption on the rigid symbols."""
     return _role("axiom", name)
 
 
 def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Method]:
     """Mark a method that returns premise and conclusion, for each value of its parameters.
 
-    Only runs count that do not pass over, for ever, a `fair` action that stays possible.
+    Runs count only if they take each `fair` action that stays possible.
     """
     promise: Callable[[Method], Method] = _role("leads_to", name)
 
@@ -78,9 +78,9 @@ def counts(
 ) -> Callable[[Method], Method]:
     """Mark a method that says which elements a counter of the state counts: a ghost counter.
 
-    Its last parameter is the element, those before are the counter's indices. An element counts
-    one, or what the rigid map `weighing` has for it. First-order logic cannot count: see `counting`
-    for what is proved of it and what is checked in scopes. `by` is as for an invariant.
+    Its last parameter is the element, those before are the counter's indices. An element counts 1,
+    or its value in the rigid map `weighing`. First-order logic cannot count; `counting` says what
+    is proved of the counter and what is checked in scopes. `by` is as for an invariant.
     """
     role: Callable[[Method], Method] = _by(_role("counts", symbol), by)
 

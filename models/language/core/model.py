@@ -1,14 +1,13 @@
-"""The declarations that a model is written with, and the one run that traces them into terms.
+"""The declarations of a model, and the run that traces them into terms.
 
-A model is a class. Its annotations declare families' maps, relations, rigid things and orders; its
-decorated methods are actions, invariants, axioms and the initial state. `trace` runs each method
-once on symbolic parameters and returns a `System`: nothing after that ever looks at the Python text
-again.
+A model is a class. Its annotations declare maps, relations, rigid symbols and orders; its decorated
+methods are actions, invariants, axioms and the initial state. `trace` runs each method once on
+symbolic parameters and returns a `System`; the Python text is not used afterwards.
 
 Invariants kept here: guards read the state before the action, so `require` comes before the first
-assignment (a guard that read a half-updated state would be a different guard in every reading);
-bodies of `map`, `forall` and `exists` are traced when they are written, never later; rigid things
-are never assigned.
+assignment (a guard that read a half-updated state would differ between readings); bodies of `map`,
+`forall` and `exists` are traced when they are written, never later; rigid symbols are never
+assigned.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ V = TypeVar("V", bound=Term)
 
 
 class _Trace:
-    """What one run of a method has done so far."""
+    """The record of one run of a method so far."""
 
     def __init__(self, symbols: dict[str, Symbol]) -> None:
         self.now: dict[Symbol, Function] = {}
@@ -89,14 +88,14 @@ _current: list[_Trace] = []
 
 
 def tracing() -> _Trace:
-    """Return what the running method has done so far; raises `ModelError` outside of one."""
+    """Return the record of the running method; raises `ModelError` outside of one."""
     if not _current:
         raise ModelError("this reads or changes a model's state outside of a model's own methods")
     return _current[-1]
 
 
 class _View:
-    """A symbol as the text of a model sees it."""
+    """A symbol as the text of a model uses it."""
 
     def __init__(self, symbol: Symbol) -> None:
         self._symbol = symbol
@@ -146,7 +145,7 @@ class Order(_View, Generic[I]):
 
 
 class SetOf(_View, Generic[I]):
-    """A set parameter of an action: moves in bulk, since a model has no loops."""
+    """A set parameter of an action, for changes in bulk: a model has no loops."""
 
     def __getitem__(self, index: I) -> Bool:
         """Return whether `index` is in the set."""
@@ -165,7 +164,7 @@ class Map(_View, Generic[I, V]):
         _assigned(self._symbol, (index,), value)
 
     def map(self, body: Callable[[I, V], V | bool | int]) -> Map[I, V]:
-        """Return the map whose value at each index is what `body` makes of index and old value."""
+        """Return the map with `body(index, old value)` as its value at each index."""
         return cast("Map[I, V]", _mapped(self._symbol, body))
 
     def fill(self, value: V | bool | int) -> None:
@@ -186,7 +185,7 @@ class Relation(_View, Generic[I, J]):
         _assigned(self._symbol, indices, value)
 
     def map(self, body: Callable[[I, J, Bool], Bool | bool]) -> Relation[I, J]:
-        """Return the relation that `body` makes of both indices and the old value."""
+        """Return the relation with `body(indices, old value)` for each pair."""
         return cast("Relation[I, J]", _mapped(self._symbol, body))
 
     def fill(self, value: Bool | bool) -> None:
@@ -215,8 +214,7 @@ def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
 def require(condition: Bool | bool, label: str = "") -> None:
     """Let the action be possible only where the condition holds.
 
-    A label names the promise that the condition is: where an observed event finds the condition
-    false, the requirement of that name is broken.
+    A label is the id of a requirement: an observed event whose condition is false breaks it.
     """
     trace = tracing()
     if trace.touched:
@@ -225,10 +223,10 @@ def require(condition: Bool | bool, label: str = "") -> None:
 
 
 def exercises(label: str, situation: Bool | bool = True) -> None:
-    """State when this action would show a fault against the promise of that name.
+    """State when this action would show a fault against the requirement of that name.
 
-    It changes nothing about the action: a reading that follows a broker counts such situations, so
-    that a promise is only called kept where it was put to the test.
+    It does not change the action. A reading that follows a broker counts these situations, because
+    a requirement is reported as kept only if it was exercised.
     """
     trace = tracing()
     if trace.touched:
@@ -237,13 +235,12 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
 
 
 class Model:
-    """What every model inherits: its annotations become symbols when it is traced."""
+    """The base class of every model: its annotations become symbols when it is traced."""
 
     symbols_: ClassVar[dict[str, Symbol]]
 
     harmless: ClassVar[Mapping[str, str]] = {}
-    """Why a mutant of the attack that nothing refutes is harmless, by the name it is printed with.
-    """
+    """The reasons why mutants are equivalent, by the name that the mutation test prints."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
@@ -267,7 +264,7 @@ _VIEWS: dict[object, tuple[type[_View], bool]] = {
 
 
 def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
-    """Return the symbol that an annotation declares, and the value that the text sees for it."""
+    """Return the symbol that an annotation declares, and its value for the model's text."""
     if isinstance(annotation, type) and issubclass(annotation, Term):
         symbol = Symbol(name, (), annotation, rigid=True)
         return symbol, read(symbol, ())
@@ -289,7 +286,7 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
 
 @contextmanager
 def run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
-    """Let the text of a model be run on these symbols; what it does is in the value."""
+    """Run the text of a model on these symbols; the value is the record of the run."""
     _current.append(_Trace(symbols))
     try:
         yield _current[-1]
@@ -304,7 +301,7 @@ _traced: dict[type[Model], System] = {}
 
 
 def trace(model: type[Model]) -> System:
-    """Run the text of a model once and return what it says; raises `ModelError`."""
+    """Run the text of a model once and return its system; raises `ModelError`."""
     if model not in _traced:
         _traced[model] = _trace_anew(model)
     return _traced[model]
@@ -354,7 +351,7 @@ def _trace_anew(model: type[Model]) -> System:
 
 
 def _methods_in_order(model: type[Model]) -> list[str]:
-    """Return attribute names as the text has them, an ancestor's first."""
+    """Return attribute names in the order of the text, an ancestor's first."""
     names: dict[str, None] = {}
     for ancestor in reversed(model.__mro__):
         names.update(dict.fromkeys(vars(ancestor)))

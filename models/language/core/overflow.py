@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class OutOfRange(ModelError):
-    """An integer leaves the scope: every reading says so alike.
+    """An integer leaves the scope; every reading raises this error for it.
 
-    `way`, where it is known, leads to the state in which it does, and `step` does it.
+    `way`, if known, leads to the state before, and `step` is the step that leaves the scope.
     """
 
     def __init__(self, message: str, way: tuple[Step, ...] = (), step: str = "") -> None:
@@ -22,7 +22,7 @@ class OutOfRange(ModelError):
 
 
 def out_of_range(name: str, value: int, low: int, high: int) -> OutOfRange:
-    """Return the error for a symbol that becomes a value outside of the scope's integers."""
+    """Return the error for a symbol whose new value is outside of the scope's integers."""
     return OutOfRange(
         f"{name} becomes {value}, outside of the scope's integers {low} to {high}: "
         "widen them (--integers), or bound the model with a guard"

@@ -1,7 +1,7 @@
-"""Terms made into other terms: substitution without capture, rebuilding, and walking.
+"""Term rewriting: substitution without capture, rebuilding, and walking.
 
-Owns how a post-state is made: a symbol stands for a `Function`, and reading it there replaces the
-read by the function's body. Everything rebuilt is simplified again by the constructors of `terms`.
+Owns how a post-state is made: a symbol stands for a `Function`, and a read of it is replaced by the
+function's body. Every rebuilt term is simplified by the constructors of `terms`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T", bound=Term)
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """What a symbol stands for at some moment of a trace: parameters and a body."""
+    """The value of a symbol at some moment of a trace: parameters and a body."""
 
     parameters: tuple[Term, ...]
     body: Term
@@ -49,8 +49,8 @@ def substitute(
 ) -> T:
     """Replace variables by terms and symbols by functions, at once, without capture.
 
-    This is how a post-state is made: `status[e] := v` turns every later read of `status` at `x`
-    into ``ite(x = e, v, old status[x])``; no second set of symbols, no frame axioms.
+    This makes a post-state: `status[e] := v` turns every later read of `status` at `x` into ``ite(x
+    = e, v, old status[x])``; no second set of symbols, no frame axioms.
     """
     done: dict[Term, Term] = {}
 

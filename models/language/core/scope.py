@@ -1,8 +1,8 @@
-"""Scopes: how many elements each family has, which integers there are, and a state's cells then.
+"""Scopes: the size of each family, the range of integers, and the cells of a state.
 
 Owns the finite view that the plain and the column reading share: the values of each sort, the cells
-(a symbol at given indices) in their one order, and how values and cells are called when people read
-them. Refuses to know terms: what becomes of them in a scope is the business of grounding.
+(a symbol at given indices) in their one order, and the names of values and cells for readers. The
+treatment of terms in a scope is in `grounding`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ INTEGER_BOUND = 1 << 31
 """Integers of a scope and of a model's text stay below this, so that no reading overflows."""
 
 Value: TypeAlias = bool | int | str
-"""A value in the model's words: the name of an enumeration's value or of an element is a string."""
+"""A value for readers; an enumeration's value or an element is the string of its name."""
 
 
 class Cell(NamedTuple):
-    """A symbol at given indices: what has one value in one state."""
+    """A symbol at given indices, which has one value in each state."""
 
     symbol: Symbol
     indices: tuple[int, ...]
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """A size for each family, the range of the integers, and what is fixed of the rigid things.
+    """A size for each family, the range of the integers, and the values of fixed rigid symbols.
 
     A rigid symbol that is not `fixed` is tried with all its values. A fixed one has one number for
     all indices, or a tuple with one for each of its cells.
@@ -57,7 +57,7 @@ class Scope:
     fixed: Mapping[str, int | tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise `ModelError` for what cannot be a scope."""
+        """Raise `ModelError` for an invalid scope."""
         for family, size in self.sizes.items():
             if not issubclass(family, Family):
                 raise ModelError(f"a scope gives sizes to families, and {family!r} is none")
@@ -76,7 +76,7 @@ class Scope:
         """Return the scope in one line."""
         sizes = ", ".join(f"{family.__name__} {size}" for family, size in self.sizes.items())
         fixed = "".join(f", {name} {value}" for name, value in self.fixed.items())
-        # A model without integers is given one, which says nothing.
+        # A model without integers gets one, which is not worth showing.
         few = len(self.integers) == 1
         integers = "" if few else f", integers {self.integers[0]} to {self.integers[-1]}"
         return f"{sizes}{integers}{fixed}"
@@ -103,7 +103,7 @@ class Scope:
         return (fixed[list(self.tuples(cell.symbol.domain)).index(cell.indices)],)
 
     def check(self, system: System) -> None:
-        """Raise `ModelError` where the scope does not fit the system."""
+        """Raise `ModelError` if the scope does not fit the system."""
         for family in families(system):
             self.values(family)
         for name, fixed in self.fixed.items():
@@ -123,7 +123,7 @@ class Scope:
 
     @staticmethod
     def _check_orders(system: System) -> None:
-        """Refuse what cannot be the order of the indices: only elements have no names."""
+        """Refuse orders that cannot be that of the indices: the elements must be nameless."""
         ordered: dict[Sort, Symbol] = {}
         for symbol in system.symbols:
             if symbol.is_order:
@@ -158,7 +158,7 @@ class Scope:
 def default_scope(system: System, size: int) -> Scope:
     """Return the scope with `size` elements in each family and the integers 0 to `size`.
 
-    A model without integers is given one, which nothing reads.
+    A model without integers gets one, which no term reads.
     """
     parameters = (type(p) for a in system.actions for p in a.parameters if isinstance(p, Term))
     sorts = {*(symbol.range for symbol in system.symbols), *parameters}
@@ -166,7 +166,7 @@ def default_scope(system: System, size: int) -> Scope:
 
 
 def families(system: System) -> tuple[Sort, ...]:
-    """Return the families of the symbols, of parameters, and of what is quantified."""
+    """Return the families of symbols, parameters and quantifiers."""
     found = dict.fromkeys(system.families)
     sorts: list[Sort] = []
     for action in system.actions:
@@ -204,7 +204,7 @@ def set_parameters(system: System) -> list[Symbol]:
 
 
 def cells(scope: Scope, symbols: Iterable[Symbol]) -> tuple[Cell, ...]:
-    """Return the cells of the symbols, in order; an order is the indices' own and has none."""
+    """Return the cells of the symbols, in order; an order symbol has none."""
     return tuple(
         Cell(symbol, indices)
         for symbol in symbols
@@ -214,10 +214,10 @@ def cells(scope: Scope, symbols: Iterable[Symbol]) -> tuple[Cell, ...]:
 
 
 def free_at_start(system: System) -> tuple[Symbol, ...]:
-    """Return the symbols whose values in the initial states are not determined by others.
+    """Return the symbols whose initial values are not determined by others.
 
-    These are the rigid ones, and what the initial functions read of the state: a map that starts as
-    what it is starts as anything.
+    These are the rigid ones, and the symbols that the initial functions read: a map that starts as
+    its own value starts with any value.
     """
     read = {
         term.payload
@@ -239,7 +239,7 @@ def valuations(scope: Scope, action: Action) -> Iterable[tuple[int, ...]]:
 
 
 def value_name(sort: Sort, value: int) -> Value:
-    """Return a value in the model's words."""
+    """Return the name of a value."""
     if issubclass(sort, Bool):
         return bool(value)
     if issubclass(sort, Enumeration):
@@ -250,14 +250,14 @@ def value_name(sort: Sort, value: int) -> Value:
 
 
 def cell_name(cell: Cell) -> str:
-    """Return a cell in the model's words, such as `status[entry1]`."""
+    """Return the name of a cell, such as `status[entry1]`."""
     pairs = zip(cell.symbol.domain, cell.indices, strict=True)
     inner = ", ".join(str(value_name(sort, index)) for sort, index in pairs)
     return f"{cell.symbol.name}[{inner}]" if inner else cell.symbol.name
 
 
 def argument_name(scope: Scope, parameter: Term | Symbol, argument: int) -> Value:
-    """Return an argument of an action in the model's words, a set as `{entry0, entry2}`."""
+    """Return the name of an action's argument; a set is written `{entry0, entry2}`."""
     if isinstance(parameter, Term):
         return value_name(type(parameter), argument)
     members = [
@@ -269,7 +269,7 @@ def argument_name(scope: Scope, parameter: Term | Symbol, argument: int) -> Valu
 
 
 def arguments_in_words(scope: Scope, action: Action, arguments: Sequence[int]) -> dict[str, Value]:
-    """Return an action's arguments by parameter."""
+    """Return the names of an action's arguments, by parameter."""
     return {
         parameter_name(parameter): argument_name(scope, parameter, argument)
         for parameter, argument in zip(action.parameters, arguments, strict=True)
@@ -277,7 +277,7 @@ def arguments_in_words(scope: Scope, action: Action, arguments: Sequence[int]) -
 
 
 def parameter_name(parameter: Term | Symbol) -> str:
-    """Return what the model's text calls a parameter."""
+    """Return the name of a parameter in the model's text."""
     if isinstance(parameter, Symbol):
         return parameter.name
     name = parameter.payload
@@ -286,7 +286,7 @@ def parameter_name(parameter: Term | Symbol) -> str:
 
 
 def state_in_words(all_cells: Iterable[Cell], values: Iterable[int]) -> dict[str, Value]:
-    """Return a state by cell."""
+    """Return the names of a state's values, by cell."""
     return {
         cell_name(cell): value_name(cell.symbol.range, value)
         for cell, value in zip(all_cells, values, strict=True)

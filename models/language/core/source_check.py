@@ -1,10 +1,9 @@
-"""What a model's text says that its traced terms cannot show: mistakes that leave no trace.
+"""Mistakes in a model's text that leave no trace in its terms.
 
-A comparison where an assignment was meant is computed and thrown away; `is` compares symbols, not
-what they stand for; the second of two methods with one name replaces the first before anybody sees
-it. They are looked for in the source of the class. Where there is no source to look at (a class
-typed at a prompt), nothing is said of these. That a method overrides a promise and does not say
-that it is one is seen in any class.
+Examples: a comparison where an assignment was meant has no effect; `is` compares symbols, not their
+values; the second of two methods with one name replaces the first. The check reads the source of
+the class, so a class without source (typed at a prompt) is not checked for these. An override of a
+marked method without its mark is found in any class.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from collections.abc import Iterator
 from brokerproof.models.language.core.terms import ModelError
 
 _NO_MODELS = ("builtins", "brokerproof.models.language.core.model")
-"""Modules whose classes stand above models and are none."""
+"""Modules of base classes that are no models."""
 
 ROLE = "__model_role__"
-"""Where a method says which part of a model it is."""
+"""The attribute in which a method's mark is stored."""
 
 _STATEMENTS = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Attribute)
-"""Expressions that do nothing where they stand as a line of their own."""
+"""Expressions that have no effect as a line of their own."""
 
 _TERMS = ("forall", "exists", "implies", "ite")
-"""Functions whose result is all that they are called for."""
+"""Functions without side effects, whose result must be used."""
 
 
 def check_source(model: type) -> None:
@@ -68,7 +67,7 @@ def _complaints(model: type) -> Iterator[tuple[int, str]]:
 
 
 def _compares_identity(compared: ast.Compare) -> bool:
-    """Whether two things are asked to be the same object, None aside."""
+    """Whether a comparison is by identity, other than with None."""
     sides = (compared.left, *compared.comparators)
     about_none = any(isinstance(side, ast.Constant) and side.value is None for side in sides)
     return not about_none and any(isinstance(op, ast.Is | ast.IsNot) for op in compared.ops)

@@ -1,7 +1,6 @@
-"""What a traced model is: symbols, actions, statements and counters, as values.
+"""A traced model as values: symbols, actions, statements and counters.
 
-Owns the shape of what `trace` returns and every reading starts from. How it comes about is the
-business of `model`.
+Owns the shape of the result of `trace`, on which every reading builds; `model` makes it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from brokerproof.models.language.core.terms import Bool, Int, Sort, Symbol, Term
 
 @dataclass(frozen=True)
 class Guard:
-    """One conjunct of an action's guard, and the promise that it is, if it is one."""
+    """One conjunct of an action's guard; the label is the id of a requirement, or empty."""
 
     label: str
     term: Bool
@@ -22,7 +21,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What holds wherever families are finite and first-order logic does not know, in words."""
+    """A fact about finite families unknown to first-order logic, with a text for readers."""
 
     text: str
     term: Bool
@@ -30,7 +29,7 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Action:
-    """A traced action: parameters, guards, and what each changed symbol becomes."""
+    """A traced action: parameters, guards, and the new value of each changed symbol."""
 
     name: str
     doc: str
@@ -50,7 +49,7 @@ class Action:
 class Statement:
     """A named formula: an invariant or an axiom.
 
-    An invariant is proved `by` itself and those of these names, if that is enough.
+    `by` names the invariants from which, with itself, an invariant is proved, if they suffice.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class LeadsTo:
-    """A promise: where the premise holds, the conclusion does in the end, if `fair` is fair."""
+    """A leads-to property: after the premise the conclusion follows, if `fair` actions are fair."""
 
     name: str
     doc: str
@@ -73,10 +72,10 @@ class LeadsTo:
 
 @dataclass(frozen=True)
 class Ghost:
-    """A counter that counts the elements of which `term` holds, for the values of its indices.
+    """A counter of the elements for which `term` holds, for the values of its indices.
 
-    Each counts `weight`, which is 1 or a rigid map's value for the element. That the counter moves
-    as it should is proved `by` the invariants of these names, if that is enough.
+    Each element counts `weight`, which is 1 or its value in a rigid map. `by` names the invariants
+    from which the counter's updates are proved, if they suffice.
     """
 
     symbol: Symbol
@@ -89,7 +88,7 @@ class Ghost:
 
     @property
     def assumption(self) -> str:
-        """What a proof that reads the counter rests on."""
+        """The assumption of a proof that reads the counter."""
         return (
             f"ghost counter {self.symbol}: changed by what each action moves; "
             "its equality with the count is checked in scopes only"
@@ -98,7 +97,7 @@ class Ghost:
 
 @dataclass(frozen=True)
 class System:
-    """A traced model: what every reading starts from."""
+    """A traced model, on which every reading builds."""
 
     name: str
     doc: str
@@ -118,7 +117,7 @@ class System:
 
     @property
     def rigid(self) -> tuple[Symbol, ...]:
-        """The symbols that do not."""
+        """The symbols that do not change."""
         return tuple(symbol for symbol in self.symbols if symbol.rigid)
 
     def action(self, name: str) -> Action:

@@ -1,13 +1,12 @@
-"""Terms: the interned expressions that a model's text is traced into.
+"""Terms: the interned expressions into which a model's text is traced.
 
-Owns the sorts, the operators and the simplifications that are always right. Refuses to know what a
-model, an action or a state is. Invariant: two terms are the same object exactly when they were
-built alike, so identity is equality and a term can be a key; therefore `==` is free to build an
-equation, and a term used as a truth value raises, because a Python `if` or `and` over terms would
-silently drop a branch of the model.
+Owns the sorts, the operators and the simplifications that are always valid; models, actions and
+states are elsewhere. Invariant: two terms are the same object exactly if they were built alike, so
+a term can be a key. Therefore `==` can build an equation, and a term used as a truth value raises:
+a Python `if` or `and` over terms would silently drop a branch of the model.
 
 A term is an instance of its own sort's class (`Bool`, `Int`, a `Family` or an `Enumeration`), so
-that the type checker sees what the tracer sees.
+that type checker and tracer agree.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ Op: TypeAlias = Literal[
 
 
 class ModelError(Exception):
-    """A model's text does not mean anything; the message says where and what to write instead."""
+    """A model's text has no meaning; the message says where, and what to write instead."""
 
 
 class Term:
-    """An expression; see the subclasses for what can be done with one."""
+    """An expression; the subclasses have the operators."""
 
     __slots__ = ("_free", "args", "number", "op", "payload")
 
     op: Op
     args: tuple[Term, ...]
     payload: object
-    number: int  # in the order of making, which is the same in each run; addresses are not
+    number: int  # The order of making, which is the same in each run; addresses are not.
     _free: frozenset[Term] | None
 
     def __bool__(self) -> bool:
@@ -94,7 +93,7 @@ class Bool(Term):
 
 
 class Int(Term):
-    """A whole number; a proof reads it without bounds, a scope within a range of its own."""
+    """A whole number: unbounded in a proof, within the scope's range in a scope."""
 
     __slots__ = ()
 
@@ -120,7 +119,7 @@ class Int(Term):
 
 
 class Family(Term):
-    """A sort of elements: as many as a scope says, any number in a proof; to be subclassed."""
+    """A sort of elements, to be subclassed: a scope gives their number, a proof covers any."""
 
     __slots__ = ()
 
@@ -152,7 +151,7 @@ T = TypeVar("T", bound=Term)
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A function of a model: a map, a relation, a fixed thing, an order, a set parameter."""
+    """A function of a model: a map, a relation, a rigid value, an order, a set parameter."""
 
     name: str
     domain: tuple[Sort, ...]
@@ -267,7 +266,7 @@ def implies(premise: Bool | bool, conclusion: Bool | bool) -> Bool:
 
 
 _premises: dict[Term, Bool] = {}
-"""The premise of each implication that was written: as a disjunction it has none."""
+"""The premise of each implication as written; the disjunction does not keep it."""
 
 
 def situation(statement: Bool) -> Bool:
@@ -303,7 +302,7 @@ def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:
 
 
 def _lifted_beside(value: object, other: object) -> Any:
-    """Return a plain value as a term of the sort of what it stands beside, or else of its own."""
+    """Return a plain value as a term, of the sort of `other` if that is a term."""
     if isinstance(other, Term):
         return lift(value, type(other))
     return lift(value, Bool if isinstance(value, bool) else Int)
@@ -331,7 +330,7 @@ def equal(left: Term, right: Term) -> Bool:
             condition, then, otherwise = choice.args
             if is_constant(then) or is_constant(otherwise):
                 return ite(cast("Bool", condition), equal(then, other), equal(otherwise, other))
-    # Constants are shared by all models, so when one was made depends on what was traced before.
+    # Constants are shared by all models, so their numbers depend on what was traced before.
     first, second = sorted((left, right), key=lambda term: (not is_constant(term), term.number))
     return _intern(Bool, "equal", (first, second))
 
@@ -405,7 +404,7 @@ def quantify(op: Literal["forall", "exists"], variables: tuple[Term, ...], body:
 
 
 def free_variables(term: Term) -> frozenset[Term]:
-    """Return the variables that the term has from outside."""
+    """Return the free variables of the term."""
     if term._free is None:  # noqa: SLF001
         if term.op == "variable":
             free = frozenset((term,))

@@ -1,4 +1,4 @@
-"""Traces of a model: steps with their states in the model's words, and how people read them."""
+"""Traces of a model: steps with their states, and their text for readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Step:
 
 
 def trace_text(trace: Sequence[Step], *, start: str = "initially") -> str:
-    """Return a trace as people read it: the first state, then what each step changes.
+    """Return a trace as text: the first state, then the changes of each step.
 
     `start` is the line above the first state.
     """
@@ -37,7 +37,7 @@ def trace_text(trace: Sequence[Step], *, start: str = "initially") -> str:
 
 
 def _state_lines(state: dict[str, Value]) -> list[str]:
-    """Return a state with one line for each symbol; of truth values, only what is true."""
+    """Return a state with one line for each symbol; of truth values, only the true ones."""
     by_symbol: dict[str, dict[str, Value]] = {}
     for cell, value in state.items():
         name, _, inner = cell.partition("[")

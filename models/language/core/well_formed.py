@@ -1,8 +1,8 @@
-"""What a traced system must be before anybody reads it: mistakes that would otherwise be silent.
+"""Checks of a traced system for mistakes that would otherwise be silent.
 
-An axiom about what changes is assumed of every state and proves what is false; two statements of
-one name hide each other; a fairness about an action that there is not is about nothing. Each is an
-error of the model's text, whoever reads it.
+An axiom about the state is assumed of every state and proves false statements. Two statements of
+one name hide each other. Fairness of an action that does not exist has no effect. Each is an error
+of the model's text, in every reading.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from brokerproof.models.language.core.terms import TRUE, ModelError, Symbol
 
 
 def check_well_formed(system: System) -> System:
-    """Return the system, or raise `ModelError` for the first thing that is wrong with it."""
+    """Return the system, or raise `ModelError` for its first mistake."""
     for statement in system.axioms:
         for part in subterms(statement.term):
             if isinstance(part.payload, Symbol) and part.op == "read" and not part.payload.rigid:

@@ -1,7 +1,7 @@
-"""The search in NumPy: levels of sorted words, and all words visited in one sorted array.
+"""The search in NumPy: levels of sorted words, and all visited words in one sorted array.
 
-Owns the steps from one level to the next. It needs no compiler, and what the search in C finds is
-held against it.
+Owns the steps from one level to the next. It needs no compiler, and tests compare the search in C
+with it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from brokerproof.models.language.read.word_sets import (
 )
 
 CHUNK = 1 << 15
-"""How many words are expanded at once: few enough for their columns to stay near the processor."""
+"""The number of words expanded at once: few enough for their columns to stay in the cache."""
 
 
 class ColumnSearch:
-    """The levels found so far, and what follows them."""
+    """The levels found so far, and the search for the next."""
 
     def __init__(self, reading: ColumnReading, wanted: Iterable[str]) -> None:
         self.firings = {action.name: 0 for action in reading.system.actions}
@@ -36,7 +36,7 @@ class ColumnSearch:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many states each level has."""
+        """The number of states of each level."""
         return tuple(map(len, self._levels))
 
     def start(self, words: Words) -> None:
@@ -48,13 +48,13 @@ class ColumnSearch:
         return self._levels[depth]
 
     def truncate(self, count: int) -> None:
-        """Keep the smallest words of the last level alone; nothing is searched after that."""
+        """Keep only the smallest words of the last level; no search follows."""
         self._levels[-1] = self._levels[-1][:count]
 
     def advance(self, limit: int | None) -> int:
         """Find the next level and return how many states it has.
 
-        More than `limit` states in all need not be found.
+        The search may stop once more than `limit` states are found in all.
         """
         new = self._next(self._levels[-1], limit)
         if len(new):
@@ -72,7 +72,7 @@ class ColumnSearch:
         return min(found.items(), key=lambda pair: pair[0]) if found else None
 
     def stuck(self) -> Words | None:
-        """Return the smallest word of the last level from which no transition leads."""
+        """Return the smallest word of the last level without a successor."""
         for chunk in _chunks(self._levels[-1]):
             possible = np.zeros(len(chunk), dtype=np.bool_)
             for mask in self._reading.guards(chunk):
@@ -96,7 +96,7 @@ class ColumnSearch:
         raise AssertionError("a word of a level has no origin in the level before")
 
     def stands_for(self) -> int:
-        """Return how many states those that were found stand for."""
+        """Return the number of states that the found states represent under symmetry."""
         canonical = self._reading.canonical
         if canonical is None:
             return sum(self.levels)
@@ -114,7 +114,7 @@ class ColumnSearch:
         self._visited.add(level)
 
     def _next(self, level: Words, limit: int | None) -> Words:
-        """Return the words that one transition leads to and that have not been visited."""
+        """Return the unvisited words that are one transition away."""
         found: list[Words] = []
         count = 0
         for chunk in _chunks(level):

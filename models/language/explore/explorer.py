@@ -1,15 +1,14 @@
 """The explorer: every state of a model in a scope, breadth first.
 
-Owns the course of a search, its counts and the shortest way to a violated invariant. Refuses to
-know what states mean and how they are kept: that is the business of two searches, in NumPy and in
-C. A search begins in NumPy; the compiler is only called for what turns out to be large. The levels
-of the search are kept and parents are not: a counterexample is found by expanding the levels before
-it once more, which costs nothing until there is one.
+Owns the course of a search, its counts and the shortest way to a violated invariant. States are
+represented by the two searches, in NumPy and in C. A search begins in NumPy; the compiler is called
+only for large ones. The search keeps levels, not parents: a counterexample is found by expanding
+the earlier levels again, which costs nothing until there is one.
 
 Invariant: the result depends on the model and the scope alone. Levels are sorted, the first
 violation is that of the earliest invariant in the smallest word, and its way back takes the
-smallest word and the earliest instance each time. Only the seconds differ between runs, and what an
-interrupted search has found.
+smallest word and the earliest instance each time. Only times, and the extent of an interrupted
+search, differ between runs.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from brokerproof.models.language.read.columns import ColumnReading, Words
 from brokerproof.models.language.read.compiled import CompiledSearch, NoCompilerError
 
 Engine: TypeAlias = Literal["auto", "columns", "compiled"]
-"""NumPy alone, C alone, or C from `COMPILE_FROM` states on where there is a compiler."""
+"""NumPy alone, C alone, or C from `COMPILE_FROM` states on if there is a compiler."""
 
 COMPILE_FROM = 200_000
-"""NumPy has visited so many states in less time than a compiler takes."""
+"""NumPy visits this many states in less time than a compiler takes."""
 
 NO_DEADLOCK = "no-deadlock"
-"""What a state without a successor violates, where that is asked for."""
+"""The name of the violation of a state without a successor, if that is checked."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come."""
+    """The progress of a search."""
 
     depth: int
     states: int
@@ -59,14 +58,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a search has found; `incomplete` says why it ended early, and is empty when it did not.
+    """The result of a search; `incomplete` says why it ended early, or is empty.
 
-    `levels` counts the new states at each depth. `firings` counts, for each action, the transitions
-    that it makes, all arguments together. `note` says in one line why no compiler was used, where
-    one was wanted. `seconds` are all of them, those of the compiler with them.
+    `levels` counts the new states at each depth. `firings` counts the transitions of each action,
+    over all arguments. `note` says in one line why no compiler was used although one was wanted.
+    `seconds` include those of the compiler.
 
-    With `symmetric`, the name of a family, all counts are of states up to the names of its
-    elements, and those that they stand for are `stands_for`; without, that is `states` again.
+    If `symmetric` names a family, all counts are of states up to the names of its elements, and
+    `stands_for` is the number of states that they represent; otherwise it equals `states`.
     """
 
     system: str
@@ -91,7 +90,7 @@ class Exploration:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """The actions that were not possible in any state that was expanded."""
+        """The actions that were not possible in any expanded state."""
         return tuple(action for action, count in self.firings.items() if not count)
 
 
@@ -111,11 +110,11 @@ def explore(
 ) -> Exploration:
     """Visit the states of the scope until an invariant fails, none is left, or the limit is met.
 
-    `invariants` are names, all where none are given. The violation found is at the least depth.
-    With `deadlock`, a state without a successor is a violation of `NO_DEADLOCK`. With `symmetric`,
-    states that differ in the names of that family's elements are one. Ctrl-C ends the search with
-    what has been found. Raises `ModelError` where the scope does not fit, or the family's elements
-    are not alike; `OutOfRange`, with the way to it, where an integer leaves the scope.
+    `invariants` are names; None means all. The violation found is at the least depth. With
+    `deadlock`, a state without a successor violates `NO_DEADLOCK`. With `symmetric`, states that
+    differ only in the names of that family's elements are one. Ctrl-C ends the search with its
+    result so far. Raises `ModelError` if the scope does not fit, or the family's elements are not
+    alike; `OutOfRange`, with the way to it, if an integer leaves the scope.
     """
     names = [statement.name for statement in system.invariants]
     wanted = names if invariants is None else list(invariants)
@@ -178,7 +177,7 @@ class _Course:
                 return
 
     def _advance(self) -> int:
-        """Find the next level; an integer that leaves the scope comes with the way to it."""
+        """Find the next level; an error for an integer outside the scope gets the way to it."""
         depth = len(self.search.levels)
         try:
             return self.search.advance(self.limit)
@@ -227,7 +226,7 @@ class _Course:
         )
 
     def _compile_if_large(self) -> None:
-        """Go on in C, with what has been found, once there is enough to do."""
+        """Continue in C with the levels found so far, once the search is large."""
         if self.compile_from is None or sum(self.search.levels) < self.compile_from:
             return
         self.compile_from = None
@@ -269,11 +268,11 @@ class _Course:
                 self.violation = Violation(NO_DEADLOCK, self._way_to(stuck))
 
     def _way_to(self, target: Words, levels: int | None = None) -> tuple[Step, ...]:
-        """Return the steps from an initial state to a word of the last of so many levels.
+        """Return the steps from an initial state to a word of the last of `levels` levels.
 
-        Where states are searched up to names, the words of the levels need not follow each other,
-        and the target may be met under other names: from the first word on, the steps are taken
-        once more, each to a state whose form is the next word.
+        With symmetry, the words of the levels need not follow each other, and the target may have
+        other names. So the steps are taken again from the first word, each to a state whose form is
+        the next word.
         """
         forms = [target]
         for depth in reversed(range((levels or len(self.search.levels)) - 1)):

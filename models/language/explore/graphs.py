@@ -1,7 +1,7 @@
 """The graph of a small exploration: each state a node, each transition an arrow.
 
-Owns what a person looks at: DOT for Graphviz, SVG that needs no other program, and a networkx graph
-for questions of one's own. Refuses graphs that nobody can look at.
+Owns its forms for people: DOT for Graphviz, SVG that needs no other program, and a networkx graph
+for analyses. Refuses graphs that are too large to look at.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROW_PX, COLUMN_PX, RADIUS_PX, MARGIN_PX, LEGEND_PX = 90, 60, 14, 40, 20
 
 @dataclass(frozen=True)
 class Arrow:
-    """A transition between two states, known by their numbers."""
+    """A transition between two states, which are given by number."""
 
     source: int
     target: int
@@ -37,13 +37,13 @@ class Arrow:
 
     @property
     def label(self) -> str:
-        """The action with its arguments, as traces have it."""
+        """The action with its arguments, as in traces."""
         return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.arguments.items())})"
 
 
 @dataclass(frozen=True)
 class Graph:
-    """States in the order of their levels, how deep each is, and all transitions.
+    """The states in the order of their levels, the depth of each, and all transitions.
 
     `broken` are, for each state, the names of the invariants that do not hold in it.
     """
@@ -56,10 +56,9 @@ class Graph:
     broken: tuple[tuple[str, ...], ...]
 
     def networkx(self) -> nx.MultiDiGraph:
-        """Return the graph to networkx; nodes are numbers with `state`, `depth` and `broken`.
+        """Return the graph for networkx; nodes are numbers with `state`, `depth` and `broken`.
 
-        Edges have `action` and `arguments`, and there are as many between two nodes as there are
-        transitions.
+        Edges have `action` and `arguments`; two nodes have one edge for each transition.
         """
         graph = nx.MultiDiGraph(name=self.system)
         rows = zip(self.states, self.depths, self.broken, strict=True)
@@ -85,7 +84,7 @@ class Graph:
         return "\n".join([*lines, "}", ""])
 
     def svg(self) -> str:
-        """Return a picture: a row for each depth; states and arrows say what they are on hover."""
+        """Return a picture with a row for each depth; states and arrows show text on hover."""
         places = self._places()
         actions = list(dict.fromkeys(arrow.action for arrow in self.arrows))
         colours = {a: COLOURS[n % len(COLOURS)] for n, a in enumerate(actions)}
@@ -113,14 +112,14 @@ class Graph:
         return "\n".join([*lines, "</svg>", ""])
 
     def _text(self, number: int) -> str:
-        """Return a state with one line a cell; of truth values, only what is true."""
+        """Return a state with one line for each cell; of truth values, only the true ones."""
         cells = self.states[number].items()
         shown = [name if value is True else f"{name} = {value}" for name, value in cells if value]
         broken = [f"breaks {name}" for name in self.broken[number]]
         return "\n".join([f"state {number}", *shown, *broken])
 
     def _key(self, top: int) -> Iterator[str]:
-        """Yield what the colours of states mean, as far as there are such states."""
+        """Yield the meaning of each colour that occurs."""
         names = {name: None for each in self.broken for name in each}
         kinds = [(INITIAL, "initial")]
         kinds += [(BROKEN, f"breaks {', '.join(names)}")] if names else []
@@ -132,7 +131,7 @@ class Graph:
             )
 
     def _places(self) -> list[tuple[int, int]]:
-        """Return where each state is drawn: below where it comes from, as far as there is room."""
+        """Return where each state is drawn: below its sources, as far as there is room."""
         xs: dict[int, float] = {}
         sources: dict[int, list[int]] = {}
         for arrow in self.arrows:
@@ -162,7 +161,7 @@ class Graph:
         if arrow.source == arrow.target:
             path = f"M {x + 8} {y - 11} C {x + 34} {y - 34}, {x + 40} {y + 8}, {x + 14} {y + 3}"
         else:
-            # Arrows back bend, so that they are not hidden by arrows forth.
+            # Arrows back are bent, so that arrows forth do not hide them.
             bend = 30 if to_y <= y else 0
             length = max(((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5, 1)
             end_x = to_x - (to_x - x) * RADIUS_PX / length
@@ -177,7 +176,7 @@ class Graph:
 
 
 def graph(system: System, scope: Scope, *, states_max: int = STATES_MAX) -> Graph:
-    """Return the graph of all states of a scope; raises `ModelError` where there are too many."""
+    """Return the graph of all states of a scope; raises `ModelError` if there are too many."""
     reading = ColumnReading(system, scope)
     search = ColumnSearch(reading, ())
     search.start(reading.initial_words())

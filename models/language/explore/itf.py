@@ -1,8 +1,8 @@
-"""Traces as ITF, the Informal Trace Format: JSON that trace viewers and test drivers read.
+"""Traces as ITF, the Informal Trace Format: JSON for trace viewers and test drivers.
 
-A map is a list of pairs, an index of several sorts a tuple, a whole number a `#bigint`. What step
-leads to a state is in the state's `#meta`, since a model has no variable for it. A run that goes on
-for ever has `loop`, the index of the state that follows the last one.
+A map is a list of pairs, an index of several sorts a tuple, a whole number a `#bigint`. The step
+that leads to a state is in the state's `#meta`, because a model has no variable for it. An infinite
+run has `loop`, the index of the state that follows the last one.
 
 Source: ADR-015 of Apalache, Informal Trace Format in JSON.
 """
@@ -24,8 +24,8 @@ def itf(
 ) -> str:
     """Return a trace as one ITF document.
 
-    `loop` are the steps that are taken for ever after it, back to its last state. That state is
-    there twice, so that the step back to it is told too; without steps it follows itself.
+    `loop` are the steps that follow it for ever, back to its last state. That state is written
+    twice, so that the step back to it is shown; without steps it follows itself.
     """
     states = [_state(index, step) for index, step in enumerate([*trace, *(loop or ())])]
     names: list[Json] = [name for name in states[0] if not name.startswith("#")]

@@ -1,11 +1,11 @@
-"""Promises that something happens in the end, checked in small scopes by fair components.
+"""Leads-to properties, checked in small scopes by fair components.
 
-A promise "premise leads to conclusion" is broken by a run that meets the premise and from then on
-never the conclusion. Such a run ends up in one strongly connected component of the states without
-the conclusion, or stays in one state for ever. It counts only if it is fair: each fair action, with
-each of its arguments, is taken in the component or impossible in one of its states (weak fairness).
-What is shown of such a run is a lasso: a way into the component, and a way round in it that takes
-each fair action, or passes a state where it is impossible.
+A run breaks "premise leads to conclusion" if the conclusion never holds after the premise. Such a
+run ends up in one strongly connected component of the states without the conclusion, or stays in
+one state for ever. It counts only if it is weakly fair: each fair action, with each of its
+arguments, is taken in the component or impossible in one of its states. The counterexample is a
+lasso: a way into the component, and a cycle in it that takes each fair action, or passes a state
+where it is impossible.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from brokerproof.models.language.read.columns import ColumnReading, Mask
 from brokerproof.models.language.read.word_sets import keys
 
 STATES_MAX = 100_000
-"""Larger scopes are refused where no limit is given: transitions are looked at one by one."""
+"""The most states without another limit: transitions are checked one by one."""
 
 Way: TypeAlias = "list[tuple[int | None, int]]"
-"""States by number, each with the instance that leads to it, if one does."""
+"""States by number, each with the instance that leads to it, if any."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Whether a promise is kept; if it is not, for which arguments, and a run that breaks it.
+    """Whether a property is kept; if not, the arguments and a run that breaks it.
 
-    `asked` says whether the premise holds anywhere: where it does not, keeping it says nothing.
-    After `trace` the steps of `loop` are taken again and again, back to the last state of `trace`;
-    none of these states has the conclusion. Without such steps, nothing happens any more.
+    `asked` says whether the premise ever holds; if not, the property is kept vacuously. After
+    `trace` the steps of `loop` are repeated for ever, back to the last state of `trace`; none of
+    these states has the conclusion. Without such steps, the run stops there.
     """
 
     name: str
@@ -57,18 +57,18 @@ class Kept:
 
     @property
     def kept(self) -> bool:
-        """Whether no run breaks it."""
+        """Whether no run breaks the property."""
         return not self.trace
 
 
 def check(system: System, scope: Scope, *, states_max: int | None = None) -> list[Kept]:
-    """Return for each promise whether it is kept; raises `ModelError` for too large a scope."""
+    """Return for each property whether it is kept; raises `ModelError` for too large a scope."""
     transitions = _Transitions(ColumnReading(system, scope), states_max or STATES_MAX)
     return [transitions.judge(promise) for promise in system.leads_to]
 
 
 class _Transitions:
-    """All states of a scope by number, and for each the instances and states that follow."""
+    """All states of a scope by number, each with the instances and states that follow."""
 
     def __init__(self, reading: ColumnReading, states_max: int) -> None:
         search = ColumnSearch(reading, ())
@@ -132,7 +132,7 @@ class _Transitions:
         return self._steps([*before, *way[1:]]), self._steps(circle)
 
     def _search(self, starts: Iterable[int], allowed: Mask) -> dict[int, tuple[int, int] | None]:
-        """Return the states that can be reached, each with the instance and state before it."""
+        """Return the reachable states, each with the instance and state before it."""
         came_from: dict[int, tuple[int, int] | None] = dict.fromkeys(starts)
         level = list(came_from)
         while level:
@@ -146,7 +146,7 @@ class _Transitions:
         return came_from
 
     def _components(self, states: Iterable[int], allowed: Mask) -> Iterable[set[int]]:
-        """Return the strongly connected components of these states, which are allowed."""
+        """Return the strongly connected components of these states, all within `allowed`."""
         graph = nx.DiGraph()
         for state in states:
             graph.add_node(state)
@@ -167,10 +167,10 @@ class _Transitions:
         )
 
     def _circle(self, entry: int, component: set[int], fair: tuple[str, ...]) -> Way:
-        """Return a way from a state of the component round to it again that is fair.
+        """Return a fair cycle from a state of the component.
 
-        It is put together of shortest ways to what each fair action wants; it is not itself always
-        the shortest. It is empty where the component is one state and nothing leads back to it.
+        It joins shortest ways to the needs of each fair action, so it is not always the shortest.
+        It is empty if the component is one state without a step to itself.
         """
         inside = np.zeros(len(self.words), dtype=np.bool_)
         inside[list(component)] = True
@@ -191,7 +191,7 @@ class _Transitions:
         return circle + self._way_back(here, entry, inside, moved=bool(circle))
 
     def _way_back(self, here: int, entry: int, inside: Mask, *, moved: bool) -> Way:
-        """Return a shortest way to the entry, of one step at least where nothing has moved."""
+        """Return a shortest way to the entry, of at least one step unless the cycle has moved."""
         if here == entry and moved:
             return []
         came_from = self._search([here], inside)
@@ -217,7 +217,7 @@ class _Transitions:
 
 
 def _way(came_from: Mapping[int, tuple[int, int] | None], state: int) -> Way:
-    """Return the states on the way to one, each with the instance that leads to it."""
+    """Return the states on the way to `state`, each with the instance that leads to it."""
     way: Way = []
     for _ in itertools.count():
         before = came_from[state]

@@ -1,7 +1,7 @@
-"""A bound on memory while a search runs, so that it ends with what it has found, not by force.
+"""A bound on memory during a search, so that it ends with a result instead of being killed.
 
-Linux hands out more memory than there is and kills who uses it; only a limit of the process makes
-an allocation fail in time. Where the machine does not say how much is free, there is no bound.
+Linux grants more memory than there is and kills a process that uses it; only a limit of the process
+makes an allocation fail in time. If the machine does not report its free memory, there is no bound.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SHARE = 0.8
-"""So much of what is free may be used."""
+"""The share of the free memory that may be used."""
 
 
 @contextmanager
 def bounded_memory() -> Iterator[None]:
-    """Let allocations fail while the body runs, once most of what is free now has been used."""
+    """Let allocations fail while the body runs, once most of the memory free now is used."""
     free, size = _free_bytes(), _own_bytes()
     if free is None or size is None:
         yield
@@ -33,7 +33,7 @@ def bounded_memory() -> Iterator[None]:
 
 
 def _free_bytes() -> int | None:
-    """Return how much memory can still be had here, if the machine says so."""
+    """Return how much memory is available, if the machine reports it."""
     about = [line.split() for line in _lines("/proc/meminfo")]
     found = [int(words[1]) * 1024 for words in about if words[0] == "MemAvailable:"]
     most, used = (_lines(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))

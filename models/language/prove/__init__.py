@@ -1,4 +1,4 @@
-"""What holds for any number of elements, asked of Z3.
+"""Proofs by Z3 for any number of elements.
 
-Invariants, counters, refinements and swaps; and the cache of what was decided.
+Invariants, counters, refinements and commuting steps; and the cache of decided results.
 """

@@ -1,7 +1,7 @@
-"""How a refinement is bound: its functions are run once on terms, as the text of a model is.
+"""Binding of a refinement: its functions are run once on terms, like the text of a model.
 
-Owns the step from functions to terms and the complaints about functions that do not fit. `bind`
-returns a value without functions (`Bound`), so all that a proof depends on can be printed.
+Owns the step from functions to terms, and the errors for functions that do not fit. `bind` returns
+a value without functions (`Bound`), so all that a proof depends on has a text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from brokerproof.models.language.prove.refining import Bound
 
 
 def bind(refinement: Refinement) -> Bound:
-    """Return the refinement as terms; raises `ModelError` where its functions do not fit."""
+    """Return the refinement as terms; raises `ModelError` if its functions do not fit."""
     alone, raw = trace(refinement.concrete), trace(refinement.remembering)
     abstract = trace(refinement.abstract)
     _check_history(refinement, alone, raw)
@@ -68,14 +68,14 @@ def bind(refinement: Refinement) -> Bound:
 
 
 def seen(argument: object) -> object:
-    """Return a parameter as the functions of a refinement see it: a set as one to be indexed."""
+    """Return a parameter in the form for a refinement's functions: a set can be indexed."""
     if isinstance(argument, Symbol):
         return SetOf(argument)
     return argument.at if isinstance(argument, Function) else argument
 
 
 class _Binding:
-    """A refinement's functions, run on the symbols of the model that remembers."""
+    """A refinement's functions, run on the symbols of the concrete model with history."""
 
     def __init__(self, refinement: Refinement, raw: System, abstract: System) -> None:
         self._refinement = refinement
@@ -95,7 +95,7 @@ class _Binding:
             raise ModelError(f"{self._refinement.name}: {symbol} is not defined") from None
 
     def witness(self, action: Action) -> Witness:
-        """Return the witness of an action, its sets as functions of the concrete state."""
+        """Return the witness of an action, with sets as functions of the concrete state."""
         give = self._refinement.witnesses.get(action.name)
         if give is None:
             raise ModelError(f"{self._refinement.name}: {action.name} has no witness")
@@ -111,7 +111,7 @@ class _Binding:
             return Witness(given.action, tuple(self._argument(*pair) for pair in pairs))
 
     def condition(self, function: Callable[..., Bool], arguments: tuple[object, ...]) -> Bool:
-        """Return what a function says of the state and these arguments."""
+        """Return the value of a function for the state and these arguments."""
         return cast("Bool", self._traced(function, tuple(map(seen, arguments)), Bool))
 
     def _argument(self, parameter: Term | Symbol, given: Argument) -> Term | Function:
@@ -134,7 +134,7 @@ class _Binding:
 
 
 def _alone(alone: System, raw: System) -> System:
-    """Return the concrete model alone, in the terms of the one that remembers."""
+    """Return the concrete model alone, in the terms of the one with history."""
     names = {s.name for s in alone.symbols}
     names |= {s.name for s in (*alone.invariants, *alone.axioms)}
     return dataclasses.replace(
@@ -149,7 +149,7 @@ def _alone(alone: System, raw: System) -> System:
 
 
 def _check_history(refinement: Refinement, alone: System, raw: System) -> None:
-    """Raise `ModelError` where the history changes what the concrete model can do."""
+    """Raise `ModelError` if the history changes what the concrete model can do."""
     name, history = refinement.name, set(refinement.history)
     names = {symbol.name for symbol in alone.symbols}
     for symbol in raw.state:
@@ -167,12 +167,12 @@ def _check_history(refinement: Refinement, alone: System, raw: System) -> None:
 
 
 def _start(system: System, names: set[str]) -> str:
-    """Return what a system says of how some symbols start."""
+    """Return a text of the initial values of some symbols."""
     return canonical({s: f for s, f in system.initial.items() if s.name in names})
 
 
 def _check_rigid(name: str, definitions: dict[Symbol, Function]) -> None:
-    """Raise `ModelError` where a rigid abstract symbol is read as something that changes."""
+    """Raise `ModelError` if a rigid abstract symbol is defined by symbols that change."""
     for symbol, definition in definitions.items():
         read_here = [part for part in subterms(definition.body) if part.op == "read"]
         moving = [p for p in read_here if not cast("Symbol", p.payload).rigid]
@@ -183,7 +183,7 @@ def _check_rigid(name: str, definitions: dict[Symbol, Function]) -> None:
 
 
 def _instance(model: type[Model]) -> Model:
-    """Return what the functions of a refinement see as the model."""
+    """Return the model in the form for a refinement's functions."""
     instance = object.__new__(model)
     for name, symbol in model.symbols_.items():
         seen: object

@@ -1,8 +1,8 @@
-"""Bounded checking: no violation within so many steps of the beginning, by unrolling in Z3.
+"""Bounded checking: no violation within a number of initial steps, by unrolling in Z3.
 
 Owns the unrolling: one copy of the cells for each moment, and for each step the number of the
-action's instance that is taken. Integers are unbounded here, unlike in an exploration, and so are
-the values that rigid things may have.
+action's instance that is taken. Unlike in an exploration, integers are unbounded here, and so are
+the values of rigid symbols.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from brokerproof.models.language.read.plain import PlainReading, State
 
 @dataclass(frozen=True)
 class Bounded:
-    """How many steps were tried without a violation, and the violation that ended it.
+    """The number of steps tried without a violation, and the violation that ended the search.
 
-    `scope` says how many elements each family has, and which integers arguments are, if any is one.
-    `unknown` is Z3's reason where it gave up.
+    `scope` has the number of elements of each family, and the integers used as arguments, if any.
+    `unknown` is Z3's reason if it gave up.
     """
 
     scope: str
@@ -54,7 +54,7 @@ class Bounded:
 
 
 ARGUMENTS = range(3)
-"""The integers that arguments of actions are: each becomes an instance of its own."""
+"""The integers used as arguments of actions: each becomes an instance of its own."""
 
 
 def check_bounded(
@@ -62,7 +62,7 @@ def check_bounded(
 ) -> Bounded:
     """Search for a violation after 0, 1, ... steps, the fewest first.
 
-    Raises `ModelError` where there is nothing to search for, or nothing can begin.
+    Raises `ModelError` if there is no invariant or no initial state.
     """
     if not system.invariants:
         raise ModelError(f"{system.name} has no @invariant: there is nothing to search for")
@@ -85,7 +85,7 @@ def check_bounded(
 
 
 _BEFORE = -1
-"""The moment before the first, whose values the initial functions read: anything."""
+"""The moment before the first; initial functions read its values, which are free."""
 
 
 class _Unrolling:
@@ -116,7 +116,7 @@ class _Unrolling:
         return z3.substitute(formula, *pairs)
 
     def _begin(self) -> None:
-        """Let the first moment be an initial state; what starts as anything is free."""
+        """Let the first moment be an initial state; symbols that start with any value are free."""
         for statement in self.system.axioms:
             self._solver.add(self._moved(self._formula(self._grounder.ground(statement.term)), 0))
         for cell in self.cells:
@@ -132,7 +132,7 @@ class _Unrolling:
                 self._solver.add(self._at(cell, 0) == self._moved(value, _BEFORE))
 
     def begins(self) -> bool:
-        """Whether there is any initial state at all."""
+        """Whether there is an initial state."""
         answer, _ = checked(self._solver, STEPS_MAX)
         return bool(answer != z3.unsat)
 
@@ -142,7 +142,7 @@ class _Unrolling:
             self._solver.add(value >= 0, value < len(self.scope.values(cell.symbol.range)))
 
     def step(self, moment: int) -> None:
-        """Add the step that leads away from a moment."""
+        """Add the step from this moment to the next."""
         taken = z3.Int(f"taken@{moment}", self._context)
         self._solver.add(taken >= 0, taken < len(self.instances))
         for number, instance in enumerate(self.instances):
@@ -160,7 +160,7 @@ class _Unrolling:
             self._solver.add(self._at(cell, moment + 1) == self._moved(value, moment))
 
     def violated_at(self, moment: int) -> tuple[z3.CheckSatResult, str]:
-        """Return whether some invariant can fail at a moment."""
+        """Return whether an invariant can fail at this moment."""
         broken = z3.Not(z3.And(*self._invariants, z3.BoolVal(True, self._context)))
         self._solver.push()
         self._solver.add(self._moved(broken, moment))

@@ -1,10 +1,9 @@
-"""What was decided before, by what it was decided of: a folder of small files.
+"""A cache of decided results: a folder of small files, keyed by all that a result depends on.
 
-Owns the key: the text of the deciding function's name and of all that it is given, the version of
-Z3, and the text of the model language, where every such function stands. A function sees nothing
-else, so a result that is found again is the one that would be decided anew. What has no text is
-refused: a list of inputs kept by hand forgets one in the end.
-Refuses to know what results mean.
+Owns the key: the texts of the deciding function's name and all its inputs, the version of Z3, and
+the text of the model language, which contains every such function. A function has no other input,
+so a cached result equals a new one. An input without a text is refused, because a list of inputs
+kept by hand misses one in the end. The meaning of results is up to the caller.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ T = TypeVar("T")
 FOLDER = Path(".brokerproof") / "proofs"
 
 LANGUAGE = __name__.rsplit(".", 2)[0]
-"""The package whose text is part of each key: what its functions do needs no other text."""
+"""The package whose text is part of each key: its functions depend on no other text."""
 
 DOCSTRINGS = "doc"
-"""The field of that name decides nothing."""
+"""The field of that name does not affect a result."""
 
 
 class Cache:
-    """A folder of results, or none: then everything is decided anew."""
+    """A folder of results, or none: then every result is decided anew."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -48,10 +47,10 @@ class Cache:
         *given: object,
         **observers: Callable[..., None],
     ) -> T:
-        """Return `decide(*given)`, or what was kept of it; `name` is for people who look.
+        """Return `decide(*given)`, or its cached result; `name` is for readers of the folder.
 
-        Observers are told of the progress and decide nothing. A file that cannot be read is as good
-        as none.
+        Observers follow the progress and do not affect the result. A file that cannot be read
+        counts as absent.
         """
         if self._folder is None:
             return decide(*given, **observers)
@@ -67,7 +66,7 @@ class Cache:
         return result
 
     def known(self, kind: type[T], name: str, decide: Callable[..., T], *given: object) -> T | None:
-        """Return what was kept of `decide(*given)`; None where nothing was that can be read."""
+        """Return the cached result of `decide(*given)`; None if there is none that can be read."""
         try:
             return msgspec.json.decode(self._path(name, decide, *given).read_bytes(), type=kind)
         except (OSError, msgspec.MsgspecError):
@@ -86,7 +85,7 @@ def key(decide: Callable[..., object], *given: object) -> str:
 
 @functools.cache
 def _own_text() -> str:
-    """Return the digest of the language's own source: it decides what a result is."""
+    """Return the digest of the language's own source, which affects every result."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
@@ -94,9 +93,9 @@ def _own_text() -> str:
 
 
 def canonical(*values: object) -> str:
-    """Return all that these values say, in a text that depends on nothing else.
+    """Return the full content of these values as a text that depends on nothing else.
 
-    Raises `TypeError` for what has no such text.
+    Raises `TypeError` for a value without such a text.
     """
     writer = _Writer()
     said = [writer.text(value) for value in values]
@@ -104,10 +103,10 @@ def canonical(*values: object) -> str:
 
 
 class _Writer:
-    """Each different term, and each symbol, once, by a number that says when it was first met.
+    """Writes each different term and symbol once, numbered in the order of first use.
 
-    A set parameter may have the name and the sorts of a symbol of the state: their numbers differ.
-    So do two variables of one name.
+    A set parameter may have the name and the sorts of a symbol of the state, and two variables may
+    have one name: their numbers differ.
     """
 
     def __init__(self) -> None:
@@ -115,7 +114,7 @@ class _Writer:
         self._numbers: dict[Term | Symbol, int] = {}
 
     def text(self, value: object) -> str:
-        """Return the text of any value: of a dataclass, that of each field."""
+        """Return the text of a value; for a dataclass, the texts of its fields."""
         if value is None or isinstance(value, str | int):
             return repr(value)
         if isinstance(value, Term):
@@ -156,7 +155,7 @@ class _Writer:
         return f"{type(value).__qualname__}({', '.join(fields)})"
 
     def _function(self, value: object) -> str:
-        """Return the name of a function of the language; no other says all that it does."""
+        """Return the name of a function of the language; of others, the name is not the content."""
         if isinstance(value, FunctionType):
             own = value.__module__.startswith(f"{LANGUAGE}.") and value.__closure__ is None
             if own and value.__name__.isidentifier():

@@ -1,10 +1,10 @@
-"""Commutation: whether two steps of different parties are possible in either order, alike.
+"""Commutation: whether two steps of different parties can be taken in either order, to one end.
 
-Owns the lemma that a search for a lawful order may rest on. Of two actions that are both possible
-in a state where the invariants hold, under a side condition on their arguments: the first does not
-take the second's turn away, and where both orders are possible they end in the same state. Then an
-order in which the first comes later can be changed, swap by swap, into one in which it comes now.
-Families are unbounded; what is false is shown in a small state.
+Owns the lemma for a search over allowed orders. Take two actions that are both possible in a state
+where the invariants hold, under a side condition on their arguments. The first does not disable the
+second, and if both orders are possible, they end in one state. So an order with the first action
+later can be changed, swap by swap, into one with it now. Families are unbounded; a counterexample
+is a small state.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from brokerproof.models.language.read.plain import PlainReading
 
 @dataclass(frozen=True)
 class Commutation:
-    """Whether `first` leaves `second` possible, and whether both orders end alike.
+    """Whether `first` leaves `second` possible, and whether both orders end in one state.
 
-    The witness of what is false is a state and the first step; `labels` are the guards of the
-    second that do not hold after it.
+    The witness of a refutation is a state and the first step; `labels` are the guards of the second
+    action that do not hold after it.
     """
 
     first: str
@@ -54,13 +54,13 @@ class Commutation:
 
     @property
     def complete(self) -> bool:
-        """Whether both are proved."""
+        """Whether both claims are proved."""
         return self.leaves_possible == self.ends_alike == "proved"
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two steps that meet in one state, and what is assumed of their arguments."""
+    """Two steps in one state, and the assumption on their arguments."""
 
     system: System
     one: Action
@@ -87,7 +87,7 @@ class Pair:
 
 
 def pair(system: System, first: str, second: str, side: Callable[..., Bool]) -> Pair:
-    """Return two actions that meet; `side` takes the arguments of both as terms."""
+    """Return two actions in one state; `side` takes the arguments of both as terms."""
     one, other = system.action(first), renamed(system.action(second), "other")
     return Pair(system, one, other, side(*map(_seen, (*one.parameters, *other.parameters))))
 
@@ -97,7 +97,7 @@ def _seen(parameter: Term | Symbol) -> object:
 
 
 def renamed(action: Action, prefix: str) -> Action:
-    """Return the action with other parameters, so that two of a kind can meet."""
+    """Return the action with other parameters, so that it can be paired with itself."""
     variables: dict[Term, Term] = {}
     sets: dict[Symbol, Function] = {}
     parameters: list[Term | Symbol] = []
@@ -119,7 +119,7 @@ def renamed(action: Action, prefix: str) -> Action:
 
 
 def _composed(one: dict[Symbol, Function], other: dict[Symbol, Function]) -> dict[Symbol, Function]:
-    """Return what both updates together make of the state, `one` first."""
+    """Return the combined updates, `one` first."""
     both = dict(one)
     for symbol, function in other.items():
         both[symbol] = Function(function.parameters, substitute(function.body, {}, one))

@@ -1,7 +1,4 @@
-"""What became of an invariant or a counter: its conditions, one for the start and for each action.
-
-Owns these values and nothing of how they come about.
-"""
+"""The result for an invariant or a counter: one condition for the start and for each action."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ class Condition:
     """One condition of an invariant: that `action` keeps it, or that it holds initially (None).
 
     `witness` shows a refutation: the state before and the step, or the initial state. `run` is a
-    shortest run from the beginning to where the invariant fails, if a quick search finds one;
-    without it, the witness is no more than a counterexample to induction. `reason` says why nothing
-    is known.
+    shortest run from an initial state to a violation, if a quick search finds one; without it, the
+    witness is only a counterexample to induction. `reason` says why the outcome is unknown.
     """
 
     action: str | None
@@ -32,9 +28,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class InvariantProof:
-    """An invariant, with its conditions and what was assumed beyond the model's axioms.
+    """An invariant, with its conditions and the assumptions beyond the model's axioms.
 
-    One that `says_nothing` is true of every state, whatever the model does.
+    An invariant that `says_nothing` is true of every state, whatever the model does.
     """
 
     name: str
@@ -44,7 +40,7 @@ class InvariantProof:
 
     @property
     def outcome(self) -> Outcome:
-        """Refuted where a condition is, else unknown where one is, else proved."""
+        """Refuted if a condition is, otherwise unknown if one is, otherwise proved."""
         outcomes = {condition.outcome for condition in self.conditions}
         for outcome in ("refuted", "unknown"):
             if outcome in outcomes:
@@ -53,5 +49,5 @@ class InvariantProof:
 
     @property
     def seconds(self) -> float:
-        """How long the conditions took together."""
+        """The total time of the conditions."""
         return sum(condition.seconds for condition in self.conditions)

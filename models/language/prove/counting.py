@@ -1,12 +1,11 @@
 """Ghost counters: what first-order logic can prove of a count, and what scopes check.
 
-A counter is declared with the elements that it counts. That the two are equal in every state cannot
-be said of families of any size. What can be said, and is proved, is that nothing is counted at the
-start where the counter is 0, and that each action changes the counter by what it moves: by nothing
-where the set stays, by one (or by what it weighs) where one element comes or goes, to 0 where the
-set is emptied. What is left is arithmetic over finite families, which proofs that read the counter
-list as an assumption; `with_counts` states the equality for the elements of a scope, so that an
-exploration checks it.
+A counter is declared with the elements that it counts. Equality of the two cannot be stated for
+families of any size. What is proved instead: at the start no element is counted and the counter is
+0, and each action changes the counter with the set. It stays if the set stays, changes by one (or a
+weight) if one element comes or goes, and becomes 0 if the set is emptied. The rest is arithmetic
+over finite families, an assumption that proofs reading the counter list; `with_counts` states the
+equality for a scope, so that an exploration checks it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from brokerproof.models.language.prove.z3_queries import after, assumed, decided
 
 
 def prove_counter(system: System, ghost: Ghost) -> InvariantProof:
-    """Decide whether the counter starts with nothing and changes by what each action moves."""
+    """Decide whether the counter starts at 0 and changes with the set in each action."""
     axioms = [statement.term for statement in system.axioms]
     conditions = [_condition(system, [*axioms, starts_wrongly(system, ghost)], None)]
     few = named(system, ghost)
@@ -55,19 +54,19 @@ def prove_counter(system: System, ghost: Ghost) -> InvariantProof:
 
 
 def called(ghost: Ghost) -> str:
-    """Return the name of what is proved of a counter."""
+    """Return the name of the proved statement about a counter."""
     return f"{ghost.symbol}-moves"
 
 
 def starts_wrongly(system: System, ghost: Ghost) -> Bool:
-    """Return that initially something is counted, or the counter is not 0."""
+    """Return the formula that initially an element is counted, or the counter is not 0."""
     none = quantify("forall", (ghost.element,), negation(after(ghost.term, system.initial)))
     zero = equal(substitute(_counter(ghost), {}, dict(system.initial)), integer(0))
     return negation(_each(ghost, none & zero))
 
 
 def moves_wrongly(ghost: Ghost, action: Action) -> Bool:
-    """Return that the action changes some value of the counter by other than what it moves."""
+    """Return the formula that the action changes a value of the counter unlike the set."""
     return negation(_each(ghost, _moved(ghost, action.updates)))
 
 
@@ -91,7 +90,7 @@ def _condition(
 
 
 def _moved(ghost: Ghost, updates: Mapping[Symbol, Function]) -> Bool:
-    """Return that for these indices, the counter changes as the set does."""
+    """Return the formula that for these indices, the counter changes with the set."""
     old, new = _counter(ghost), substitute(_counter(ghost), {}, dict(updates))
     one = fresh(type(ghost.element), "moved")
 
@@ -124,9 +123,9 @@ def _moved(ghost: Ghost, updates: Mapping[Symbol, Function]) -> Bool:
 
 
 def with_counts(system: System, scope: Scope) -> System:
-    """Return the system with an invariant for each counter: that it is the count, in this scope.
+    """Return the system with an invariant for each counter: it is the count, in this scope.
 
-    The elements of the scope are written out, so the equality can be said there.
+    The elements of the scope are written out, so the equality can be stated there.
     """
     counted = tuple(_counted(ghost, scope) for ghost in system.ghosts)
     return dataclasses.replace(system, invariants=(*system.invariants, *counted))

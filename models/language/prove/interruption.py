@@ -1,8 +1,8 @@
-"""Ctrl-C while Z3 is asked: raised between two questions, never in the middle of one.
+"""Ctrl-C during Z3 queries: raised between two queries, never in the middle of one.
 
-Z3's own bindings lose an exception that is raised in them, or turn it into another; and Z3 takes
-the signal for itself while it searches, and then has no answer. So a signal is noted here, and
-`checked` raises it before the next question. A second signal is raised at once.
+Z3's bindings lose an exception that is raised in them, or turn it into another. Z3 itself takes the
+signal during a search, and then has no answer. So a signal is recorded here, and `checked` raises
+it before the next query. A second signal is raised at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _pressed: list[int] = []
 
 @contextmanager
 def between_questions() -> Iterator[None]:
-    """Let Ctrl-C wait for the question's end while the body runs, where signals can be had."""
+    """Let Ctrl-C wait for the end of a query in the body, if this thread can handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -36,8 +36,8 @@ def between_questions() -> Iterator[None]:
 def checked(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
     """Return Z3's answer, and its reason if it has none; raises `KeyboardInterrupt` for Ctrl-C.
 
-    `steps` is the limit that the solver was given. Z3 says `canceled` where it is used up, and for
-    some solvers where Ctrl-C was pressed too: which it was, only the steps tell.
+    `steps` is the solver's limit. Z3 says `canceled` at its limit, and for some solvers after
+    Ctrl-C too; the number of steps taken tells the two apart.
     """
     if _pressed:
         raise KeyboardInterrupt
@@ -51,7 +51,7 @@ def checked(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
 
 
 def _steps(solver: z3.Solver) -> int:
-    """Return how many of its steps Z3 has taken, with all solvers of the same context."""
+    """Return the number of Z3's steps so far, over all solvers of the context."""
     statistics = solver.statistics()
     names = statistics.keys()
     return int(statistics.get_key_value("rlimit count")) if "rlimit count" in names else 0

@@ -1,15 +1,13 @@
-"""The prover: what holds in every reachable state, whatever the number of elements.
+"""The prover: invariants of every reachable state, for any number of elements.
 
-Owns the questions and the order in which they are asked. Each invariant is to hold initially and to
-be kept by each action that is taken where all invariants hold; families are unbounded there. What
-is not proved is searched for a refutation with a few elements of each family, where Z3 decides.
-Refuses to print: results are values.
+Owns the queries and their order. Each invariant must hold initially, and each action must keep it
+if all invariants hold before; families are unbounded there. If a proof fails, a refutation is
+searched for with a few elements of each family, where Z3 decides. Results are values; the limits of
+Z3 are in `z3_queries`.
 
-Two things would make a proof worthless without a sound, so they are asked too: that axioms and
-invariants are satisfied by some initial state (a contradiction proves everything), and that each
-action can fire in a state that satisfies the invariants (a guard that never holds keeps every
-invariant).
-How Z3 is asked is the business of `questions`.
+Two checks keep proofs from being vacuous: some initial state satisfies axioms and invariants (a
+contradiction proves every statement), and each action can fire in a state that satisfies the
+invariants (a guard that never holds keeps every invariant).
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ Firing: TypeAlias = Literal["fires", "never", "unknown"]
 
 @dataclass(frozen=True)
 class Satisfied:
-    """Whether something is possible: with how many elements of each family, by name, or why not."""
+    """Whether formulas are satisfiable: the number of elements of each family, or why not."""
 
     outcome: Firing
     sizes: dict[str, int]
@@ -70,7 +68,7 @@ class Satisfied:
 
 @dataclass(frozen=True)
 class Proof:
-    """All that the prover says of a system; `firing` is by action, `counters` are the ghosts."""
+    """The prover's results for a system; `firing` is by action, `counters` are the ghosts."""
 
     system: str
     start: Satisfied
@@ -80,14 +78,14 @@ class Proof:
 
     @property
     def complete(self) -> bool:
-        """Whether all is proved, and neither by contradiction nor for want of possible actions."""
+        """Whether all is proved, and no contradiction, idle action or tautology is involved."""
         possible = all(s.outcome == "fires" for s in (self.start, *self.firing.values()))
         stated = (*self.invariants, *self.counters)
         return possible and all(p.outcome == "proved" and not p.says_nothing for p in stated)
 
 
 def prove(system: System, *, report: Callable[[InvariantProof], None] | None = None) -> Proof:
-    """Ask everything about a system; `report` is called with each invariant as it is decided."""
+    """Prove a system; `report` is called with each invariant as it is decided."""
 
     def reported(proof: InvariantProof) -> InvariantProof:
         if report:
@@ -120,7 +118,7 @@ def prove_invariant(system: System, statement: Statement) -> InvariantProof:
 
 
 def _supposed(system: System, read: set[Symbol]) -> Iterator[Assumed]:
-    """Yield what the actions that change one of the symbols are assumed to be taken under."""
+    """Yield the assumptions of the actions that change one of the symbols."""
     for action in system.actions:
         if action.updates.keys() & read:
             yield from action.assumptions
@@ -170,7 +168,7 @@ def _decided(
     action: Action | None,
     fewer: Sequence[Bool],
 ) -> Condition:
-    """Return a condition that is proved where the formulas, or fewer of them, have no model."""
+    """Return a condition, proved if the formulas, or `fewer` of them, have no model."""
     started = time.perf_counter()
     found = decided(system, formulas, action, fewer)
     witness = found.question.witness(statement) if found.question else ()

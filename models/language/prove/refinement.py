@@ -1,20 +1,15 @@
-"""Refinement by witnesses: each step of a concrete model is a step of an abstract one, or none.
+"""Refinement by witnesses: each step of a concrete model is one of an abstract model, or a stutter.
 
-Owns the form in which a refinement is written and what is said of it. A refinement
-gives each symbol of the abstract model as a function of the concrete state (the abstraction), and
-each concrete action as an abstract action with its arguments (the witness). Then nothing has to be
-searched for: under the concrete invariants the abstract guard must hold, and the abstraction of the
-state afterwards must be what the abstract update makes of the abstraction before. Families are
-unbounded.
+Owns the form of a refinement and of its results. The abstraction gives each abstract symbol as a
+function of the concrete state; the witness gives each concrete action as an abstract action with
+arguments. So nothing is searched for: under the concrete invariants the abstract guard must hold,
+and the abstraction after the step must equal the abstract update. Families are unbounded.
 
-What the concrete model does not remember, though the abstract one does, is *history*: symbols that
-no concrete action reads or changes. The witness's own update changes them. History never hinders a
-step, so nothing is assumed by it; what relates it to the concrete state is stated as invariants.
-That the concrete model with its history is the concrete model, apart from the history, is checked
-before anything is proved; axioms that come with the history are listed as assumptions.
-
-A promise that the concrete model does not keep is left out by name, with where it is not kept and a
-reason. One that can be proved there after all was left out in vain, which is an error too.
+*History* are symbols that only the abstract model needs: no concrete action reads or changes them,
+and the witness's update changes them. It never hinders a step, and invariants relate it to the
+concrete state. That it changes nothing else is checked first; its axioms are listed as assumptions.
+A guard that the concrete model does not keep is left out by name, with the states and a reason; it
+is an error if it can be proved after all.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ Argument: TypeAlias = Term | SetOf[Any] | Function | Callable[..., Bool]
 
 @dataclass(frozen=True)
 class Witness:
-    """The abstract action that a concrete step is, and its arguments; unnamed, a stutter."""
+    """The abstract action of a concrete step, and its arguments; without a name, a stutter."""
 
     action: str
     arguments: tuple[Argument, ...]
@@ -58,8 +53,8 @@ def _shown(argument: Argument) -> str:
 def does(action: str, *arguments: Argument) -> Witness:
     """Return the witness: the abstract action of that name with these arguments.
 
-    A set is given as a set parameter of the concrete action, or as a function that says of an
-    element whether it is in the set.
+    A set is given as a set parameter of the concrete action, or as a function of an element that
+    returns whether it is in the set.
     """
     return Witness(action, arguments)
 
@@ -71,7 +66,7 @@ def stutters() -> Witness:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a concrete action is assumed to be taken under, of model and parameters, in words."""
+    """An assumption under which a concrete action is taken, with a text for readers."""
 
     text: str
     term: Callable[..., Bool]
@@ -79,7 +74,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A labelled guard of the abstract model that is not kept in some states of the model."""
+    """A labelled guard of the abstract model that is not kept in some states."""
 
     label: str
     where: Callable[..., Bool]
@@ -88,11 +83,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Refinement:
-    """How a concrete model refines an abstract one.
+    """The description of how a concrete model refines an abstract one.
 
-    `remembering` is the concrete model with its history and the invariants about it; functions take
+    `remembering` is the concrete model with its history and the invariants about it. Functions take
     it first, and then a concrete action's parameters or an abstract symbol's indices. `families`
-    says which concrete family stands for an abstract one; others stand for themselves.
+    maps abstract families to concrete ones; others stay as they are.
     """
 
     name: str
@@ -109,10 +104,10 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Answer:
-    """An obligation's outcome; the witness is a state and a step that breaks it.
+    """The outcome of a proof obligation; the witness is a state and a step that breaks it.
 
-    `by_construction` says of a proved one that it holds in every state, by how the abstraction and
-    the witness are written: nothing of the concrete model's text was needed for it.
+    A proved obligation is `by_construction` if it holds in every state by the form of abstraction
+    and witness, without any use of the concrete model's text.
     """
 
     name: str
@@ -125,11 +120,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class RefinementProof:
-    """All answers; an action is "" where the answer is about the start and the rigid things.
+    """All outcomes; `action` is "" if the outcome concerns the start or rigid symbols.
 
-    `witnesses` are in words by action, `left_out` in pairs of label and reason, and `never` are the
-    abstract steps that no concrete one is. `fixed` are the abstract symbols that are the same in
-    all states and at all places, with their values: of others nothing is proved.
+    `witnesses` are texts by action, `left_out` pairs of label and reason, and `never` the abstract
+    actions that no concrete step is. `fixed` are the abstract symbols with one value in all states
+    and at all places; nothing is proved about other values.
     """
 
     name: str
@@ -143,5 +138,5 @@ class RefinementProof:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is proved."""
+        """Whether every obligation is proved."""
         return all(answer.outcome == "proved" for answer in self.answers)

@@ -1,7 +1,7 @@
-"""The proof of a refinement: its obligations, made of both models and decided one by one.
+"""The proof of a refinement: its obligations, made from both models and decided one by one.
 
-Owns how an abstract term is read as a concrete one, how the history follows the witnesses, and
-which obligations there are. What a refinement is, is said in `refinement`.
+Owns the reading of an abstract term as a concrete one, the updates of the history by the witnesses,
+and the set of obligations. The form of a refinement is in `refinement`.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from brokerproof.models.language.prove.z3_queries import (
 from brokerproof.models.language.read.z3_reading import order_laws
 
 Bindings: TypeAlias = dict[Term | Symbol, Term | Function]
-"""What abstract variables, and the symbols of abstract set parameters, stand for."""
+"""The concrete values of abstract variables and of abstract set parameters."""
 
 Claims: TypeAlias = list[tuple[str, Bool]]
 
 FIRING: dict[Firing, Outcome] = {"fires": "proved", "never": "refuted", "unknown": "unknown"}
-"""What it says of an action's obligations that it can happen, since guards that exclude each other
-prove everything."""
+"""The outcome of an action's obligation to be possible: guards that exclude each other would prove
+every other obligation."""
 
 SIZES = (2, 3)
-"""How many elements of each family the quick search for a broken obligation tries."""
+"""The numbers of elements of each family in the quick search for a broken obligation."""
 
 
 @dataclass(frozen=True)
 class _Obligation:
-    """What must not be possible where an action is taken; `vain` where it was left out."""
+    """A formula that must not be possible when an action is taken, except where left out."""
 
     name: str
     broken: Bool
@@ -79,10 +79,10 @@ class _Obligation:
 class Bound:
     """A refinement with both models traced and the abstract terms read as concrete ones.
 
-    It holds no function of the refinement, so its fields are all that its proof depends on: the
-    cache's key is their text. `concrete` is the concrete model alone, in the terms of `raw`, the
-    one that remembers; `assumed` is by concrete action; `left_out` says by concrete action and
-    label where a promise is not kept, `reasons` why.
+    It holds no function of the refinement, so its proof depends on its fields alone, whose text is
+    the cache's key. `concrete` is the concrete model alone, in the terms of `raw`, the one with
+    history. `assumed` is by concrete action. `left_out` says by concrete action and label where a
+    guard is not kept, `reasons` why.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Bound:
 
     @functools.cached_property
     def system(self) -> System:
-        """The concrete model with a history that changes as the witnesses say."""
+        """The concrete model with a history that changes by the witnesses."""
         return self._remembering(self.raw)
 
     def proof(self, only: tuple[str, ...] | None = None) -> RefinementProof:
@@ -120,7 +120,7 @@ class Bound:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the refinement assumes of its steps, and what they assume themselves."""
+        """The assumptions of the refinement and of its steps."""
         own = [assumed.text for action in self.system.actions for assumed in action.assumptions]
         known = {axiom.name for axiom in self.concrete.axioms}
         added = [
@@ -143,7 +143,7 @@ class Bound:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The abstract steps that no concrete step is."""
+        """The abstract actions that no concrete step is."""
         taken = {witness.action for witness in self.witnesses.values()}
         return tuple(a.name for a in self.abstract.actions if a.name not in taken)
 
@@ -167,7 +167,7 @@ class Bound:
             yield Answer(statement.name, "", proof.outcome, where, bad.witness if bad else ())
 
     def broken_by(self, changed: System) -> tuple[str, ...]:
-        """Return what is not proved any more where the concrete model is replaced by another."""
+        """Return the names that are not proved any more with another concrete model."""
         dropped = {a.name for a in self.concrete.axioms} - {a.name for a in changed.axioms}
         raw = dataclasses.replace(
             self.raw,
@@ -181,7 +181,7 @@ class Bound:
         return self.lost(system, others, starts=starts, silence=bool(dropped))
 
     def broken_above(self, changed: System) -> tuple[str, ...]:
-        """Return what is not proved any more where the abstract model is replaced by another."""
+        """Return the names that are not proved any more with another abstract model."""
         above = dataclasses.replace(self, abstract=changed)
         others = [
             name
@@ -195,7 +195,7 @@ class Bound:
     def lost(
         self, system: System, actions: list[str], *, starts: bool, silence: bool = False
     ) -> tuple[str, ...]:
-        """Return what is lost of the start, and of some actions beyond what the attack asks."""
+        """Return the lost obligations of the start, and of actions beyond the mutation test."""
         broken: tuple[str, ...] = ()
         own = () if silence else {s.name for s in self.concrete.invariants}
         history = [s for s in system.invariants if s.name not in own]
@@ -222,7 +222,7 @@ class Bound:
             for number, law in enumerate(order_laws(symbol) if symbol.is_order else (), start=1):
                 broken = negation(cast("Bool", self._translated(law, {})))
                 yield _Obligation(f"{symbol} is an order, law {number}", broken)
-        # What the abstract start reads of the state is anything: it is taken as what it becomes.
+        # What the abstract start reads of the state is free: its value after the start is used.
         started: Bindings = {
             symbol: Function(d.parameters, substitute(d.body, {}, dict(system.initial)))
             for symbol, d in self.definitions.items()
@@ -267,7 +267,7 @@ class Bound:
         return Answer(obligation.name, action.name, found.outcome, found.reason, witness, trivial)
 
     def _is_trivial(self, obligation: _Obligation) -> bool:
-        """Whether an obligation holds in all states, whatever the action's guard is."""
+        """Whether an obligation holds in all states, whatever the action's guard."""
         if obligation.broken is FALSE:
             return True
         alone = dataclasses.replace(self.system, axioms=())
@@ -280,7 +280,7 @@ class Bound:
         abstract: Function | None,
         variables: Bindings,
     ) -> Bool:
-        """Return that an abstract symbol, read afterwards, is not what its update makes of it."""
+        """Return the formula that an abstract symbol differs from its update after the step."""
         definition = self.definitions[symbol]
         places = tuple(fresh(type(p), p.payload[0]) for p in definition.parameters)  # type: ignore[index]
         reached = substitute(definition.at(*places), {}, dict(concrete))
@@ -292,7 +292,7 @@ class Bound:
         return quantify("exists", places, negation(equal(reached, wanted)))
 
     def _remembering(self, raw: System) -> System:
-        """Return the system in which each action also changes the history, as its witness does."""
+        """Return the system in which each action also changes the history, by its witness."""
         return dataclasses.replace(raw, actions=tuple(map(self._with_history, raw.actions)))
 
     def _with_history(self, action: Action) -> Action:
@@ -312,7 +312,7 @@ class Bound:
         return dataclasses.replace(action, guards=tuple(guards), updates=updates)
 
     def _history_of(self, symbol: Symbol) -> Symbol | None:
-        """Return the symbol of the history that an abstract symbol is read as."""
+        """Return the history symbol that an abstract symbol is read as, if any."""
         body, parameters = self.definitions[symbol].body, self.definitions[symbol].parameters
         if body.op == "read" and cast("Symbol", body.payload).name in self.history:
             assert all(map(operator.is_, body.args, parameters))
@@ -320,7 +320,7 @@ class Bound:
         return None
 
     def _bindings(self, does: Action, witness: Witness) -> Bindings:
-        """Return what the parameters of an abstract action stand for."""
+        """Return the values of the parameters of an abstract action."""
         return cast("Bindings", dict(zip(does.parameters, witness.arguments, strict=True)))
 
     def _sort(self, sort: Sort) -> Sort:
@@ -347,7 +347,7 @@ class Bound:
 def _refuted(
     system: System, action: Action | None, premises: list[Bool], claims: Claims, *, silence: bool
 ) -> tuple[str, ...]:
-    """Return which claims are broken in the smallest scope, or with `silence` are not proved."""
+    """Return the claims broken in the smallest scope, or with `silence` those not proved."""
     for size in SIZES:
         sizes = dict.fromkeys(families(system), size)
 

@@ -1,13 +1,13 @@
-"""The shape of a system's formulas: what may make Z3 wander, said before it is asked.
+"""The shape of a system's formulas: a warning before Z3 is asked something it may not decide.
 
-Owns the graph of sorts: an arrow from one family to another where elements of the first lead to
-elements of the second, by a function or by "for all there is". Without a cycle, only so many
-elements matter and Z3 always answers; with one it may say "unknown", though it often does not.
-Sentences here are a warning, never a verdict.
+Owns the graph of sorts: an arrow from one family to another if elements of the first lead to
+elements of the second, by a function or by "for all there is". Without a cycle, finitely many
+elements matter and Z3 always answers; with one it may say "unknown", though it often does not. The
+sentences are a warning, never a verdict.
 
-A formula is looked at as it stands and negated, since an invariant is assumed before a step and
-denied after it. A closed part of a formula counts for itself, wherever it stands: it could be
-written outside of every quantifier.
+A formula counts as it is and negated, because an invariant is assumed before a step and denied
+after it. A closed part of a formula counts by itself: it could be written outside of every
+quantifier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from brokerproof.models.language.core.terms import Family, Sort, Term, free_vari
 
 
 class Arrow(NamedTuple):
-    """Elements of one family lead to elements of another, and what makes them do so."""
+    """Elements of one family lead to elements of another, with the cause."""
 
     source: Sort
     target: Sort
@@ -28,7 +28,7 @@ class Arrow(NamedTuple):
 
 
 def complaints(system: System) -> list[str]:
-    """Return one sentence for each arrow that is part of a cycle, the same one once."""
+    """Return one sentence for each arrow that is part of a cycle, without repetitions."""
     arrows = list(dict.fromkeys([*_of_functions(system), *_of_formulas(system)]))
     return [
         f"{arrow.because}, which leads from {arrow.source.__name__} to {arrow.target.__name__}, "
@@ -88,7 +88,7 @@ def _alternations(
                         if isinstance(outer, Family) and isinstance(inner, Family):
                             yield Arrow(type(outer), type(inner), what)
     for place, arg in enumerate(term.args):
-        # The test of a choice and the sides of an equation are read both ways.
+        # The test of a choice and the sides of an equation count with both signs.
         both = term.op == "equal" or (term.op == "ite" and place == 0)
         inner_sign = positive if term.op != "not" else not positive
         yield from _alternations(arg, what, positive=inner_sign, above=above)

@@ -1,11 +1,11 @@
-"""Questions with a few elements: conditions in a scope, and Z3's models as states and steps.
+"""Queries with a few elements: conditions in a scope, and Z3's models as states and steps.
 
-Owns the search for a concrete state that satisfies ground formulas, and its words. Elements are
-numbers here and an order is that of the numbers, so Z3 decides at once what it may not decide with
+Owns the search for a concrete state that satisfies ground formulas, and its text. Elements are
+numbers here and an order is that of the numbers, so Z3 decides quickly where it may fail for
 families of any size. Integers stay unbounded.
 
-Invariant: a step that is shown has been confirmed by the plain reading; where it does not agree
-with Z3, one of our readings is wrong, and that is raised as an error of ours.
+Invariant: the plain reading has confirmed each step that is shown. If it disagrees with Z3, one of
+our readings is wrong, and an error of ours is raised.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.read.z3_reading import Z3Reading
 
 INTEGERS = range(1 - INTEGER_BOUND, INTEGER_BOUND)
-"""Integers are not bounded in a proof, so a witness has all that can be written."""
+"""Integers are unbounded in a proof, so a witness has all that can be written."""
 
 
 class GroundReading(Z3Reading):
-    """Z3's reading of ground terms: an element is its number."""
+    """Z3's reading of ground terms, in which an element is its number."""
 
     def sort(self, sort: Sort) -> z3.SortRef:
         """Return Z3's sort for one of ours; that of a family is the whole numbers."""
@@ -60,7 +60,7 @@ class GroundReading(Z3Reading):
 
 
 class Question:
-    """Whether formulas about a state, and the arguments of an action, hold together in a scope."""
+    """A query whether formulas about a state and an action's arguments hold in a scope."""
 
     def __init__(self, system: System, sizes: dict[Sort, int], action: Action | None) -> None:
         self.system = system
@@ -70,7 +70,7 @@ class Question:
         self._grounder = Grounder(self.scope, unbounded=True)
         self._reading = GroundReading(system)
         self._solver = z3.Solver(ctx=self._reading.context)
-        # A parameter becomes a rigid symbol without indices, so that its value is Z3's to choose.
+        # A parameter becomes a rigid symbol without indices, so that Z3 chooses its value.
         self._parameters = {
             parameter: Symbol(f"{parameter_name(parameter)}!", (), type(parameter), rigid=True)
             for parameter in (action.parameters if action else ())
@@ -81,7 +81,7 @@ class Question:
             self._bound(cell)
 
     def asked(self, formulas: Iterable[Bool], steps: int) -> tuple[z3.CheckSatResult, str]:
-        """Return Z3's answer after at most so many of its steps, and its reason if it has none."""
+        """Return Z3's answer after at most `steps` of its steps, and its reason if it has none."""
         variables: dict[Term, Term] = {p: read(s, ()) for p, s in self._parameters.items()}
         self._solver.set("rlimit", steps)
         for formula in formulas:
@@ -90,16 +90,16 @@ class Question:
         return checked(self._solver, steps)
 
     def witness(self, statement: Statement) -> tuple[Step, ...]:
-        """Return the state where the action breaks the statement and the step, or the first state.
+        """Return the state and the step that breaks the statement, or the initial state.
 
-        To be called where the answer was that there is one.
+        The answer to the query must have been that there is one.
         """
         broken, steps = self.broken()
         assert statement.name in broken, "Z3 and the plain reading disagree"
         return steps
 
     def broken(self) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-        """Return the invariants that the action breaks, and `witness` of it."""
+        """Return the invariants that the action breaks, and the steps as in `witness`."""
         plain = PlainReading(self.system, self.scope)
         state = self.state()
         if self.action is None:
@@ -116,7 +116,7 @@ class Question:
         return tuple(names), steps
 
     def shown(self) -> tuple[Step, ...]:
-        """Return the state that Z3 has found and the step from there, or the first state alone."""
+        """Return the state that Z3 has found and its step, or the initial state alone."""
         plain = PlainReading(self.system, self.scope)
         state = self.state()
         if self.action is None:
@@ -136,13 +136,13 @@ class Question:
         return tuple(self._argument(parameter) for parameter in parameters)
 
     def step(self, name: str, arguments: tuple[int, ...], state: State) -> Step:
-        """Return a step of the system in words."""
+        """Return a step of the system for readers."""
         action = self.system.action(name) if name else None
         words = arguments_in_words(self.scope, action, arguments) if action else {}
         return Step(name, words, state_in_words(self._cells, state))
 
     def _bound(self, cell: Cell) -> None:
-        """Let a cell of a family's sort have one of its elements as value."""
+        """Limit a cell of a family's sort to the family's elements."""
         if issubclass(cell.symbol.range, Family):
             value = self._expression(cell)
             self._solver.add(value >= 0, value < len(self.scope.values(cell.symbol.range)))

@@ -1,11 +1,9 @@
-"""How Z3 is asked: first for families of any size, then with a few elements, then with patience.
+"""Z3 queries: first for families of any size, then with a few elements, then with a larger limit.
 
-Owns the limits and the order of the tries. Most claims are true and true ones are quick; a false
-one has a counterexample with a few elements, where Z3 decides. Refuses to know what is asked: a
-claim here is a list of formulas that must not hold together.
-
-Limits are counted in Z3's own steps, never in seconds, and each question has a context of its own,
-so that an answer does not depend on the machine or on what was asked before.
+Owns the limits and the order of the tries. Most claims are true, and true ones are quick; a false
+one has a counterexample with a few elements, where Z3 decides. A claim is a list of formulas that
+must not hold together. Limits are counted in Z3's own steps, never in seconds, and each query has
+its own context, so an answer does not depend on the machine or on earlier queries.
 """
 
 from __future__ import annotations
@@ -39,28 +37,28 @@ from brokerproof.models.language.read.z3_reading import Z3Reading, rigid_facts
 Outcome: TypeAlias = Literal["proved", "refuted", "unknown"]
 
 SIZE_MAX = 5
-"""How many elements each family has at most where a concrete state is searched for."""
+"""The most elements of each family in a search for a concrete state."""
 
 MIXED_MAX = 3
-"""How many elements where the families' sizes differ, which is tried last: such scopes are many."""
+"""The most elements if the families' sizes differ; these many scopes are tried last."""
 
 STEPS_FIRST = 2_000_000
-"""Z3's limit for the first try: true conditions take far less, and false ones go on for ever."""
+"""Z3's limit for the first try: true claims take far less, false ones go on for ever."""
 
 STEPS_FEW = 20_000_000
-"""Z3's limit where a few elements are to show what a changed action breaks: there, it decides."""
+"""Z3's limit for the search in a few elements for the effect of a changed action."""
 
 STEPS_MAX = 100_000_000
 """Z3's limit before a condition is unknown, about a minute."""
 
 
 STEPS_TRIVIAL = 100_000
-"""Z3's limit for whether something is true without the model's text; in doubt, it is not."""
+"""Z3's limit for whether a formula is true without the model; at the limit it counts as not."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether formulas exclude each other; `question` has the model where they do not."""
+    """Whether formulas exclude each other; if not, `question` has the model."""
 
     outcome: Outcome
     question: Question | None = None
@@ -73,10 +71,10 @@ def decided(
     action: Action | None = None,
     fewer: Sequence[Bool] = (),
 ) -> Decision:
-    """Return a claim as proved where the formulas have no model.
+    """Return a claim as proved if the formulas have no model.
 
-    `action` owns the variables that are free in the formulas. `fewer` of them, if given, may have
-    none already, and are tried first: too many premises can keep Z3 from seeing what is simple.
+    `action` owns the free variables of the formulas. `fewer` of them, if given, may have no model
+    already, and are tried first: too many premises can keep Z3 from a simple proof.
     """
     if fewer and asked(system, fewer, STEPS_FIRST)[0] == z3.unsat:
         return Decision("proved")
@@ -98,7 +96,7 @@ def decided(
 
 
 def small_sizes(system: System) -> Iterator[dict[Sort, int]]:
-    """Yield sizes for the families: the same for all first, then mixed ones, the smallest first."""
+    """Yield sizes for the families: equal ones first, then mixed ones, the smallest first."""
     names = families(system)
     for size in range(1, SIZE_MAX + 1):
         yield dict.fromkeys(names, size)
@@ -119,12 +117,12 @@ def asked(system: System, formulas: Iterable[Bool], steps: int) -> tuple[z3.Chec
 
 
 def assumed(system: System) -> list[Bool]:
-    """Return the axioms and the invariants: what holds before each step."""
+    """Return the axioms and the invariants, which hold before each step."""
     return [statement.term for statement in (*system.axioms, *system.invariants)]
 
 
 def named(system: System, stated: Statement | Ghost) -> list[Bool]:
-    """Return what is to be enough for a statement; nothing where it does not say."""
+    """Return the premises that suffice for a statement, or none if it names none."""
     if not stated.by:
         return []
     terms = {statement.name: statement.term for statement in system.invariants}
@@ -136,19 +134,19 @@ def named(system: System, stated: Statement | Ghost) -> list[Bool]:
 
 
 def taken(action: Action) -> list[Bool]:
-    """Return what holds where the action is taken, and what is assumed there."""
+    """Return the action's guard and assumptions."""
     return [action.guard, *(assumption.term for assumption in action.assumptions)]
 
 
 def after(term: Bool, updates: Mapping[Symbol, Function]) -> Bool:
-    """Return what the term says of the state after the updates."""
+    """Return the term for the state after the updates."""
     return substitute(term, {}, dict(updates))
 
 
 def made_different(
     symbol: Symbol, one: Mapping[Symbol, Function], other: Mapping[Symbol, Function]
 ) -> Bool:
-    """Return that at some place the two updates make different things of a symbol."""
+    """Return the formula that the two updates differ at some place of a symbol."""
     places = tuple(fresh(sort, sort.__name__[0].lower()) for sort in symbol.domain)
 
     def value(updates: Mapping[Symbol, Function]) -> Term:

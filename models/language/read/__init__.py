@@ -1,5 +1,4 @@
-"""The readings of a traced model.
+"""The readings of a traced model: Python functions, NumPy columns, C, possible worlds, Z3.
 
-Python functions, NumPy columns, C, possible worlds, and Z3's formulas. What is done with a reading
-(exploring, proving) is not here.
+The users of a reading (exploring, proving) are elsewhere.
 """

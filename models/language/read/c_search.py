@@ -1,13 +1,12 @@
-"""The search in C: the text into which a model's own functions are put.
+"""The search in C: the text that surrounds a model's own functions.
 
-States lie in one array in the order in which they were found, so that a level is a range of it; a
-table with open addressing holds them once more, to tell what is new. The table grows by three
-eighths and is then filled again from the array, so that there are never two of them: for a state of
-one word, 8 bytes in the array and at most 14 in the table, once there are a hundred thousand.
+States lie in one array in the order of discovery, so a level is a range of it. A table with open
+addressing holds them again, to detect new ones. The table grows by three eighths and is refilled
+from the array, so there are never two tables: a state of one word takes 8 bytes in the array and at
+most 14 in the table, from a hundred thousand states on.
 
-Successors are collected before they are looked up, and their places fetched ahead of time, since
-what a search of millions of states waits for is memory. A small table of what came up a moment ago
-answers for most of them.
+Memory limits the speed of a large search. So successors are collected before they are looked up,
+and their places prefetched; a small table of recent states answers for most of them.
 """
 
 from __future__ import annotations

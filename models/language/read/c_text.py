@@ -1,12 +1,11 @@
 """Ground terms printed as C on the words of one state: guards, successors and invariants.
 
-Owns the text of two functions, `expand` (all successors of a state) and `broken` (the first
-invariant that does not hold), for the search in `c_search`. Refuses to know how states are found or
-kept.
+Owns the text of two functions for `c_search`: `expand` (all successors of a state) and `broken`
+(the first invariant that does not hold). How states are found and kept is not known here.
 
-What makes it fast is that most of a guard is about single cells: all such parts of a conjunction
-are one comparison of the word under a mask. Subterms that several instances share are computed
-once a state; those of one instance only where the cheap part of its guard holds.
+The speed comes from single cells: the conjuncts about them are one comparison of the word under a
+mask. Subterms that several instances share are computed once for each state; those of one instance
+only if the cheap part of its guard holds.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from brokerproof.models.language.read.column_text import WORD_BITS, Place, words
 SIGNS: Mapping[str, str] = MappingProxyType(
     {"and": "&", "or": "|", "not": "!", "equal": "==", "less": "<", "add": "+", "subtract": "-"}
 )
-"""How operators are printed."""
+"""The C operators."""
 
 
 class CText:
@@ -62,7 +61,7 @@ class CText:
         )
 
     def broken(self, invariants: Sequence[Bool]) -> str:
-        """Return the function that says which of the wanted invariants fails first, or -1."""
+        """Return the function that gives the first wanted invariant that fails, or -1."""
         self._begin()
         for term in _shared([[term] for term in invariants]):
             self._name(term)
@@ -100,7 +99,7 @@ class CText:
         self._block.append("} while (0);")
 
     def _split(self, guard: Bool) -> tuple[str, list[Term]]:
-        """Return the text of what can be tested at once, and the other conjuncts."""
+        """Return the text of the conjuncts that one test can cover, and the other conjuncts."""
         parts = guard.args if guard.op == "and" else (guard,)
         cheap = dict.fromkeys(part for part in parts if self._literal(part) is not None)
         return self._tests(list(cheap), wanted=True), [part for part in parts if part not in cheap]
@@ -132,7 +131,7 @@ class CText:
         )
 
     def _checked(self, cell: Term, new: Term, place: Place) -> str:
-        """Return the value above the scope's least; outside of the scope the search ends."""
+        """Return the value less the scope's lowest integer; outside, the search ends."""
         value = self._value(new)
         name = f"n{len(self._block)}"
         self._block.append(f"const int64_t {name} = {value};")
@@ -145,7 +144,7 @@ class CText:
         return f"({name} - {low})"
 
     def _value(self, term: Term) -> str:
-        """Return the text of a term's value, after naming what it needs."""
+        """Return the text of a term's value, after naming its subterms."""
         if term not in self._names and not self._is_cheap(term):
             waiting = [part for part in subterms(term) if part not in self._names]
             needed = set(_needed(term, self._names, self._is_cheap))
@@ -193,7 +192,7 @@ class CText:
                 raise ModelError(f"{term!r} is not ground")
 
     def _lattice(self, term: Term, sign: str) -> str:
-        """Return a conjunction or disjunction, with all that is about single cells as one test."""
+        """Return a conjunction or disjunction, with one test for all parts about single cells."""
         wanted = term.op == "and"
         literals = (p for p in term.args if self._literal(p, wanted=wanted))
         single = dict.fromkeys(part for part in literals if part not in self._names)
@@ -203,7 +202,7 @@ class CText:
         return f" {sign} ".join(texts)
 
     def _tests(self, parts: Sequence[Term], *, wanted: bool) -> str:
-        """Return the test that all parts hold or, where not wanted, that one of them does not."""
+        """Return the test that all parts hold or, if not `wanted`, that one of them does not."""
         masks, values = [0] * self.words, [0] * self.words
         for part in parts:
             literal = self._literal(part, wanted=wanted)
@@ -221,7 +220,7 @@ class CText:
         return f"({join.join(tests)})"
 
     def _literal(self, part: Term, *, wanted: bool = True) -> tuple[int, int, int] | None:
-        """Return word, mask and value if the part or its contrary says that a cell has a value."""
+        """Return word, mask and value if the part or its negation fixes the value of a cell."""
         if not isinstance(part, Bool):
             return None
         positive = wanted
@@ -251,7 +250,7 @@ class CText:
 
 
 def stays(new: Term, place: Place, integers: int) -> bool:
-    """Whether an integer surely is in the scope's range: a cell's, or a constant that fits."""
+    """Whether an integer is certainly in the scope's range: a cell's, or a fitting constant."""
     match new.op:
         case "read":
             return True
@@ -264,7 +263,7 @@ def stays(new: Term, place: Place, integers: int) -> bool:
 
 
 def _shared(roots: Iterable[Iterable[Term]]) -> list[Term]:
-    """Return the subterms that several groups have, arguments before the terms that use them."""
+    """Return the subterms that several groups share, arguments before the terms that use them."""
     users: Counter[Term] = Counter()
     for group in roots:
         users.update({part for root in group for part in subterms(root)})
@@ -275,7 +274,7 @@ def _shared(roots: Iterable[Iterable[Term]]) -> list[Term]:
 def _needed(
     term: Term, named: Mapping[Term, str], is_cheap: Callable[[Term], bool]
 ) -> Iterable[Term]:
-    """Yield what must have a name for the term to be printed."""
+    """Yield the subterms that need a name before the term is printed."""
     stack: list[Term] = [term]
     seen: set[Term] = set()
     while stack:

@@ -1,11 +1,11 @@
-"""How a state lies in words, and ground terms printed as NumPy on columns of such words.
+"""The layout of a state in words, and ground terms printed as NumPy on columns of such words.
 
-Owns the layout (a few bits for each cell of one or more unsigned integers of 64 bits; no cell is in
-two of them) and the operators, each common subexpression printed once in a function. Cells stay
-within one byte where that fits, because then all their arithmetic is on bytes. Refuses to know
-actions: which terms belong together is decided by its user.
+Owns the layout (a few bits for each cell of one or more unsigned 64-bit integers; no cell is in two
+of them) and the operators; a function prints each common subexpression once. Cells stay within one
+byte if they fit, because their arithmetic is then on bytes. The user decides which terms belong
+together.
 
-Invariant: a value that has no place in its cell's bits is never written; an integer that leaves the
+Invariant: a value that does not fit its cell's bits is never written; an integer that leaves the
 scope raises `ModelError`.
 """
 
@@ -31,17 +31,17 @@ from brokerproof.models.language.core.terms import (
 WORD_BITS = 64
 
 WORDS_MAX = 4
-"""A scope with larger states has more of them than anybody can visit."""
+"""A scope with larger states has more of them than a search can visit."""
 
 SIGNS: Mapping[str, str] = MappingProxyType(
     {"and": "&", "or": "|", "not": "~", "equal": "==", "less": "<", "add": "+", "subtract": "-"}
 )
-"""How operators are printed."""
+"""The operators in NumPy."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell is: its lowest bit in all words, how many bits, and what 0 stands for."""
+    """The place of a cell: its lowest bit in all words, its number of bits, and the value of 0."""
 
     offset: int
     width: int
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def byte(self) -> int | None:
-        """The byte that has all of the cell, if one has, as memory counts them."""
+        """The byte that contains the whole cell, in the order of memory, or None."""
         first, last = self.offset // 8, (self.offset + self.width - 1) // 8
         if first != last:
             return None
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def mask(self) -> int:
-        """The cell's bits in the word."""
+        """The cell's bits in all words."""
         return ((1 << self.width) - 1) << self.offset
 
 
@@ -66,7 +66,7 @@ Alike: TypeAlias = Sequence[Sequence[Cell]]
 
 
 def layout(scope: Scope, all_cells: Sequence[Cell], alike: Alike = ()) -> dict[Cell, Place]:
-    """Return a place for each cell; raises `ModelError` where all words are too few.
+    """Return a place for each cell; raises `ModelError` if the words do not suffice.
 
     Groups that are `alike` each have their cells within one word, at the same distances.
     """
@@ -93,12 +93,12 @@ def layout(scope: Scope, all_cells: Sequence[Cell], alike: Alike = ()) -> dict[C
 
 
 def words_of(places: Iterable[Place]) -> int:
-    """Return how many words a state takes."""
+    """Return the number of words of a state."""
     return max((place.offset // WORD_BITS + 1 for place in places), default=1)
 
 
 def _by_bytes(widths: Mapping[Cell, int], words: int, alike: Alike) -> dict[Cell, int] | None:
-    """Return offsets such that no cell crosses the border of a byte, if there are any."""
+    """Return offsets such that no cell crosses a byte's border, if there are any."""
     free = [8] * (words * WORD_BITS // 8)
     offsets: dict[Cell, int] = {}
     start = 0
@@ -120,21 +120,21 @@ def _by_bytes(widths: Mapping[Cell, int], words: int, alike: Alike) -> dict[Cell
 
 
 def _first_fit(widths: Mapping[Cell, int], free: list[int]) -> dict[Cell, int] | None:
-    """Return offsets in bytes with so many free bits each, and take these; None without room."""
+    """Return offsets in bytes with these free bits, which are then taken; None without room."""
     offsets = {}
     for cell in sorted(widths, key=lambda cell: -widths[cell]):
         room = (byte for byte, bits in enumerate(free) if bits >= widths[cell])
         byte = next(room, None)
         if byte is None:
             return None
-        # A cell without bits has its place in a word all the same.
+        # A cell without bits gets a place in a word all the same.
         offsets[cell] = 8 * byte + 8 - free[byte] if widths[cell] else 0
         free[byte] -= widths[cell]
     return offsets
 
 
 def _in_a_row(widths: Mapping[Cell, int], alike: Alike) -> dict[Cell, int]:
-    """Return offsets one after another, such that no cell and no group crosses a word's border."""
+    """Return consecutive offsets such that no cell and no group crosses a word's border."""
     grouped = {cell for group in alike for cell in group}
     offsets, end = {}, 0
     for group in [*alike, *([cell] for cell in widths if cell not in grouped)]:
@@ -148,7 +148,7 @@ def _in_a_row(widths: Mapping[Cell, int], alike: Alike) -> dict[Cell, int]:
 
 
 class ColumnText:
-    """A printer of ground terms as lines of NumPy; each term becomes a name once in a function."""
+    """A printer of ground terms as lines of NumPy; each term gets a name once in a function."""
 
     def __init__(
         self, scope: Scope, places: Mapping[Cell, Place], signs: Mapping[str, str] = SIGNS
@@ -179,12 +179,12 @@ class ColumnText:
         return self._names[term]
 
     def column(self, term: Term) -> str:
-        """Return the text of a ground term's column, also where it is constant."""
+        """Return the text of a ground term's column, even for a constant."""
         name = self.value(term)
         return f"np.full(len(words), {name})" if is_constant(term) else name
 
     def changed(self, changes: Mapping[Term, Term]) -> None:
-        """Return, from the function, the words with the new values in the cells that change."""
+        """Return, from the function, the words with the new values in the changed cells."""
         places = {cell: self._places[cell_of(cell)] for cell in changes}
         settled, bits, moving = 0, 0, []
         for cell, new in changes.items():
@@ -258,7 +258,7 @@ class ColumnText:
         return f"b{number}"
 
     def _stays(self, new: Term, place: Place) -> bool:
-        """Whether an integer surely is in the scope's range: a cell's, or a constant that fits."""
+        """Whether an integer is certainly in the scope's range: a cell's, or a fitting constant."""
         match new.op:
             case "read":
                 return True
@@ -298,7 +298,7 @@ class ColumnText:
         return f"{name}.view(U8)" if self._words == 1 else f"{name}.reshape(-1).view(U8)"
 
     def _word(self, name: str, place: Place) -> str:
-        """Return the column of the word in which a cell is."""
+        """Return the column of a cell's word."""
         return name if self._words == 1 else f"{name}[:, {place.offset // WORD_BITS}]"
 
     def _constant_words(self, value: int) -> str:

@@ -1,7 +1,7 @@
 """The column reading: a model in a scope as NumPy functions over packed words.
 
-Owns the choice of functions (guards, successors, invariants, initial states) and the passage
-between words and states. Refuses to search: it maps words to masks and words.
+Owns the set of functions (guards, successors, invariants, initial states) and the conversion
+between words and states. It does not search: it maps words to masks and words.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = ["INITIAL_LIMIT", "ColumnReading", "Mask", "Words"]
 Mask: TypeAlias = NDArray[np.bool_]
 
 INITIAL_LIMIT = 1 << 24
-"""More valuations of the rigid things than this are refused; `Scope.fixed` makes them fewer."""
+"""The most valuations of the rigid symbols; `Scope.fixed` makes them fewer."""
 
 
 class ColumnReading:
-    """A system in a scope, compiled from `source`; raises `ModelError` where they do not fit.
+    """A system in a scope, compiled from `source`; raises `ModelError` if they do not fit.
 
-    An action with its arguments is an instance, known by its place in `instances`. With the name of
-    a family as `symmetric`, `form` gives states that differ in the names of its elements one form.
+    An action with its arguments is an instance, known by its place in `instances`. If `symmetric`
+    names a family, `form` gives states that differ only in the names of its elements one form.
     `signs` are the printed operators, so that a test can show that a wrong one is noticed.
     """
 
@@ -80,22 +80,22 @@ class ColumnReading:
             "I64": np.int64,
             "within": _within,
         }
-        # The source is printed by this class from terms: no text from outside reaches it.
+        # This class prints the source from terms: no text from outside reaches it.
         exec(compile(self.source, f"<{system.name} in columns>", "exec"), names)  # noqa: S102
         self._compiled = cast("dict[str, Callable[..., object]]", names)
 
     @property
     def words(self) -> int:
-        """How many words a state takes; with several, states are rows of them."""
+        """The number of words of a state; with several, states are rows of words."""
         return words_of(self.places.values())
 
     @property
     def bits(self) -> int:
-        """How many bits of a word a state takes."""
+        """The number of bits of a state."""
         return sum(place.width for place in self.places.values())
 
     def guards(self, words: Words) -> Iterator[Mask]:
-        """Yield, for each instance, where its guard holds."""
+        """Yield, for each instance, the mask of states where its guard holds."""
         return cast("Iterator[Mask]", self._compiled["guards"](words))
 
     def successors(self, instance: int, words: Words) -> Words:
@@ -106,11 +106,11 @@ class ColumnReading:
         return cast("Words", self._compiled[f"successors_{instance}"](words))
 
     def invariants(self, words: Words) -> Iterator[Mask]:
-        """Yield, for each invariant, where it holds."""
+        """Yield, for each invariant, the mask of states where it holds."""
         return cast("Iterator[Mask]", self._compiled["invariants"](words))
 
     def holds(self, term: Bool, variables: Mapping[Term, Term], words: Words) -> Mask:
-        """Return where a term holds, with constants for its free variables."""
+        """Return the mask of states where a term holds, with constants for its free variables."""
         text = ColumnText(self.scope, self.places)
         text.begin("asked")
         text.line(f"return {text.column(self._grounder.ground(term, variables))}")
@@ -120,9 +120,9 @@ class ColumnReading:
         return cast("Mask", names["asked"](words))
 
     def initial_words(self) -> Words:
-        """Return the initial states: all valuations of rigid things that satisfy the axioms.
+        """Return the initial states: all valuations of rigid symbols that satisfy the axioms.
 
-        Raises `ModelError` where there are none, or too many to list.
+        Raises `ModelError` if there are none, or too many to list.
         """
         words = self._zeros(1)
         free = set(free_at_start(self.system))
@@ -152,11 +152,11 @@ class ColumnReading:
         return distinct([self.form(cast("Words", self._compiled["initial"](words)))])
 
     def form(self, words: Words) -> Words:
-        """Return the one state of those that are searched as one; without symmetry, the same."""
+        """Return the representative of each state; without symmetry, the state itself."""
         return self.canonical.form(words) if self.canonical else words
 
     def pack(self, states: Sequence[Sequence[int]]) -> Words:
-        """Return the words of states that are given as the plain reading has them."""
+        """Return the words of states in the form of the plain reading."""
         words = self._zeros(len(states))
         for position, cell in enumerate(self.cells):
             place = self.places[cell]
@@ -167,7 +167,7 @@ class ColumnReading:
         return words
 
     def unpack(self, words: Words) -> list[tuple[int, ...]]:
-        """Return states as the plain reading has them."""
+        """Return states in the form of the plain reading."""
         columns = []
         for cell in self.cells:
             place = self.places[cell]
@@ -241,7 +241,7 @@ def _symbol(term: Term) -> Symbol:
 
 
 def _within(values: NDArray[np.int64], low: int, high: int, name: str) -> NDArray[np.int64]:
-    """Return the values, or raise `OutOfRange` where one is none of the scope's integers."""
+    """Return the values, or raise `OutOfRange` if one is outside of the scope."""
     outside = (values < low) | (values > high)
     if outside.any():
         first = int(np.extract(outside, values)[0])

@@ -1,8 +1,8 @@
-"""The compiled reading: a system in a scope as a search in C, made by the C compiler that is there.
+"""The compiled reading: a system in a scope as a search in C, made by the available compiler.
 
-Owns the passage to C and back. It is made from a `ColumnReading`, has its layout of words and gives
-the same counts; where there is no compiler, `NoCompilerError` says so in one line, and the columns
-do the work.
+Owns the conversion to C and back. It is made from a `ColumnReading`, has its layout of words and
+gives the same counts. Without a compiler, `NoCompilerError` says so in one line, and the search
+stays in NumPy.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from brokerproof.models.language.read.columns import ColumnReading, Words
 from brokerproof.models.language.read.word_sets import distinct
 
 FLAGS = ("-O2", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-w")
-"""How the compiler is called."""
+"""The compiler's options."""
 
 COMPILE_SECONDS = 120
-"""A compiler that takes longer is given up."""
+"""The time limit of the compiler."""
 
 AT_ONCE = 1 << 17
-"""How many states are expanded in one call, so that Ctrl-C is heard within a moment."""
+"""The number of states expanded in one call, so that Ctrl-C takes effect quickly."""
 
 LOOKED_AT = 1 << 14
-"""How many states NumPy looks at in one step, when it counts what they stand for."""
+"""The number of states that NumPy handles at once when it counts those represented."""
 
 SETTINGS = {"BATCH": 1024, "RECENT": 1 << 14, "AHEAD": 24, "FULL_PERCENT": 80}
 
 NO_SYMMETRY = "static inline void canonical(state *s) { (void)s; }"
-"""What gives a state its form where each state is its own."""
+"""The function that gives a state its form if there is no symmetry."""
 
 
 class NoCompilerError(Exception):
-    """There is no C compiler, or it cannot make this."""
+    """There is no C compiler, or it cannot compile this source."""
 
 
 def compiler() -> list[str]:
@@ -80,12 +80,12 @@ class CompiledSearch:
 
     @property
     def count(self) -> int:
-        """How many states have been found."""
+        """The number of states found."""
         return int(self._library.search_count(self._search))
 
     @property
     def firings(self) -> dict[str, int]:
-        """How many transitions each action has made."""
+        """The number of transitions of each action."""
         if not self._search:
             return self._firings
         counts = self._library.search_firings(self._search)
@@ -96,7 +96,7 @@ class CompiledSearch:
         self.take_over([words], self._firings)
 
     def take_over(self, levels: Sequence[Words], firings: Mapping[str, int]) -> None:
-        """Begin with levels that another search has found, of which the last is not expanded."""
+        """Begin with levels that another search has found; the last is not expanded yet."""
         for level in levels:
             self._add(level)
         self._firings = dict(firings)
@@ -108,7 +108,7 @@ class CompiledSearch:
         return distinct([self._words(*self._range(depth))])
 
     def truncate(self, count: int) -> None:
-        """Keep the smallest words of the last level alone; nothing is searched after that."""
+        """Keep only the smallest words of the last level; no search follows."""
         begin, end = self._range(len(self.levels) - 1)
         self._words(begin, end)[:] = self.level(len(self.levels) - 1)
         self._library.search_truncate(self._search, begin + count)
@@ -117,8 +117,8 @@ class CompiledSearch:
     def advance(self, limit: int | None) -> int:
         """Find the next level and return how many states it has.
 
-        More than `limit` states in all need not be found. Raises `ModelError` for an integer
-        outside of the scope.
+        The search may stop once more than `limit` states are found in all. Raises `ModelError` for
+        an integer outside of the scope.
         """
         end = self.count
         while self._expand(end) < end:
@@ -137,11 +137,11 @@ class CompiledSearch:
             return None
         begin, end = self._range(len(self.levels) - 1)
         place = self._library.search_least_broken(self._search, begin, end, number)
-        # A state that fails may have been cut off at the limit.
+        # The limit may have cut off a state that fails.
         return None if place < 0 else (number, self._words(place, place + 1).copy())
 
     def stuck(self) -> Words | None:
-        """Return the smallest word of the last level from which no transition leads."""
+        """Return the smallest word of the last level without a successor."""
         return self._least_origin(len(self.levels) - 1, None)
 
     def origin(self, depth: int, target: Words) -> Words:
@@ -154,13 +154,13 @@ class CompiledSearch:
         """Return the smallest word of a level that leads to a target or, without one, nowhere."""
         firings = self.firings
         place = self._library.search_origin(self._search, *self._range(depth), target)
-        # What was expanded once more does not count again.
+        # States that are expanded again do not count again.
         self._library.search_forget_firings(self._search)
         self._firings = firings
         return None if place < 0 else self._words(place, place + 1).copy()
 
     def stands_for(self) -> int:
-        """Return how many states those that were found stand for."""
+        """Return the number of states that the found states represent under symmetry."""
         canonical, count = self._reading.canonical, self.count
         if canonical is None:
             return count
@@ -180,7 +180,7 @@ class CompiledSearch:
             raise MemoryError(f"no memory for {self.count + len(words):,} states")
 
     def _expand(self, end: int) -> int:
-        """Expand some of the states before `end`; return how many have been expanded in all."""
+        """Expand some of the states before `end`; return the number expanded in all."""
         done = int(self._library.search_expand(self._search, end, AT_ONCE))
         if done == -1:
             raise MemoryError(f"no memory for more than {self.count:,} states")
@@ -197,7 +197,7 @@ class CompiledSearch:
         return begin, begin + self.levels[depth]
 
     def _words(self, begin: int, end: int) -> Words:
-        """Return a view of the states in that range, good until the next step."""
+        """Return a view of the states in that range, valid until the next step."""
         start = self._library.search_states(self._search)
         width = self._reading.words
         shape = (self.count,) if width == 1 else (self.count, width)
@@ -206,7 +206,7 @@ class CompiledSearch:
 
 
 def c_source(reading: ColumnReading, wanted: set[str]) -> str:
-    """Return the whole text in C; of the invariants, only the wanted ones are checked."""
+    """Return the whole text in C, which checks only the wanted invariants."""
     actions = [action.name for action in reading.system.actions]
     text = CText(reading.scope, reading.places, actions)
     invariants = [

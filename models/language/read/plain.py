@@ -1,9 +1,8 @@
 """The plain reading: a model in a scope as Python functions on flat tuples of numbers.
 
-Owns the naive truth that the fast readings are compared with, so it is printed from the terms as
-they were traced, with quantifiers as loops, and shares no grounding and no folding with them. A
-state is a tuple with one number for each cell, in the order of `cells`; a set parameter is a bit
-mask.
+Owns the naive reference for the fast readings. It is printed from the terms as they were traced,
+with quantifiers as loops, and shares no grounding and no simplification with them. A state is a
+tuple with one number for each cell, in the order of `cells`; a set parameter is a bit mask.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ State: TypeAlias = tuple[int, ...]
 
 
 class PlainReading:
-    """A system in a scope, compiled from `source`; raises `ModelError` where they do not fit."""
+    """A system in a scope, compiled from `source`; raises `ModelError` if they do not fit."""
 
     def __init__(self, system: System, scope: Scope) -> None:
         scope.check(system)
@@ -50,7 +49,7 @@ class PlainReading:
         self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
         self.source = "\n\n".join(self._functions()) + "\n"
         self._compiled: dict[str, Callable[..., object]] = {"within": _within}
-        # The source is printed by this class from terms: no text from outside reaches it.
+        # This class prints the source from terms: no text from outside reaches it.
         exec(compile(self.source, f"<{system.name} in a scope>", "exec"), self._compiled)  # noqa: S102
 
     def enabled(self, action: str, state: State, arguments: Sequence[int]) -> bool:
@@ -58,7 +57,7 @@ class PlainReading:
         return bool(self._compiled[f"guard_{action}"](state, *arguments))
 
     def failing(self, action: str, state: State, arguments: Sequence[int]) -> list[str]:
-        """Return the labels of the guards that do not hold; one without a label is its own text."""
+        """Return the labels of the guards that do not hold, or their texts if they have none."""
         verdicts = cast("tuple[object, ...]", self._compiled[f"guards_{action}"](state, *arguments))
         guards = zip(self.system.action(action).guards, verdicts, strict=True)
         return [guard.label or show(guard.term) for guard, holds in guards if not holds]
@@ -80,12 +79,12 @@ class PlainReading:
         return bool(self._compiled[f"invariant_{names.index(invariant)}"](state))
 
     def exercised(self, invariant: str, state: State) -> bool:
-        """Return whether the invariant of that name says something of a state."""
+        """Return whether the situation of the invariant of that name occurs in a state."""
         name = f"situation_{invariant}"
         if name not in self._compiled:
             (statement,) = [each for each in self.system.invariants if each.name == invariant]
             source = f"lambda state: {self._text.expression(situation(statement.term))}"
-            # The source is printed by this class from terms: no text from outside reaches it.
+            # This class prints the source from terms: no text from outside reaches it.
             self._compiled[name] = eval(source, self._compiled)  # noqa: S307
         return bool(self._compiled[name](state))
 
@@ -94,7 +93,7 @@ class PlainReading:
         return [s.name for s in self.system.invariants if not self.holds(s.name, state)]
 
     def initial_states(self) -> Iterator[State]:
-        """Yield each initial state once; the valuations are those that satisfy the axioms."""
+        """Yield each initial state once, from the valuations that satisfy the axioms."""
         free = set(free_at_start(self.system))
         choices = [self.scope.choices(cell) if cell.symbol in free else (0,) for cell in self.cells]
         seen = set()
@@ -106,11 +105,11 @@ class PlainReading:
                     yield state
 
     def initial_state(self, valuation: State) -> State:
-        """Return the initial state with the rigid things of the given one."""
+        """Return the initial state with the rigid symbols of the given state."""
         return cast("State", self._compiled["initial"](valuation))
 
     def position(self, cell: Cell) -> int:
-        """Return where a state has the value of a cell."""
+        """Return the position of a cell's value in a state."""
         offset = 0
         for sort, index in zip(cell.symbol.domain, cell.indices, strict=True):
             offset = offset * len(self.scope.values(sort)) + index
@@ -196,7 +195,7 @@ def _tuple(parts: Sequence[str]) -> str:
 
 
 def _within(value: int, low: int, high: int, name: str) -> int:
-    """Return the value, or raise `OutOfRange` where it is none of the scope's integers."""
+    """Return the value, or raise `OutOfRange` if it is outside of the scope."""
     if not low <= value <= high:
         raise out_of_range(name, value, low, high)
     return value

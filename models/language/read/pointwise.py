@@ -1,19 +1,15 @@
-"""The reading that follows a running system: possible worlds, element by element.
+"""The pointwise reading, which follows a running system: possible worlds, element by element.
 
-An observer does not know everything: an operation without an answer may have happened. So a world
-keeps, for each element of one family (the focus: entries), the *set* of local states that it may
-have, and everything else exactly. That is exact as long as a model keeps to one rule, which the
-compilation here enforces: a formula looks at the local state of the element that an action is
-about, and at each other element alone. A guard then restricts each element's set by itself, an
-update maps each by itself, and nothing is lost. A guard that relates several elements (*wide*) is
-asked of certain worlds only: one that is not certain is split into those that it stands for.
+An observer has partial knowledge: an operation without an answer may have happened. So a world
+keeps a *set* of possible local states for each element of one family (the focus: entries), and all
+other state exactly. This is exact under one rule, which the compiler checks: a formula reads the
+local state of the action's own element, and of each other element alone. A guard then restricts
+each set by itself, and an update maps each by itself. A guard that relates several elements
+(*wide*) needs certain worlds: an uncertain one is split into those that it represents.
 
-What is outside the focus (counters, who subscribes) is exact within a world; where it too is
-uncertain there are several worlds, and `merged` folds those that differ in one element's
-possibilities only.
-
-The family sizes are open: elements come as the observer meets them. Their rigid properties are in a
-`Frame`.
+State outside the focus (counters, subscriptions) is exact within a world. If it is uncertain, there
+are several worlds; `merged` folds those that differ in one element's possibilities only. Families
+are open: elements are added as the observer meets them, and a `Frame` has their rigid properties.
 """
 
 from __future__ import annotations
@@ -29,11 +25,11 @@ from brokerproof.models.language.core.terms import Sort, Symbol
 from brokerproof.models.language.read.pointwise_code import Compiled, Compiler, Local, Rest
 
 Possible: TypeAlias = Local | frozenset[Local]
-"""An element's local state where that is certain, else the set of those that it may have."""
+"""An element's local state if it is certain, otherwise the set of its possible ones."""
 
 World: TypeAlias = tuple[Rest, tuple[Possible, ...]]
 Blame: TypeAlias = dict[str, tuple[int, ...]]
-"""Labels of the false guards, each with the elements that make it so (none: the action's own)."""
+"""Labels of the false guards, each with the elements that falsify it (none: the action's own)."""
 
 Arguments: TypeAlias = tuple[int, ...]
 Taken: TypeAlias = list[tuple[World, frozenset[str]]]
@@ -41,26 +37,26 @@ Taken: TypeAlias = list[tuple[World, frozenset[str]]]
 _NOTHING: frozenset[str] = frozenset()
 
 SPLIT_MAX = 1024
-"""A world that stands for more than so many certain ones is not split."""
+"""A world that represents more certain worlds than this is not split."""
 
 
 class TooManyCases(Exception):
-    """The observations leave more possibilities open than are followed."""
+    """The observations leave more possibilities open than the reading follows."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The elements met so far: how many of each family, and their rigid properties.
+    """The elements met so far: the size of each family, and the rigid properties.
 
-    A row of a map has one value an element; of a relation or an order one bit mask for each element
-    of the *last* index, so that a new element appends and old rows stay.
+    A row of a map has one value for each element; a row of a relation or an order has one bit mask
+    for each element of the *last* index, so that a new element appends and old rows stay.
     """
 
     sizes: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
 
     def __hash__(self) -> int:
-        """Return the same as for an equal frame, and find it out once."""
+        """Return the hash, computed once."""
         known = self.__dict__.get("_hash")
         if known is None:
             known = hash((self.sizes, self.rows))
@@ -80,7 +76,7 @@ class Pointwise:
         self.actions = {action.name: compiler.compile(action) for action in system.actions}
         self.unborn: Local = tuple(self._start(symbol) for symbol in self.local)
 
-    # Growing.
+    # Growth.
 
     def empty(self, constants: dict[str, int]) -> tuple[Frame, World]:
         """Return the frame without elements and the initial world; `constants` by name."""
@@ -96,8 +92,8 @@ class Pointwise:
         """Return the frame with one more element of a family.
 
         `properties` gives, for each rigid symbol whose last index is of the family, its value or
-        its bit mask over the first index. Relations whose *first* index is the family are completed
-        by `relate`.
+        its bit mask over the first index. `relate` completes relations whose *first* index is the
+        family.
         """
         place = self.families.index(family)
         sizes = tuple(size + (i == place) for i, size in enumerate(frame.sizes))
@@ -108,7 +104,7 @@ class Pointwise:
         return Frame(sizes, rows)
 
     def row_of(self, name: str) -> int:
-        """Return which row of a frame a rigid symbol has."""
+        """Return the index of a rigid symbol's row in a frame."""
         return next(i for i, symbol in enumerate(self.rigid) if symbol.name == name)
 
     def relate(self, frame: Frame, name: str, first: int, lasts: Iterable[int]) -> Frame:
@@ -132,7 +128,7 @@ class Pointwise:
             entries,
         )
 
-    # Stepping.
+    # Steps.
 
     def take(
         self,
@@ -145,7 +141,7 @@ class Pointwise:
         """Take an action in a world.
 
         Returns the worlds it can lead to, each with the tolerated labels that it did not keep, and
-        what was to blame in each case that led nowhere.
+        the blame of each case that led to no world.
         """
         code = self.actions[name]
         rest, entries = world
@@ -171,13 +167,13 @@ class Pointwise:
         return met(frame.rows, frame.sizes, rest, entries, *arguments)
 
     def _start(self, symbol: Symbol) -> int:
-        """Return the initial value, 0 where the model leaves it open."""
+        """Return the initial value, 0 if the model leaves it open."""
         body = self.system.initial[symbol].body
         return int(cast("int", body.payload)) if body.op == "constant" else 0
 
 
 def merged(worlds: Iterable[World]) -> frozenset[World]:
-    """Fold worlds that differ in one element's possibilities into one: nothing is lost."""
+    """Fold worlds that differ in one element's possibilities into one, without loss."""
     found = set(worlds)
     while len(found) > 1:
         pair = _nearly_equal(sorted(found, key=sort_key))
@@ -191,7 +187,7 @@ def merged(worlds: Iterable[World]) -> frozenset[World]:
 
 
 def sort_key(world: World) -> tuple[Rest, tuple[tuple[Local, ...], ...]]:
-    """Return what worlds are sorted by, so that nothing depends on the order of a set."""
+    """Return a sort key for worlds, so that no result depends on the order of a set."""
     rest, entries = world
     return rest, tuple(tuple(sorted(_set_of(possible))) for possible in entries)
 
@@ -225,7 +221,7 @@ def _take_slowly(
     arguments: Arguments,
     tolerated: frozenset[str],
 ) -> tuple[Taken, list[Blame]]:
-    """Take an action one guard and one possibility at a time: exact, and it knows the reasons."""
+    """Take an action one guard and one possibility at a time: exact, and with the reasons."""
     rest, entries = world
     if code.wide and frozenset in map(type, entries):
         return _take_in_each(code, frame, world, at, arguments, tolerated)
@@ -250,7 +246,7 @@ def _take_in_each(
     arguments: Arguments,
     tolerated: frozenset[str],
 ) -> tuple[Taken, list[Blame]]:
-    """Take an action in each certain world that one stands for."""
+    """Take an action in each certain world that a world represents."""
     rest, entries = world
     possible = [sorted(_set_of(each)) for each in entries]
     if math.prod(map(len, possible)) > SPLIT_MAX:
@@ -272,7 +268,7 @@ def _restrict(
     at: int | None,
     arguments: Arguments,
 ) -> tuple[list[frozenset[Local]], Blame]:
-    """Return what each element may be if all guards hold, and which of them cannot."""
+    """Return each element's possibilities if all guards hold, and the blame for empty ones."""
     rows, sizes = frame.rows, frame.sizes
     rest, entries = world
     blame: Blame = {

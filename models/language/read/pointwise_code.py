@@ -1,10 +1,9 @@
 """A system compiled for the pointwise reading: each action as a few Python functions.
 
-Owns the printing: which symbol is read where, and the check that makes the reading exact (a formula
-looks at the element that the action is about and at each other one alone). A guard that does not
-keep to it is *wide*: it can be asked only where everything is certain. There are two forms of
-the same guards and updates. Where everything is certain, `lawful` and `after` do it all in one call
-each. Where it is not, or where the reason for a refusal is wanted, guards and updates come one by
+Owns the printing (which symbol is read where), and the check that makes the reading exact: a
+formula reads the action's own element and each other one alone. A guard that breaks this rule is
+*wide* and needs certain worlds. Guards and updates have two forms. In a certain world, `lawful` and
+`after` each do all of it in one call. In an uncertain one, or to find reasons, they come one by
 one, for one possibility of one element at a time.
 
 The functions take F and S (the frame's rows and sizes), N (the state outside the focus), L (the
@@ -68,7 +67,7 @@ class _Texts:
 
 
 class _RelatesTwo(ModelError):
-    """A formula looks at two elements besides the one that the action is about."""
+    """A formula reads two elements besides the action's own."""
 
 
 class Compiler:
@@ -123,7 +122,7 @@ class Compiler:
         return f"range(S[{self.families.index(sort)}])"
 
     def compile(self, action: Action) -> Compiled:
-        """Return the functions of an action; raises `ModelError` where it cannot be followed."""
+        """Return the functions of an action; raises `ModelError` if it cannot be followed."""
         parameters = action.parameters
         if any(isinstance(parameter, Symbol) for parameter in parameters):
             raise ModelError(f"{action.name}: set parameters cannot be followed")
@@ -166,7 +165,7 @@ class Compiler:
     def _guards(
         self, action: Action, names: dict[Term, str]
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str]]]:
-        """Return label and text of the guards: on the action itself, on each other, and wide."""
+        """Return label and text of the guards: on the own element, on each other one, and wide."""
         own: list[tuple[str, str]] = []
         each: list[tuple[str, str]] = []
         wide: list[tuple[str, str]] = []
@@ -205,7 +204,7 @@ class Compiler:
     def _local_updates(
         self, action: Action, names: dict[Term, str], focus_at: int | None
     ) -> tuple[str | None, str | None]:
-        """Return what becomes of the action's own element, and of another, as texts."""
+        """Return the updates of the action's own element, and of another, as texts."""
         if not any(symbol in action.updates for symbol in self.local):
             return None, None
         about = None if focus_at is None else cast("Term", action.parameters[focus_at])
@@ -241,7 +240,7 @@ class Compiler:
 
 
 def _conjuncts(guard: Guard, focus: Sort) -> Iterable[tuple[str, Term | None, Bool]]:
-    """Yield a guard's conjuncts, each with the focus variable that it ranges over, if it does."""
+    """Yield a guard's conjuncts, each with the focus variable that it ranges over, if any."""
     stack = [guard.term]
     while stack:
         term = stack.pop()
@@ -268,7 +267,7 @@ def _conjuncts(guard: Guard, focus: Sort) -> Iterable[tuple[str, Term | None, Bo
 
 
 def _apart(function: Function, other: Term, about: Term | None) -> Function:
-    """Return the function of an `other` that is known to differ from what the action is about."""
+    """Return the function for an `other` element that differs from the action's own."""
     parameters = (*function.parameters[:-1], other)
     body = function.at(*parameters)
     if about is None:
@@ -288,7 +287,7 @@ def _is_same(symbol: Symbol, function: Function) -> bool:
 
 
 def _lawful(texts: _Texts, arguments: list[str]) -> Callable[..., bool]:
-    """Return all guards as one function, for a world in which everything is certain."""
+    """Return all guards as one function, for a certain world."""
     lines = [f"def lawful({', '.join(['F', 'S', 'N', 'E', 'L', *arguments])}):"]
     lines += [f"    if not {text}: return False" for _, text in texts.own]
     if texts.each:
@@ -304,7 +303,7 @@ def _lawful(texts: _Texts, arguments: list[str]) -> Callable[..., bool]:
 def _met(
     situations: list[tuple[str, str]], parameters: list[str]
 ) -> Callable[..., list[str]] | None:
-    """Return what lists the labels of the situations that are met; None without any."""
+    """Return the function that lists the labels of the situations met; None without any."""
     if not situations:
         return None
     pairs = "".join(f"({label!r}, {text}), " for label, text in situations)
@@ -312,7 +311,7 @@ def _met(
 
 
 def _after(texts: _Texts) -> str:
-    """Return all updates as one expression, for a world in which everything is certain."""
+    """Return all updates as one expression, for a certain world."""
     entries = "E"
     if texts.others is not None and texts.mine is not None:
         entries = f"tuple([{texts.mine} if f == own else {texts.others} for f, M in enumerate(E)])"

@@ -1,12 +1,12 @@
 """Terms printed as Python expressions, for readings that run a model as Python.
 
-Owns the operators, the quantifiers and the names of bound variables. Refuses to know what a state
-is: how a symbol is read and what a quantifier ranges over are hooks, since a flat tuple in a scope
-and the open world of an oracle differ in just these two. Invariant: every printed value is a Python
-number (a truth value is 0 or 1, False or True; a value of an enumeration or an element is its
-index), so `==` means the model's equality everywhere.
+Owns the operators, the quantifiers and the names of bound variables. Two hooks say how a symbol is
+read and what a quantifier ranges over, because a flat tuple in a scope and the open world of an
+oracle differ in these two. Invariant: every printed value is a Python number (a truth value is 0 or
+1, False or True; a value of an enumeration or an element is its index), so `==` means the model's
+equality everywhere.
 
-The text depends only on the shape of the term, never on what else was traced in this process: bound
+The text depends only on the shape of the term, never on other terms traced in this process: bound
 variables are named by their depth.
 """
 
@@ -19,10 +19,10 @@ from typing import TypeAlias, cast
 from brokerproof.models.language.core.terms import Bool, Int, ModelError, Sort, Symbol, Term
 
 ReadText: TypeAlias = Callable[[Symbol, list[str]], str]
-"""From a symbol and the texts of its indices to the text of its value there."""
+"""A function from a symbol and the texts of its indices to the text of its value."""
 
 DomainText: TypeAlias = Callable[[Sort], str]
-"""From a sort to the text of what a quantifier over it iterates."""
+"""A function from a sort to the text of the range of a quantifier over it."""
 
 
 _SIGNS = {"and": "and", "or": "or", "less": "<", "add": "+", "subtract": "-"}
@@ -77,7 +77,7 @@ class PythonText:
                 test, then, otherwise = self._texts(term)
                 text = f"({then} if {test} else {otherwise})"
             case "equal":
-                # The sides are in the order of their making; the text is not to depend on it.
+                # The sides are in the order of their making, on which the text must not depend.
                 sides = sorted((arg.op == "constant", self._text(arg)) for arg in term.args)
                 text = f"({sides[0][1]} == {sides[1][1]})"
             case "and" | "or" | "less" | "add" | "subtract":

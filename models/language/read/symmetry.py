@@ -1,15 +1,13 @@
-"""States up to the names of a family's elements: each orbit is searched by one of its states.
+"""States up to the names of a family's elements: the search visits one state of each orbit.
 
-Owns the decision whether elements are alike, the form that a state has when they are sorted, in
-NumPy and in C, and how many states such a form stands for. Refuses what it cannot decide from the
-terms alone.
+Owns the decision whether elements are alike, the sorted form of a state, in NumPy and in C, and the
+number of states that a form represents. Refuses cases that it cannot decide from the terms alone.
 
-Why it is sound: a term that has no constant of the family and no order of it means the same when
-the elements change their names, and so do guards, updates, initial states and invariants made of
-such terms. Elements whose fixed values differ in the scope only change names with their like. The
-form is one for each orbit: an element's key has all that the state says of it alone and which
-values are this element; the keys are sorted, and elements with the same key are the same in all
-that there is, since relations between elements of the family are refused.
+Why it is sound: a term without constants and orders of the family does not change its meaning when
+the elements change names; so guards, updates, initial states and invariants do not either. Elements
+whose fixed values differ change names only within their class. Each orbit has one form: an
+element's key has all its own values and says which cells name it; the keys are sorted, and elements
+with equal keys are equal in all respects, because relations between elements are refused.
 """
 
 from __future__ import annotations
@@ -35,8 +33,8 @@ ALL_ONES = (1 << WORD_BITS) - 1
 class Symmetry:
     """A family whose elements are alike within each class; `own` and `named` are of the state.
 
-    `own` has, for each element, the cells that say something of it, in one order for all; `named`
-    are the cells whose value is an element.
+    `own` has the cells of each element, in one order for all; `named` are the cells whose value is
+    an element.
     """
 
     family: Sort
@@ -46,7 +44,7 @@ class Symmetry:
 
 
 def symmetry(system: System, scope: Scope, family: str) -> Symmetry:
-    """Return how the elements of a family are alike; raises `ModelError` where they are not."""
+    """Return the classes of a family's elements; raises `ModelError` if they are not alike."""
     sort = next((each for each in families(system) if each.__name__ == family), None)
     if sort is None:
         names = ", ".join(each.__name__ for each in families(system))
@@ -92,7 +90,7 @@ def _check_terms(system: System, family: Sort) -> None:
 
 
 def _check_symbol(system: System, scope: Scope, symbol: Symbol, family: Sort) -> None:
-    """Refuse what sorting the elements cannot bring into one form."""
+    """Refuse symbols that sorting the elements cannot bring into one form."""
     times = symbol.domain.count(family)
     if times > 1 or (times and symbol.range is family):
         raise ModelError(
@@ -155,10 +153,10 @@ class Canonical:
         return out
 
     def stands_for(self, words: Words) -> int:
-        """Return how many states these forms stand for, all together; the states are forms."""
+        """Return the number of states that these forms represent together."""
         keys = self._keys(words)
         whole = math.prod(math.factorial(len(alike)) for alike in self._classes)
-        # Python's own integers where the sum might leave 64 bits: they are slow and never wrap.
+        # Python's own integers if the sum might leave 64 bits: they are slow and never wrap.
         fits = whole * max(len(words), 1) < 1 << WORD_BITS
         one: Any = np.ones(len(words), dtype=np.uint64 if fits else np.object_)
         shared = one.copy()
@@ -196,7 +194,7 @@ class Canonical:
         return f"static inline void canonical(state *s)\n{{\n{body}\n}}\n"
 
     def _keys(self, words: Words) -> list[Words]:
-        """Return, for each element, what the states say of it, as a number."""
+        """Return each element's key: its own values and the cells that name it, as a number."""
         keys = []
         named = [self._value(words, place) for place in self._named]
         for element, (word, inside) in enumerate(self._subs):
@@ -216,7 +214,7 @@ class Canonical:
         return value
 
     def _comparisons(self) -> Iterator[tuple[int, int]]:
-        """Yield the pairs that are put in order, one after another: a bubble sort of each class."""
+        """Yield the pairs to be put in order, one after another: a bubble sort of each class."""
         for alike in self._classes:
             yield from _bubble(alike)
 

@@ -1,7 +1,7 @@
-"""Sets of packed states as sorted arrays: of words, or of rows where a state takes several words.
+"""Sets of packed states as sorted arrays: of words, or of rows if a state takes several words.
 
-Rows are ordered by their last word first, as a number would be whose lowest digits come first. What
-is searched in are their keys, bytes that sort as the rows do; a single word is its own key.
+Rows are ordered by their last word first, like numbers with the lowest digits first. Searches use
+keys, which are bytes that sort as the rows do; a single word is its own key.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Keys: TypeAlias = NDArray[Any]
 
 
 def no_words(width: int) -> Words:
-    """Return no states of so many words each."""
+    """Return an empty array for states of `width` words."""
     return np.zeros(0 if width == 1 else (0, width), dtype=np.uint64)
 
 
 def keys(words: Words) -> Keys:
-    """Return what sorts as the states do, in one dimension."""
+    """Return one-dimensional keys that sort as the states do."""
     if words.ndim == 1:
         return words
     big_end_first = np.ascontiguousarray(words[:, ::-1].astype(">u8"))
@@ -30,7 +30,7 @@ def keys(words: Words) -> Keys:
 
 
 def distinct(parts: Sequence[Words]) -> Words:
-    """Return the states of all parts, of which there is at least one, sorted, each once."""
+    """Return the states of all parts, sorted, each once; there must be at least one part."""
     words = np.concatenate(parts)
     keep = np.ones(len(words), dtype=np.bool_)
     if words.ndim == 1:
@@ -43,9 +43,10 @@ def distinct(parts: Sequence[Words]) -> Words:
 
 
 class Visited:
-    """A set of states that grows: sorted blocks in ascending order, of bounded size.
+    """A growing set of states: sorted blocks in ascending order, of bounded size.
 
-    A block is merged alone with what is new in it, so that there are never two copies of the whole.
+    Only one block is merged with its new states at a time, so there are never two copies of the
+    whole.
     """
 
     BLOCK = 1 << 16
@@ -65,7 +66,7 @@ class Visited:
         for number, begin, end in self._shares(wanted):
             block, part = self._blocks[number], wanted[begin:end]
             if not len(block):
-                continue  # There is only this one, and nothing in it.
+                continue  # The only block, and it is empty.
             places = np.searchsorted(block, part)
             places[places == len(block)] = 0
             np.not_equal(block[places], part, out=unseen[begin:end])
@@ -73,7 +74,7 @@ class Visited:
         return new
 
     def add(self, words: Words) -> None:
-        """Put in the states of a sorted array, none of which is there."""
+        """Add the states of a sorted array, none of which is in the set."""
         added = keys(words)
         self._count += len(added)
         longest = max(self.BLOCK, self._count // self.BLOCKS)
@@ -81,12 +82,12 @@ class Visited:
             both = np.concatenate([self._blocks[number], added[begin:end]])
             both.sort(kind="stable")
             pieces = -(-len(both) // longest)
-            # Copies, since a view would keep all of it.
+            # Copies, because a view would keep the whole array.
             cut = [piece.copy() for piece in np.array_split(both, pieces)] if pieces > 1 else [both]
             self._blocks[number : number + 1] = cut
 
     def _shares(self, wanted: Keys) -> Iterator[tuple[int, int, int]]:
-        """Yield each block that has to do with sorted keys, and the range of these in it."""
+        """Yield each block that sorted keys may be in, and the range of these keys."""
         firsts = np.array([block[0] for block in self._blocks[1:]], dtype=wanted.dtype)
         ends = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]
         begin = 0
@@ -97,15 +98,15 @@ class Visited:
 
 
 def same_rows(words: Words, target: Words) -> NDArray[np.bool_]:
-    """Return which of the states are the target."""
+    """Return the mask of the states equal to the target."""
     equal: NDArray[np.bool_] = words == target
     return equal if words.ndim == 1 else np.logical_and.reduce(equal, axis=1)
 
 
 class Recent:
-    """A table of states that came up already, one for each hash: it forgets, and never errs.
+    """A table of recent states, one for each hash: it forgets states, but never gives a wrong hit.
 
-    Most successors are states that were seen a moment ago. Dropping them here spares sorting them.
+    Most successors are states that were seen a moment ago. Dropping them here saves sorting them.
     """
 
     BITS = 18
@@ -114,14 +115,14 @@ class Recent:
     def __init__(self, width: int) -> None:
         size = 1 << self.BITS
         self._table = np.zeros(size if width == 1 else (size, width), dtype=np.uint64)
-        # Zero belongs into slot 0, which so holds something that does not belong there: no slot
-        # holds a state that was not put there.
+        # Zero hashes to slot 0. So slot 0 starts with a state of another slot: no slot seems to
+        # hold a state that was not put there.
         other = self._table[:1] + np.uint64(1)
         assert self._slots(other)[0]
         self._table[:1] = other
 
     def unseen(self, words: Words) -> Words:
-        """Return the states that the table does not hold, and let it hold them."""
+        """Return the states that the table does not hold, and store them."""
         slots = self._slots(words)
         new = self._table[slots] != words
         if words.ndim > 1:

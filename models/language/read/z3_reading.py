@@ -1,8 +1,7 @@
 """The reading of terms as formulas of Z3, with families of any size.
 
-Owns the translation and nothing else: which formulas are asked for is the prover's business.
-Families become uninterpreted sorts, enumerations become Z3's, an order becomes a relation with the
-axioms of a strict total order.
+Owns the translation only; the prover chooses the formulas. Families become uninterpreted sorts,
+enumerations become Z3's, an order becomes a relation with the axioms of a strict total order.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Z3Reading:
         """Return Z3's function for a symbol."""
         if symbol not in self._functions:
             domain = [self.sort(s) for s in symbol.domain]
-            # Z3 takes functions of one name and type for one: a set parameter must not meet a map.
+            # Z3 identifies functions of one name and type, so a set parameter gets another name.
             name = symbol.name if symbol in self.system.symbols else f"{symbol.name}!set"
             self._functions[symbol] = z3.Function(name, *domain, self.sort(symbol.range))
         return self._functions[symbol]
@@ -72,8 +71,8 @@ class Z3Reading:
     def variable(self, term: Term) -> z3.ExprRef:
         """Return Z3's constant for a variable of ours.
 
-        Numbers are this reading's own: Z3's search depends on names, and must not on how much was
-        traced before.
+        The numbers are this reading's own: Z3's search depends on names, which must not depend on
+        what was traced before.
         """
         if term not in self._variables:
             name, _ = cast("tuple[str, int]", term.payload)
@@ -82,7 +81,7 @@ class Z3Reading:
         return self._variables[term]
 
     def formula(self, term: Term) -> z3.ExprRef:
-        """Return the term in Z3's words."""
+        """Return the term as a formula of Z3."""
         for part in subterms(term):
             if part not in self._done:
                 self._done[part] = self._one(part, [self._done[arg] for arg in part.args])
@@ -126,9 +125,9 @@ class Z3Reading:
         return self._values[type(term)][value]
 
     def bound_families(self, sizes: dict[Sort, int]) -> list[z3.ExprRef]:
-        """Return formulas that leave each family at most so many elements.
+        """Return formulas that limit each family to at most `sizes` elements.
 
-        The bound is what grounds a condition for refutation: the formulas stay as they are in the
+        The bound makes a condition decidable for a refutation, with the same formulas as in the
         proof.
         """
         limits = []
@@ -143,7 +142,7 @@ class Z3Reading:
 
 
 def rigid_facts(system: System) -> list[Bool]:
-    """Return what holds of the rigid things: the model's axioms and the laws of its orders."""
+    """Return the facts about rigid symbols: the model's axioms and the laws of its orders."""
     facts = [statement.term for statement in system.axioms]
     for symbol in system.symbols:
         if symbol.is_order:

@@ -1,1 +1,1 @@
-"""What a view of a running queue is held against: paths of a model between two of its states."""
+"""Model-based monitoring: paths of a model between two views of a running queue."""

@@ -24,7 +24,7 @@ class ClientStep:
     """An operation, as far as it concerns one queue.
 
     `arrival` is the message that the operation published to the queue, with its level. `settled` is
-    the message whose delivery it settled. `closed` are the consumers that were told to have closed.
+    the message whose delivery it settled. `closed` are the consumers that were reported as closed.
     """
 
     operation: Operation
@@ -61,7 +61,7 @@ def client_step(
     level: Callable[[Message], int],
     closed: frozenset[str] = frozenset(),
 ) -> ClientStep:
-    """Return the step that an operation is for `queue`; `level` gives a message's level there."""
+    """Return the step of an operation on `queue`; `level` gives a message's level there."""
     arrival = None
     if isinstance(operation, Publish) and operation.queue == queue:
         arrival = operation.message.id, level(operation.message)
@@ -73,4 +73,4 @@ class NotAQueue(Exception):
 
 
 class OutsideTheModel(Exception):
-    """The model says nothing of a step; the message names the subject it lacks."""
+    """The model does not cover a step; the message names the missing subject."""

@@ -1,9 +1,9 @@
-"""The question whether steps of a model lead from one view of a queue to the next.
+"""The query whether steps of a model lead from one view of a queue to the next.
 
 A view is a valuation of the model's symbols. Equal queries share one answer, so a long queue is
-asked about as a shorter one: of neighbours in the queue's order that are alike in every symbol,
-before and after, and that the same steps concern, the first stands for all. Whatever the model can
-do to one of them it can do to all, one after the other.
+reduced to a shorter one: of neighbours in the queue's order with equal values in every symbol,
+before and after, and with the same possible steps, the first represents all. A step that the model
+can take for one of them it can take for all, one after the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.watch.paths import ANY, Goal, Taken, TooFar, enabled, find_path
 
 Values: TypeAlias = int | tuple[int | None, ...] | frozenset[tuple[int, int]]
-"""A symbol's value; its values by element, None for one that is not shown; or a relation."""
+"""A symbol's value; its values by element, None if not shown; or a relation."""
 
 Valuation: TypeAlias = tuple[tuple[str, Values], ...]
 """Values by symbol. A symbol that is left out is not shown; its values begin as 0."""
@@ -29,15 +29,15 @@ AS_MANY: Final = -1
 """The size of a family that has as many elements as the queue's order."""
 
 STATES_FEW, STATES_MAX = 300, 10_000
-"""How many states are visited for one query before its invariants are evaluated, and in all."""
+"""The limits of visited states for one query: before its invariants are evaluated, and in all."""
 
 
 class PathQuery(NamedTuple):
     """Whether `steps` lead from `before` to `after`; one of `first` comes before all others.
 
-    `line` is the family that is in the queue's order, and `many` its size; `sizes` has those of the
-    others. `name` is what the model is called in the catalogue. `implied` are values in the end
-    that are not shown, and that follow from what is.
+    `line` is the family in the queue's order, and `many` its size; `sizes` has those of the others.
+    `name` is the model's name in the catalogue. `implied` are final values that are not shown but
+    follow from those shown.
     """
 
     name: str
@@ -53,7 +53,7 @@ class PathQuery(NamedTuple):
 
 
 def valuation(**values: int | Sequence[int | None] | frozenset[tuple[int, int]]) -> Valuation:
-    """Return values by symbol in a form that can be compared and kept."""
+    """Return values by symbol in a form that can be compared and cached."""
     return tuple(
         (name, value if isinstance(value, int | frozenset) else tuple(value))
         for name, value in values.items()
@@ -64,13 +64,13 @@ def valuation(**values: int | Sequence[int | None] | frozenset[tuple[int, int]])
 def find_steps(query: PathQuery) -> tuple[str, ...] | None:
     """Return the actions on a path from before to after; None if there is none.
 
-    Raises `TooFar` where the search was given up.
+    Raises `TooFar` if the search was given up.
     """
     reading = reading_of(query)
     start, goal = state_of(reading, query.before), Goal(dict(_shown(reading, query.after)))
     taken: tuple[Taken, ...] = ()
     if query.first:
-        # The guards leave one of several.
+        # The guards leave at most one of several.
         taken = tuple(enabled(reading, start, query.first))[:1]
         if not taken:
             return None
@@ -78,7 +78,7 @@ def find_steps(query: PathQuery) -> tuple[str, ...] | None:
     try:
         found = find_path(reading, start, goal, query.steps, STATES_FEW)
     except TooFar:
-        # No step of the model loses an invariant: that is what is proved.
+        # It is proved that no step of the model breaks an invariant.
         lost = lost_invariants(reading, query.after + query.implied)
         if lost and not reading.violated(state_of(reading, query.before)):
             return None
@@ -87,7 +87,7 @@ def find_steps(query: PathQuery) -> tuple[str, ...] | None:
 
 
 def lost_invariants(reading: PlainReading, shown: Valuation) -> list[str]:
-    """Return the invariants that a valuation breaks, of those that read nothing but what it has."""
+    """Return the broken invariants of a valuation, among those that read only its symbols."""
     state, names = state_of(reading, shown), frozenset(name for name, _ in shown)
     return [
         name
@@ -98,7 +98,7 @@ def lost_invariants(reading: PlainReading, shown: Valuation) -> list[str]:
 
 @functools.cache
 def _symbols_of_invariants(reading: PlainReading) -> Mapping[str, frozenset[str]]:
-    """Return for each invariant the names of the symbols that it reads, but for orders."""
+    """Return for each invariant the names of the symbols that it reads, except orders."""
     return {
         each.name: frozenset(
             cast("Symbol", term.payload).name
@@ -110,7 +110,7 @@ def _symbols_of_invariants(reading: PlainReading) -> Mapping[str, frozenset[str]
 
 
 def reading_of(query: PathQuery) -> PlainReading:
-    """Return the model in the scope of a query; a family without elements is given one."""
+    """Return the model in the scope of a query; an empty family gets one element."""
     key = query.model, query.many, query.sizes
     if key not in _READINGS:
         others = {sort: query.many if size == AS_MANY else size for sort, size in query.sizes}
@@ -148,7 +148,7 @@ def _shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]
 
 
 def quotient(query: PathQuery) -> PathQuery:
-    """Return the query with one element for neighbours that are alike."""
+    """Return the query with one element for each group of equal neighbours."""
     system, line = trace(query.model), query.line
     marks: list[list[object]] = [[] for _ in range(query.many)]
     partners: list[set[tuple[object, ...]]] = [set() for _ in marks]

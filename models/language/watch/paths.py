@@ -1,9 +1,9 @@
 """The search for steps of a model that lead from one state to another.
 
-A step that may be taken is a pattern: an action with arguments, of which `ANY` stands for each
-value. A literal of the guard on one parameter (``place[m] == Q1``) narrows `ANY` before the guard
-is evaluated. States that differ less from the goal are continued first. The order decides only how
-soon a path is found: without a path, every reachable state is visited.
+A pattern is an action with arguments, in which `ANY` stands for every value. A literal of the guard
+on one parameter (``place[m] == Q1``) narrows `ANY` before the guard is evaluated. States closer to
+the goal are expanded first. The order decides only how soon a path is found: without a path, every
+reachable state is visited.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def find_path(
 ) -> tuple[Taken, ...] | None:
     """Return steps that lead from `start` to the goal; None if none do.
 
-    Raises `TooFar` when there are more than `states_max` states.
+    Raises `TooFar` at more than `states_max` states.
     """
     order = itertools.count(0, -1)
     before: dict[State, tuple[State, Taken] | None] = {start: None}
@@ -109,7 +109,7 @@ def _narrowed(
 
 
 def _literal(term: Term) -> tuple[Term, int] | None:
-    """Return a read and the value that it must have where the term is such a condition."""
+    """Return a read and its required value if the term is such a condition."""
     match term.op:
         case "read":
             return term, 1

@@ -1,4 +1,4 @@
-"""Qpid's algorithms at the grain of one shared access a step.
+"""Qpid's algorithms with one shared access for each step.
 
 Lists, entry states, the runner and the notification of consumers. Models of whole operations are
 one folder up.

@@ -1,13 +1,12 @@
-"""The lists of consumers that a queue keeps, and the moves between them: one table, one order.
+"""The lists of consumers that a queue keeps, and the moves between them.
 
 Source: Qpid, pull consumers, QueueConsumerManager internals, and the table of moves of its releases
 (`QueueConsumerManagerImpl`); the ids QCM-1 to QCM-5 are those of later notes on Qpid.
 
-A registered consumer is in one list: of those that are not interested, the interested, the
-notified, or, where it does not acquire, of those that are told of everything. Each list keeps the
-order in which its consumers have come to it, so who returns to the interested is the last of them.
-Any of the moves may happen at any time; which one is called for is not stated here, but by
-`consumer_notification`, and what a consumer is given while it is where by `pull_queue`.
+A registered consumer is in one of four lists: not interested, interested, notified, or, for a
+browser, non-acquiring. Each list keeps the order of arrival, so a consumer that returns to the
+interested is their last. Any move may happen at any time. `consumer_notification` says which move
+is due, and `pull_queue` says what a consumer gets in which list.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from brokerproof.models.qpid.pointer_queue import Subscription
 
 
 class Tally(Enumeration):
-    """Whose number is kept: there is one queue."""
+    """The queue whose counts are kept; there is exactly one."""
 
     IT: ClassVar[Tally]
 
 
 class Listed(Enumeration):
-    """Which list a consumer is in."""
+    """The list that a consumer is in."""
 
     REMOVED: ClassVar[Listed]
     NOT_INTERESTED: ClassVar[Listed]
@@ -51,7 +50,7 @@ class Listed(Enumeration):
 
 
 class ConsumerMoves(Model):
-    """The lists, and what may become of whom."""
+    """The lists, and the possible moves of each consumer."""
 
     browser: Fixed[Subscription, Bool]
 
@@ -61,7 +60,7 @@ class ConsumerMoves(Model):
 
     @initial
     def empty(self) -> None:
-        """Nobody is registered."""
+        """No consumer is registered."""
         self._nobody_is_listed()
 
     def _nobody_is_listed(self) -> None:
@@ -74,11 +73,11 @@ class ConsumerMoves(Model):
         return self.listed[who] == where
 
     def is_told(self, who: Subscription) -> Bool:
-        """Whether a consumer may look for a message: it wants some, or has been notified."""
+        """Whether a consumer may look for a message: it is interested or notified."""
         return self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOTIFIED)
 
     def is_wanting(self, who: Subscription) -> Bool:
-        """Whether a consumer counts as one that wants messages."""
+        """Whether a consumer counts as wanting messages."""
         return self.is_told(who) | self.is_listed(who, Listed.NON_ACQUIRING)
 
     def _moves(self, who: Subscription, to: Listed) -> None:
@@ -93,7 +92,7 @@ class ConsumerMoves(Model):
 
     @action
     def want(self, who: Subscription) -> None:
-        """A consumer has room: it is interested, or, a browser, to be told of everything."""
+        """A consumer has room: it becomes interested or, if it is a browser, non-acquiring."""
         require(self.is_listed(who, Listed.NOT_INTERESTED))
         self._moves(who, ite(self.browser[who], Listed.NON_ACQUIRING, Listed.INTERESTED))
 
@@ -105,19 +104,19 @@ class ConsumerMoves(Model):
 
     @action
     def notify(self, who: Subscription) -> None:
-        """An interested consumer is told that there is work."""
+        """An interested consumer is notified of work."""
         require(self.is_listed(who, Listed.INTERESTED))
         self._moves(who, Listed.NOTIFIED)
 
     @action
     def look(self, who: Subscription) -> None:
-        """A notified consumer looks; before that it is interested again, the last of them."""
+        """A notified consumer, before it looks, becomes interested again, as the last of them."""
         require(self.is_listed(who, Listed.NOTIFIED))
         self._moves(who, Listed.INTERESTED)
 
     @invariant("each-is-where-it-belongs")
     def where_it_belongs(self) -> Bool:
-        """Browsers are neither interested nor notified, and only they are told of all (QCM-2)."""
+        """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
         return forall(
             Subscription,
             lambda who: (
@@ -131,7 +130,7 @@ class ConsumerMoves(Model):
 
     @invariant("each-move-is-a-row-of-the-table")
     def moves_are_rows(self) -> Bool:
-        """Each consumer has come from a list that leads to where it is (QCM-5)."""
+        """Each consumer has come from a list that leads to its present one (QCM-5)."""
 
         def came_from(who: Subscription, now: Listed, *before: Listed) -> Bool:
             possible = self.was_listed[who] == before[0]
@@ -154,7 +153,7 @@ class ConsumerMoves(Model):
 
     @invariant("each-list-is-in-one-order")
     def lists_are_in_order(self) -> Bool:
-        """Of two in one list one is ahead, and nobody is ahead of one in another (QCM-1)."""
+        """Each list is totally ordered, and no order relates two lists (QCM-1)."""
 
         def together(a: Subscription, b: Subscription) -> Bool:
             return (self.listed[a] == self.listed[b]) & (self.listed[a] != Listed.REMOVED)
@@ -175,7 +174,7 @@ class ConsumerMoves(Model):
 
 
 class ConsumerLists(ConsumerMoves):
-    """The lists by themselves, with how many are registered, and how many want messages."""
+    """The lists alone, with the counts of registered and of wanting consumers."""
 
     harmless: ClassVar[dict[str, str]] = dict.fromkeys(
         (
@@ -194,19 +193,19 @@ class ConsumerLists(ConsumerMoves):
 
     @initial
     def empty(self) -> None:
-        """Nobody is counted."""
+        """No consumer is registered or counted."""
         super().empty()
         self.size.fill(0)
         self.active.fill(0)
 
     @counts("size")
     def is_registered(self, it: Tally, who: Subscription) -> Bool:
-        """The size is how many are registered (QCM-4)."""
+        """The size is the number of registered consumers (QCM-4)."""
         return (it == Tally.IT) & ~self.is_listed(who, Listed.REMOVED)
 
     @counts("active")
     def is_active(self, it: Tally, who: Subscription) -> Bool:
-        """Active are those who want messages (QCM-4)."""
+        """The active count is the number of consumers that want messages (QCM-4)."""
         return (it == Tally.IT) & self.is_wanting(who)
 
     def _counts(self, who: Subscription, to: Listed) -> None:
@@ -225,12 +224,12 @@ class ConsumerLists(ConsumerMoves):
 
     @action
     def register(self, who: Subscription) -> None:
-        """A consumer comes; it is not interested before its target says so."""
+        """A consumer registers; it is not interested before its target says so."""
         require(self.is_listed(who, Listed.REMOVED))
         self._moves(who, Listed.NOT_INTERESTED)
 
     @action
     def leave(self, who: Subscription) -> None:
-        """A consumer goes, wherever it is."""
+        """A consumer leaves, whichever list it is in."""
         require(~self.is_listed(who, Listed.REMOVED))
         self._moves(who, Listed.REMOVED)

@@ -1,18 +1,17 @@
-"""Whom a queue tells that there is work, where consumers pull: nobody waits beside a message.
+"""Which consumers a queue notifies of work if they pull: none waits while a message is available.
 
 Source: Qpid, pull consumers (the two obligations of queue and consumer; the lists Interested,
 NotInterested and Notified); the ids PULL-1 to PULL-4 are those of later notes on Qpid.
 
-Whoever brings a message makes it available first and then walks over the interested consumers until
-one can be notified. A notified consumer comes on its connection's thread: it returns to the
-interested first and looks for a message then, so that what arrives after its look finds it. One
-that has taken a message is notified again at once. One that has no room any more leaves the
-interested, and hands over: it walks as an arrival does. One that has room again becomes interested
-and looks whether there is something for it already.
+A thread that brings a message makes it available first, and then walks over the interested
+consumers until it can notify one. A notified consumer returns to the interested first and then
+looks, so a later arrival finds it. After taking a message it is notified again at once. A consumer
+without room leaves the interested and hands over: it walks as an arrival does. A consumer that
+gains room becomes interested and checks for available messages.
 
-Each move between lists is a step, and each look at one consumer of a walk. Consumers are all of one
-priority, take, and want every message; a client pauses once at most, since one that pauses again
-and again needs nobody's help to leave a message where it is.
+Each move between lists is a step, and so is each look of a walk. All consumers have one priority,
+take, and want every message. A client pauses at most once: one that pauses for ever leaves a
+message without any fault of the queue.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Consumer(Family):
 
 
 class Bringing(Enumeration):
-    """What the thread that brings a message does next."""
+    """The next step of the thread that brings a message."""
 
     ENQUEUES: ClassVar[Bringing]
     WALKS: ClassVar[Bringing]
@@ -56,7 +55,7 @@ class Bringing(Enumeration):
 
 
 class Listed(Enumeration):
-    """Which list of the queue a consumer is in."""
+    """The list that a consumer is in."""
 
     NOT_INTERESTED: ClassVar[Listed]
     INTERESTED: ClassVar[Listed]
@@ -64,7 +63,7 @@ class Listed(Enumeration):
 
 
 class Working(Enumeration):
-    """What a consumer's thread does next."""
+    """The next step of a consumer's thread."""
 
     WAITS: ClassVar[Working]
     COMES: ClassVar[Working]
@@ -77,7 +76,7 @@ class Working(Enumeration):
 
 
 class ConsumerNotification(Model):
-    """Messages that arrive, and consumers that are told of them."""
+    """Messages that arrive, and consumers that are notified of them."""
 
     anybody: Consumer
 
@@ -111,14 +110,14 @@ class ConsumerNotification(Model):
 
     @action
     def enqueue(self, m: Message) -> None:
-        """A message is there for all."""
+        """A message becomes available to all consumers."""
         require(self.bringing[m] == Bringing.ENQUEUES)
         self.available[m] = True
         self.bringing[m] = Bringing.WALKS
 
     @action
     def notify(self, m: Message, c: Consumer) -> None:
-        """An interested consumer is notified of it, and no other."""
+        """An arrival's walk notifies one interested consumer of the message."""
         require((self.bringing[m] == Bringing.WALKS) & self.available[m])
         require(self.listed[c] == Listed.INTERESTED)
         self.listed[c] = Listed.NOTIFIED
@@ -128,20 +127,20 @@ class ConsumerNotification(Model):
 
     @action
     def schedule(self, m: Message) -> None:
-        """The notified consumer's connection will come."""
+        """The notified consumer's connection is scheduled."""
         require(self.bringing[m] == Bringing.SCHEDULES)
         self.scheduled = self.scheduled.map(lambda c, old: old | (c == self.told[m]))
         self.bringing[m] = Bringing.IS_DONE
 
     @action
     def pass_over(self, m: Message, c: Consumer) -> None:
-        """A consumer is not interested, or has been notified of something."""
+        """The walk passes over a consumer that is not interested, or notified already."""
         require((self.bringing[m] == Bringing.WALKS) & (self.listed[c] != Listed.INTERESTED))
         self.passed[m, c] = True
 
     @action
     def end_walk(self, m: Message) -> None:
-        """All have been looked at, or the message has gone."""
+        """The walk ends: it has looked at all consumers, or the message is gone."""
         require(self.bringing[m] == Bringing.WALKS)
         require(~self.available[m] | forall(Consumer, lambda c: self.passed[m, c]))
         self.bringing[m] = Bringing.IS_DONE
@@ -155,14 +154,14 @@ class ConsumerNotification(Model):
 
     @action
     def return_to_interested(self, c: Consumer) -> None:
-        """Before it looks, the consumer can be notified anew."""
+        """The consumer becomes interested again before it looks, so it can be notified anew."""
         require(self.working[c] == Working.COMES)
         self._moves(c, Listed.NOTIFIED, Listed.INTERESTED)
         self.working[c] = Working.LOOKS
 
     @action
     def take(self, c: Consumer, m: Message, last: Bool) -> None:
-        """It takes a message, which may be the last that it has room for."""
+        """The consumer takes a message, which may be the last for which it has room."""
         require(self.working[c] == Working.LOOKS)
         require(self.available[m] & (self.listed[c] != Listed.NOT_INTERESTED))
         self.available[m] = False
@@ -170,7 +169,7 @@ class ConsumerNotification(Model):
 
     @action
     def find_nothing(self, c: Consumer) -> None:
-        """There is nothing to take, or no room for it: the consumer waits to be notified."""
+        """The consumer finds no message, or has no room, and waits to be notified."""
         require(self.working[c] == Working.LOOKS)
         require(
             forall(Message, lambda m: ~self.available[m])
@@ -180,7 +179,7 @@ class ConsumerNotification(Model):
 
     @action
     def stay(self, c: Consumer) -> None:
-        """Who has taken a message is notified, for there may be more."""
+        """A consumer that has taken a message is notified, because there may be more."""
         require(self.working[c] == Working.STAYS)
         self._moves(c, Listed.INTERESTED, Listed.NOTIFIED)
         self.scheduled[c] = True
@@ -188,7 +187,7 @@ class ConsumerNotification(Model):
 
     @action
     def lose_room(self, c: Consumer) -> None:
-        """The client pauses."""
+        """The client pauses the consumer."""
         require((self.working[c] == Working.WAITS) & (self.listed[c] != Listed.NOT_INTERESTED))
         require(~self.paused[c])
         self.paused[c] = True
@@ -196,7 +195,7 @@ class ConsumerNotification(Model):
 
     @action
     def decline(self, c: Consumer) -> None:
-        """It is not interested any more, and somebody else has to be."""
+        """The consumer leaves the interested, and has to hand over to another one."""
         require(self.working[c] == Working.DECLINES)
         self.listed[c] = Listed.NOT_INTERESTED
         self.passed_by = self.passed_by.map(lambda a, _, old: old & (a != c))
@@ -214,21 +213,21 @@ class ConsumerNotification(Model):
 
     @action
     def schedule_other(self, c: Consumer) -> None:
-        """The notified consumer's connection will come."""
+        """The notified consumer's connection is scheduled."""
         require(self.working[c] == Working.SCHEDULES)
         self.scheduled = self.scheduled.map(lambda d, old: old | (d == self.handed_to[c]))
         self.working[c] = Working.WAITS
 
     @action
     def pass_over_other(self, c: Consumer, other: Consumer) -> None:
-        """Another is not interested either, or has been notified of something."""
+        """The walk passes over another consumer that is not interested, or notified already."""
         require(self.working[c] == Working.WALKS)
         require(self.listed[other] != Listed.INTERESTED)
         self.passed_by[c, other] = True
 
     @action
     def end_hand_over(self, c: Consumer) -> None:
-        """All have been looked at, or nothing is there."""
+        """The hand-over ends: it has looked at all consumers, or no message is available."""
         require(self.working[c] == Working.WALKS)
         require(
             forall(Message, lambda m: ~self.available[m])
@@ -238,14 +237,14 @@ class ConsumerNotification(Model):
 
     @action
     def gain_room(self, c: Consumer) -> None:
-        """The client takes messages again: the consumer is interested."""
+        """The client takes messages again: the consumer becomes interested."""
         require((self.working[c] == Working.WAITS) & (self.listed[c] == Listed.NOT_INTERESTED))
         self.listed[c] = Listed.INTERESTED
         self.working[c] = Working.ASKS
 
     @action
     def ask(self, c: Consumer) -> None:
-        """If there is work already, it notifies itself."""
+        """If there is work already, the consumer notifies itself."""
         require(self.working[c] == Working.ASKS)
         work = exists(Message, lambda m: self.available[m])
         own = work & (self.listed[c] == Listed.INTERESTED)
@@ -257,11 +256,11 @@ class ConsumerNotification(Model):
         self.listed[c] = ite(self.listed[c] == source, target, self.listed[c])
 
     def is_idle(self, c: Consumer) -> Bool:
-        """Whether a consumer is interested and nobody has told it of anything."""
+        """Whether a consumer is interested and its thread waits."""
         return (self.listed[c] == Listed.INTERESTED) & (self.working[c] == Working.WAITS)
 
     def sees_to(self, d: Consumer, c: Consumer) -> Bool:
-        """Whether a consumer will take what is there, or tell another consumer of it."""
+        """Whether a consumer will take an available message, or notify another one of it."""
         looks = (self.listed[d] != Listed.NOT_INTERESTED) & (self.working[d] != Working.WAITS)
         return (
             (self.listed[d] == Listed.NOTIFIED)
@@ -275,7 +274,7 @@ class ConsumerNotification(Model):
         by=("walks-begin-with-a-message", "who-walks-is-not-interested"),
     )
     def nobody_waits(self) -> Bool:
-        """Where a consumer waits beside a message, somebody is on the way to tell it (PULL-1)."""
+        """If a consumer waits while a message is available, a thread will notify one (PULL-1)."""
 
         def holds(m: Message, c: Consumer) -> Bool:
             will_be_told = (self.bringing[m] == Bringing.WALKS) & ~self.passed[m, c]
@@ -288,7 +287,7 @@ class ConsumerNotification(Model):
 
     @invariant("who-is-notified-comes")
     def notified_comes(self) -> Bool:
-        """Who is notified is scheduled or at work, or about to be scheduled (PULL-2)."""
+        """A notified consumer is scheduled or at work, or about to be scheduled (PULL-2)."""
         return forall(
             Consumer,
             lambda c: implies(
@@ -307,7 +306,7 @@ class ConsumerNotification(Model):
 
     @invariant("who-walks-is-not-interested")
     def walks_uninterested(self) -> Bool:
-        """Who hands over has left the interested, and nobody but itself brings it back."""
+        """A consumer that hands over is not interested, and only it can change that."""
         return forall(
             Consumer,
             lambda c: implies(
@@ -318,7 +317,7 @@ class ConsumerNotification(Model):
 
     @invariant("who-is-not-interested-takes-nothing")
     def takes_when_interested(self) -> Bool:
-        """Who has taken a message, is about to leave the interested or has joined is among them."""
+        """A consumer that stays, declines or asks is still interested or notified."""
 
         def at_it(c: Consumer) -> Bool:
             doing = self.working[c]
@@ -330,7 +329,7 @@ class ConsumerNotification(Model):
 
     @invariant("an-arrival-notifies-one")
     def notifies_one(self) -> Bool:
-        """A walk for a message goes on only while it has notified nobody (PULL-4)."""
+        """An arrival notifies one consumer: its walk goes on only before that (PULL-4)."""
         return forall(
             Message,
             lambda m: implies(
@@ -343,7 +342,7 @@ class ConsumerNotification(Model):
 
     @invariant("walks-begin-with-a-message")
     def walks_begin(self) -> Bool:
-        """Who has not enqueued yet has passed over nobody, and its message is not there."""
+        """Before its message is available, an arrival has passed over no consumer."""
         return forall(
             Message,
             Consumer,
@@ -361,7 +360,7 @@ class ConsumerNotification(Model):
         ),
     )
     def is_taken(self, m: Message) -> tuple[Bool, Bool]:
-        """Where clients that have no room get it in the end, each message is taken (PULL-3)."""
+        """If consumers without room gain room in the end, each message is taken (PULL-3)."""
         return self.available[m], ~self.available[m]
 
     @leads_to(
@@ -369,7 +368,7 @@ class ConsumerNotification(Model):
         fair=("notify", "schedule", "pass_over", "end_walk"),
     )
     def bringing_ends(self, m: Message) -> tuple[Bool, Bool]:
-        """An arrival's walk ends: it waits for no consumer."""
+        """An arrival's walk ends without waiting for a consumer."""
         return self.bringing[m] == Bringing.WALKS, self.bringing[m] == Bringing.IS_DONE
 
     @leads_to(
@@ -380,5 +379,5 @@ class ConsumerNotification(Model):
         ),
     )
     def working_ends(self, c: Consumer) -> tuple[Bool, Bool]:
-        """A consumer's thread goes back to waiting, and waits for no other consumer."""
+        """A consumer's thread waits again in the end, without waiting for another consumer."""
         return self.working[c] != Working.WAITS, self.working[c] == Working.WAITS

@@ -1,4 +1,4 @@
-"""What holds of entries whatever threads do to them: invariants."""
+"""The invariants of entries while several threads change them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ ABSENT = "what-is-absent-concerns-nobody"
 
 
 class EntryInvariants(EntryWords):
-    """Statements about every state that entries and threads can be in."""
+    """Statements about every state of entries and threads."""
 
     @invariant("each-move-is-in-the-table", by=(SEEN,))
     def moves_are_in_the_table(self) -> Bool:
-        """Each state has come from one that may become it (ENT-2, ENT-3, ENT-4, ENT-5).
+        """Each state of an entry has come from an allowed one (ENT-2, ENT-3, ENT-4, ENT-5).
 
-        What is deleted stays so; only what is acquired is dequeued; only what is available or
-        stealable becomes the queue's; and what a consumer had comes back for that consumer alone.
+        A deleted entry stays deleted; only an acquired one is dequeued; only an available or
+        stealable one becomes the queue's; and an entry that a consumer had is put back only for
+        that consumer.
         """
 
         def may_be(e: Entry, now: State, *before: State) -> Bool:
@@ -80,7 +81,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(OWN_OR_LOST, by=(ONE, KEPT, SENT))
     def its_own_or_lost(self) -> Bool:
-        """What a consumer has not settled, or is settling, is with it, or was stolen (ENT-1)."""
+        """A consumer's unsettled entry is acquired by it, stolen, or gone (ENT-1)."""
         return forall(
             Consumer,
             Entry,
@@ -94,7 +95,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(SENT, by=(ONE, GIVER, KEPT))
     def sent_is_acquired(self) -> Bool:
-        """What is being sent is the consumer's, and had not expired at the last look (ENT-7)."""
+        """An entry being sent is the consumer's, and had not expired at the last look (ENT-7)."""
         return forall(
             Worker,
             lambda w: (
@@ -118,9 +119,9 @@ class EntryInvariants(EntryWords):
 
     @invariant("nothing-acquired-is-forgotten", by=(ONE,))
     def nothing_is_forgotten(self) -> Bool:
-        """What a consumer has acquired is unsettled, or in a thread's hand (ENT-6).
+        """An entry that a consumer has acquired is unsettled, or in a thread's hand (ENT-6).
 
-        In particular a delete does not give up what has merely become stealable (QPID-6419).
+        In particular, a delete handles an entry that has become stealable meanwhile (QPID-6419).
         """
 
         def in_hand(e: Entry) -> Bool:
@@ -136,7 +137,7 @@ class EntryInvariants(EntryWords):
 
     @invariant("what-the-queue-has-is-not-forgotten", by=(KEPT,))
     def queues_is_not_forgotten(self) -> Bool:
-        """What the queue has taken or stolen, a thread of it is at (ENT-6)."""
+        """An entry that the queue has taken or stolen is handled by one of its threads (ENT-6)."""
 
         def kept(e: Entry) -> Bool:
             keeper = self.keeper[e]
@@ -146,7 +147,7 @@ class EntryInvariants(EntryWords):
 
     @invariant("what-is-gone-gets-counted", by=(ONCE,))
     def gone_gets_counted(self) -> Bool:
-        """What is out of the queue for good, a thread is about to take out of its depth (ENT-6)."""
+        """An entry that is gone for good will be subtracted from the depth by a thread (ENT-6)."""
 
         def holds(e: Entry) -> Bool:
             disposer = self.disposer[e]
@@ -162,7 +163,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(ONCE, by=(SEEN,))
     def leaves_once(self) -> Bool:
-        """One thread disposes of an entry, and takes it out of the depth once (ENT-6)."""
+        """One thread disposes of an entry, and subtracts it from the depth once (ENT-6)."""
 
         def holds(w: Worker) -> Bool:
             disposes = self.doing[w] == Doing.DISPOSES
@@ -180,7 +181,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(KEPT, by=(OWN_OR_LOST, SEEN))
     def queue_puts_back(self) -> Bool:
-        """What the queue takes, one thread of it deletes or puts back; what it stole it deletes."""
+        """One thread of the queue deletes or puts back a taken entry, and deletes a stolen one."""
 
         def holds(w: Worker) -> Bool:
             entry = self.at[w]
@@ -196,7 +197,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(SEEN, by=(SEEN,))
     def seen_may_be_swapped(self) -> Bool:
-        """Who deletes has seen the entry acquired; who releases, by the one it does it for."""
+        """A delete or release goes ahead only if its thread saw a state that allows it."""
         return forall(
             Worker,
             lambda w: (
@@ -216,7 +217,7 @@ class EntryInvariants(EntryWords):
 
     @invariant("what-comes-back-is-marked", by=(ONE, KEPT, ABSENT, SENT))
     def back_is_marked(self) -> Bool:
-        """What was sent before and can be given again, or is, says so (ENT-8)."""
+        """An entry that was sent and can be or is sent again is marked as redelivered (ENT-8)."""
 
         def may_be_given(e: Entry) -> Bool:
             free = (self.state[e] == State.AVAILABLE) | (self.state[e] == State.HELD)
@@ -236,12 +237,12 @@ class EntryInvariants(EntryWords):
 
     @invariant("what-is-unsettled-was-sent", by=("what-is-unsettled-was-sent",))
     def unsettled_was_sent(self) -> Bool:
-        """What a consumer has not settled was sent, which is noted with the entry (ENT-8)."""
+        """An entry that a consumer has not settled was sent, and is recorded so (ENT-8)."""
         return forall(Consumer, Entry, lambda c, e: implies(self.unsettled[c, e], self.was_sent[e]))
 
     @invariant("what-is-returned-is-put-back", by=("what-is-returned-is-put-back",))
     def does_as_asked(self) -> Bool:
-        """Who settles what a client returns does not delete it, nor the other way round (ENT-5)."""
+        """A thread deletes no returned entry, and puts back no acknowledged one (ENT-5)."""
         return forall(
             Worker,
             lambda w: implies(
@@ -253,7 +254,7 @@ class EntryInvariants(EntryWords):
 
     @invariant(ABSENT, by=(OWN_OR_LOST,))
     def absent_concerns_nobody(self) -> Bool:
-        """Nobody has to do with an entry before it arrives."""
+        """No thread works on an entry before it arrives."""
         return forall(
             Entry,
             lambda e: implies(

@@ -1,8 +1,8 @@
-"""The words of an entry's states: who there is, how it starts, and how guards speak of it.
+"""The state of entries: families, initial state, and terms of the guards.
 
-Owns the families and the state that `entry_states` moves, and nothing of when it moves. Who has a
-consumer's send lock, and which thread has an entry in hand for a consumer, keeps it for the queue
-or disposes of it, is remembered where it becomes so: that there is one is then that it is that one.
+Owns the families and the state that `entry_states` changes; the steps are there. The state records
+one thread as the holder of a consumer's send lock, and one as an entry's hand, keeper and disposer.
+"There is only one such thread" is then the statement that it equals the recorded one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Entry(Family):
 
 
 class Consumer(Family):
-    """Who may have it."""
+    """A consumer that may have entries."""
 
 
 class Worker(Family):
@@ -35,13 +35,13 @@ class Worker(Family):
 
 
 class Queue(Enumeration):
-    """Whose depth it is: there is one."""
+    """The queue with its depth; there is exactly one."""
 
     IT: ClassVar[Queue]
 
 
 class State(Enumeration):
-    """Where an entry is in its life; `owner` says whose it is while a consumer has it."""
+    """The stage of an entry's life; `owner` is the consumer that has acquired it."""
 
     ABSENT: ClassVar[State]
     AVAILABLE: ClassVar[State]
@@ -54,7 +54,7 @@ class State(Enumeration):
 
 
 class Doing(Enumeration):
-    """What a thread does next."""
+    """The next step of a thread."""
 
     NOTHING: ClassVar[Doing]
     ACQUIRES: ClassVar[Doing]
@@ -70,7 +70,7 @@ class Doing(Enumeration):
 
 
 class EntryWords(Model):
-    """Entries, those who have them, and threads that change their states by compare-and-swap."""
+    """Entries, their consumers, and threads that change entry states by compare-and-swap."""
 
     anybody: Consumer
     nothing: Entry
@@ -103,7 +103,7 @@ class EntryWords(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing has arrived, and no thread is at work."""
+        """No entry has arrived, and no thread is at work."""
         self.state.fill(State.ABSENT)
         self.owner.fill(self.anybody)
         self.was.fill(State.ABSENT)
@@ -130,17 +130,17 @@ class EntryWords(Model):
 
     @counts("depth", by=("leaves-the-depth-once", "what-is-absent-concerns-nobody"))
     def is_in_the_queue(self, it: Queue, e: Entry) -> Bool:
-        """The depth is how many entries have come and were not yet taken out of it."""
+        """The depth is the number of entries that arrived and were not subtracted yet."""
         return (it == Queue.IT) & (self.state[e] != State.ABSENT) & ~self.accounted[e]
 
-    # The words.
+    # Terms.
 
     def is_a_consumers(self, e: Entry) -> Bool:
-        """Whether some consumer has acquired the entry."""
+        """Whether a consumer has acquired the entry."""
         return (self.state[e] == State.UNSTEALABLE) | (self.state[e] == State.STEALABLE)
 
     def is_acquired(self, e: Entry) -> Bool:
-        """Whether somebody has acquired the entry, be it the queue itself."""
+        """Whether a consumer or the queue itself has acquired the entry."""
         return self.is_a_consumers(e) | (self.state[e] == State.THE_QUEUES)
 
     def is_with(self, e: Entry, c: Consumer) -> Bool:
@@ -148,7 +148,7 @@ class EntryWords(Model):
         return self.is_a_consumers(e) & (self.owner[e] == c)
 
     def saw_acquired(self, w: Worker) -> Bool:
-        """Whether a thread has seen its entry acquired by somebody."""
+        """Whether a thread has seen its entry acquired by a consumer or the queue."""
         return (
             (self.saw[w] == State.UNSTEALABLE)
             | (self.saw[w] == State.STEALABLE)
@@ -156,7 +156,7 @@ class EntryWords(Model):
         )
 
     def is_as_seen(self, w: Worker) -> Bool:
-        """Whether the swap of a thread succeeds: state and owner are one reference."""
+        """Whether a thread's swap succeeds: state and owner are one reference."""
         entry = self.at[w]
         return (self.state[entry] == self.saw[w]) & (
             ~self.is_a_consumers(entry) | (self.owner[entry] == self.saw_owner[w])
@@ -169,7 +169,7 @@ class EntryWords(Model):
         return gives & (self.for_whom[w] == c)
 
     def lock_is_free(self, c: Consumer) -> Bool:
-        """Whether nobody gives the consumer anything."""
+        """Whether no thread has the consumer's send lock."""
         return ~self.gives(self.giver[c], c)
 
     def may_begin(self, w: Worker) -> Bool:
@@ -193,7 +193,7 @@ class EntryWords(Model):
         return (self.state[e] == State.DEQUEUED) | (self.state[e] == State.DELETED)
 
     def is_lost(self, e: Entry) -> Bool:
-        """Whether the entry was stolen, or has gone."""
+        """Whether the entry was stolen, or is gone."""
         stolen = (self.state[e] == State.THE_QUEUES) & (self.was[e] == State.STEALABLE)
         return stolen | self.is_gone(e)
 
@@ -202,11 +202,11 @@ class EntryWords(Model):
         return self.deletes(w) | self.puts_back(w)
 
     def deletes(self, w: Worker) -> Bool:
-        """Whether a thread looks at its entry in order to delete it, or has looked."""
+        """Whether a thread is about to look at its entry for a delete, or has looked."""
         return (self.doing[w] == Doing.LOOKS_TO_DELETE) | (self.doing[w] == Doing.DELETES)
 
     def puts_back(self, w: Worker) -> Bool:
-        """Whether a thread looks at its entry in order to release it, or has looked."""
+        """Whether a thread is about to look at its entry for a release, or has looked."""
         return (self.doing[w] == Doing.LOOKS_TO_RELEASE) | (self.doing[w] == Doing.RELEASES)
 
     def settles(self, w: Worker) -> Bool:

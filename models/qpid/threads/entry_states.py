@@ -1,19 +1,15 @@
-"""The states of an entry, and who may change them: nobody releases or deletes what is another's.
+"""The states of an entry, and which threads may change them.
 
 Source: Qpid 0.30 to 10.1 (`QueueEntryImpl`), for what Message Delivery calls acquired; the ids
 ENT-1 to ENT-8 are those of later notes on Qpid.
 
-An entry that a consumer has acquired is *unstealable* while it is being sent or settled, and
-*stealable* in between: then the queue itself may take it away, to delete it. A thread that gives an
-entry has the consumer's send lock from the acquiring on until it has made the entry stealable; what
-was sent may be settled by another thread before that. So the state can change under whoever
-settles, between its look and its swap. A delete therefore looks again as long as the entry is
-acquired by anybody, and so does a release as long as it is acquired by the consumer. In Qpid a
-release swaps once, which is enough where one thread sends and settles (`tests/models`).
-
-Each look and each swap is a step. A loop that ends only with its swap, or with a state that forbids
-it, is one step, its last. Whoever makes an entry *deleted* takes it out of the queue's depth, once.
-An entry may be held back for a time; it may expire, and is not given after a look that saw that.
+A consumer's entry is *unstealable* while it is sent or settled, and *stealable* in between: then
+the queue may take it away to delete it. A delivering thread has the consumer's send lock until the
+entry is stealable, but another thread may settle the entry before that. So the state can change
+between the look and the swap of a settlement. A delete therefore looks again while the entry is
+acquired at all, a release while the consumer has it. In Qpid a release swaps once, which is enough
+if one thread sends and settles (`tests/models`). Each look and each swap is a step; a loop that
+ends only with its swap, or with a state that forbids it, is one step.
 """
 
 from __future__ import annotations
@@ -38,11 +34,11 @@ __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "Queue", "State", "Worke
 
 
 class EntryStates(EntryInvariants):
-    """Entries, those who have them, and threads that change their states by compare-and-swap."""
+    """Entries, their consumers, and threads that change entry states by compare-and-swap."""
 
     harmless: ClassVar[Mapping[str, str]] = by_name(ENTRY_STATES)
 
-    # What happens to entries by themselves.
+    # Events of entries.
 
     @action
     def enqueue(self, e: Entry) -> None:
@@ -53,26 +49,26 @@ class EntryStates(EntryInvariants):
 
     @action
     def expire(self, e: Entry) -> None:
-        """An entry's time is over."""
+        """An entry expires."""
         self.expired[e] = True
 
     @action
     def hold(self, e: Entry) -> None:
-        """It is not to be given yet."""
+        """An available entry is held back."""
         require(self.state[e] == State.AVAILABLE)
         self._becomes(e, State.HELD)
 
     @action
     def let_go(self, e: Entry) -> None:
-        """It may be given again."""
+        """A held entry becomes available again."""
         require(self.state[e] == State.HELD)
         self._becomes(e, State.AVAILABLE)
 
-    # Giving.
+    # Deliveries.
 
     @action
     def look(self, w: Worker, c: Consumer, e: Entry) -> None:
-        """A thread with the consumer's send lock looks at an entry, which has not expired."""
+        """A thread takes the consumer's send lock and looks at an entry that has not expired."""
         require(self.may_begin(w) & self.lock_is_free(c))
         require((self.state[e] == State.AVAILABLE) & ~self.expired[e])
         self.saw_expired[w] = self.expired[e]
@@ -81,7 +77,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def acquire(self, w: Worker) -> None:
-        """It is available still: now it is the consumer's."""
+        """The entry is still available, and becomes the consumer's."""
         require(self.doing[w] == Doing.ACQUIRES)
         require(self.state[self.at[w]] == State.AVAILABLE)
         self._becomes(self.at[w], State.UNSTEALABLE)
@@ -91,14 +87,14 @@ class EntryStates(EntryInvariants):
 
     @action
     def miss(self, w: Worker) -> None:
-        """Somebody was faster."""
+        """Another thread was faster."""
         require(self.doing[w] == Doing.ACQUIRES)
         require(self.state[self.at[w]] != State.AVAILABLE)
         self.doing[w] = Doing.NOTHING
 
     @action
     def send(self, w: Worker) -> None:
-        """It is noted as unsettled and sent; from now on it can be settled."""
+        """The entry is recorded as unsettled and sent; from now on it can be settled."""
         require(self.doing[w] == Doing.SENDS)
         self.was_sent[self.at[w]] = True
         self.unsettled[self.for_whom[w], self.at[w]] = True
@@ -106,7 +102,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def unlock(self, w: Worker) -> None:
-        """If it is still with the consumer and unstealable, it becomes stealable."""
+        """If the entry is still with the consumer and unstealable, it becomes stealable."""
         require(self.doing[w] == Doing.UNLOCKS)
         entry = self.at[w]
         same = (self.state[entry] == State.UNSTEALABLE) & (self.owner[entry] == self.for_whom[w])
@@ -115,11 +111,11 @@ class EntryStates(EntryInvariants):
         self.state[entry] = ite(same, State.STEALABLE, self.state[entry])
         self.doing[w] = Doing.NOTHING
 
-    # Settling.
+    # Settlements.
 
     @action
     def settle(self, w: Worker, c: Consumer, e: Entry, releases: Bool) -> None:
-        """The client acknowledges or returns what it was sent; that is no more unsettled."""
+        """The client acknowledges or returns an entry, which is then not unsettled any more."""
         require(self.may_begin(w))
         require(self.unsettled[c, e])
         self.unsettled[c, e] = False
@@ -129,7 +125,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def lock(self, w: Worker) -> None:
-        """It is still the consumer's: nobody can steal it now. What goes back is marked so."""
+        """The entry is still the consumer's and becomes unstealable; a returned one is marked."""
         require(self.doing[w] == Doing.LOCKS)
         require(self.is_with(self.at[w], self.for_whom[w]))
         entry = self.at[w]
@@ -142,12 +138,12 @@ class EntryStates(EntryInvariants):
 
     @action
     def come_too_late(self, w: Worker) -> None:
-        """It was stolen: it is not the consumer's to settle any more."""
+        """The entry was stolen, so the consumer cannot settle it any more."""
         require(self.doing[w] == Doing.LOCKS)
         require(~self.is_with(self.at[w], self.for_whom[w]))
         self.doing[w] = Doing.NOTHING
 
-    # What the queue does itself.
+    # The queue's own operations.
 
     @action
     def take_for_queue(self, w: Worker, e: Entry, releases: Bool) -> None:
@@ -161,7 +157,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def steal(self, w: Worker, e: Entry) -> None:
-        """The queue takes an entry away from a consumer, which is told, and drops it."""
+        """The queue takes an entry away from a consumer, to be told later, and drops it."""
         require(self.may_begin(w) & (self.state[e] == State.STEALABLE))
         self._becomes(e, State.THE_QUEUES)
         self._begins(w, e, self.anybody, Doing.LOOKS_TO_DELETE)
@@ -174,11 +170,11 @@ class EntryStates(EntryInvariants):
         require(self.unsettled[c, e] & ~self.is_with(e, c))
         self.unsettled[c, e] = False
 
-    # Deleting and releasing.
+    # Deletes and releases.
 
     @action
     def look_to_delete(self, w: Worker) -> None:
-        """The state is read: whoever has acquired it, it goes."""
+        """A delete reads the entry's state: it is acquired, by whichever owner."""
         require(self.doing[w] == Doing.LOOKS_TO_DELETE)
         require(self.is_acquired(self.at[w]))
         self._see(w)
@@ -186,14 +182,14 @@ class EntryStates(EntryInvariants):
 
     @action
     def find_it_gone(self, w: Worker) -> None:
-        """Nobody has it: another thread has deleted it."""
+        """A delete finds the entry not acquired: another thread has deleted it."""
         require(self.doing[w] == Doing.LOOKS_TO_DELETE)
         require(~self.is_acquired(self.at[w]))
         self.doing[w] = Doing.NOTHING
 
     @action
     def delete(self, w: Worker) -> None:
-        """The state is as it was read: the entry is dequeued."""
+        """The state is as it was read, and the entry is dequeued."""
         require((self.doing[w] == Doing.DELETES) & self.is_as_seen(w))
         self._becomes(self.at[w], State.DEQUEUED)
         self.disposer[self.at[w]] = w
@@ -201,13 +197,13 @@ class EntryStates(EntryInvariants):
 
     @action
     def look_again(self, w: Worker) -> None:
-        """The state has changed meanwhile: it is read again."""
+        """The state has changed since it was read, so it is read again."""
         require((self.doing[w] == Doing.DELETES) & ~self.is_as_seen(w))
         self.doing[w] = Doing.LOOKS_TO_DELETE
 
     @action
     def dispose(self, w: Worker) -> None:
-        """It is gone for good, and unlinked when somebody walks by."""
+        """The entry is deleted for good; a later walk unlinks it."""
         require(self.doing[w] == Doing.DISPOSES)
         require(self.state[self.at[w]] == State.DEQUEUED)
         self._becomes(self.at[w], State.DELETED)
@@ -215,7 +211,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def account(self, w: Worker) -> None:
-        """It leaves the queue's depth."""
+        """The entry is subtracted from the queue's depth."""
         require(self.doing[w] == Doing.ACCOUNTS)
         self.accounted[self.at[w]] = True
         self.depth[Queue.IT] = self.depth[Queue.IT] - 1
@@ -223,7 +219,7 @@ class EntryStates(EntryInvariants):
 
     @action
     def look_to_release(self, w: Worker) -> None:
-        """The state is read: it is still with whom it is released for."""
+        """A release reads the entry's state: it is still with the releasing owner."""
         require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
         require(self.is_for_release(w))
         self._see(w)
@@ -231,14 +227,14 @@ class EntryStates(EntryInvariants):
 
     @action
     def release_nothing(self, w: Worker) -> None:
-        """It is with somebody else by now."""
+        """A release finds the entry with another owner, and ends."""
         require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
         require(~self.is_for_release(w))
         self.doing[w] = Doing.NOTHING
 
     @action
     def release(self, w: Worker) -> None:
-        """The state is as it was read: the entry is available again."""
+        """The state is as it was read, and the entry is available again."""
         require((self.doing[w] == Doing.RELEASES) & self.is_as_seen(w))
         self._becomes(self.at[w], State.AVAILABLE)
         self.put_back_for[self.at[w]] = self.for_whom[w]
@@ -246,12 +242,12 @@ class EntryStates(EntryInvariants):
 
     @action
     def look_again_to_release(self, w: Worker) -> None:
-        """The state has changed meanwhile: it is read again."""
+        """The state has changed since it was read, so it is read again."""
         require((self.doing[w] == Doing.RELEASES) & ~self.is_as_seen(w))
         self.doing[w] = Doing.LOOKS_TO_RELEASE
 
     def is_for_release(self, w: Worker) -> Bool:
-        """Whether the entry is with the one that a thread releases it for."""
+        """Whether the entry is with the owner for which a thread releases it."""
         entry = self.at[w]
         queues = self.for_queue[w] & (self.state[entry] == State.THE_QUEUES)
         return queues | (~self.for_queue[w] & self.is_with(entry, self.for_whom[w]))
@@ -269,12 +265,12 @@ class EntryStates(EntryInvariants):
         ),
     )
     def settling_ends(self, w: Worker) -> tuple[Bool, Bool]:
-        """The state changes under it finitely often: a delete or a release does not go on."""
+        """A delete or release ends, because the state changes only finitely often meanwhile."""
         return self.settles(w), self.doing[w] == Doing.NOTHING
 
     @leads_to("whoever-sends-comes-to-an-end", fair=("send", "unlock"))
     def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
-        """Who has acquired an entry for a consumer sends it and lets go of the send lock."""
+        """A thread that has acquired an entry sends it and lets go of the send lock."""
         return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
 
     @leads_to(
@@ -285,7 +281,7 @@ class EntryStates(EntryInvariants):
         ),
     )
     def taking_ends(self, w: Worker) -> tuple[Bool, Bool]:
-        """What the queue has taken or stolen it drops or puts back."""
+        """An entry that the queue has taken or stolen is dropped or put back in the end."""
         return (
             self.for_queue[w] & (self.doing[w] != Doing.NOTHING),
             self.doing[w] == Doing.NOTHING,

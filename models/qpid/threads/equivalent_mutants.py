@@ -1,7 +1,7 @@
-"""Why the mutants of the protocols between threads are harmless, by model and reason.
+"""The equivalent mutants of the protocols between threads, by model and reason.
 
-These models say who is told of what, and who may touch what. How often somebody looks, how long a
-run is, and what a client does with what it is given is open in them, so changes there survive.
+The models leave open how often a thread looks, how long a run is, and what a client does with a
+delivery, so mutants of these are equivalent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def by_name(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return the reason for each mutant of a table that has the mutants of each reason."""
+    """Return the reason for each mutant, from a table of the mutants of each reason."""
     return {name: reason for reason, names in table.items() for name in names}
 
 

@@ -1,7 +1,7 @@
-"""Why the mutants of entries, of the list that they are in, and of windows are harmless.
+"""The equivalent mutants of entries, node lists and windows, by model and reason.
 
-By model and reason, as in `survivors_of_threads`. What a client asks for, which of several threads
-is faster, and how soon something is tidied up is open in these models, so changes there survive.
+The models leave open what a client asks for, which of several threads is faster, and how soon a
+thread cleans up, so mutants of these are equivalent.
 """
 
 from __future__ import annotations

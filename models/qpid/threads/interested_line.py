@@ -1,15 +1,15 @@
-"""Whose turn it is to be notified: while one waits, each other is notified once at most.
+"""The order of notification: while a consumer waits, each other is notified at most once.
 
-Source: Qpid, pull consumers, the "Notified" list: who can get nothing more goes to the back of the
-interested, which is to ensure "some level of fairness". It may be notified and find that the
-message has gone; "the assumption is that while this may happen it is unlikely to always happen to
-the same consumer leading to a kind of asymptotic fairness". The id PULL-6 is that of later notes on
-Qpid.
+Source: Qpid, pull consumers, the "Notified" list: a consumer without further messages goes to the
+back of the interested, which is to ensure "some level of fairness". It may be notified and find
+that the message has gone; "the assumption is that while this may happen it is unlikely to always
+happen to the same consumer leading to a kind of asymptotic fairness". The id PULL-6 is that of
+later notes on Qpid.
 
-Consumers of one priority that all have room and want everything. A message comes when the last one
-has gone, and the first in the line is notified of it, unless it has gone by then. Any notified
-consumer may take it. Who has taken one stays notified and looks again; who finds nothing goes to
-the back of the line.
+All consumers have one priority and room, and want every message. A message comes when the last one
+is gone, and the first consumer in the line is notified unless the message is gone by then. Any
+notified consumer may take it. A consumer that has taken it stays notified and looks again; one that
+finds no message goes to the back of the line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Consumer(Family):
 
 
 class Queue(Enumeration):
-    """Whose message it is: there is one."""
+    """The queue with its message; there is exactly one."""
 
     IT: ClassVar[Queue]
 
@@ -54,7 +54,7 @@ _LESS_HISTORY = "What is remembered only for the promise then remembers less, an
 
 
 class InterestedLine(Model):
-    """Consumers that wait in a line to be notified, and take what is there."""
+    """Consumers that wait in a line to be notified, and take messages."""
 
     harmless: ClassVar[dict[str, str]] = {
         **dict.fromkeys(
@@ -109,7 +109,7 @@ class InterestedLine(Model):
 
     @initial
     def empty(self) -> None:
-        """Nothing is there, and all wait in the order in which they came."""
+        """No message is there, and all consumers wait in the order in which they came."""
         self.is_there.fill(False)
         self.is_to_be_told.fill(False)
         self.notified.fill(False)
@@ -119,7 +119,7 @@ class InterestedLine(Model):
         self.took.fill(False)
 
     def is_first(self, c: Consumer) -> Bool:
-        """Whether a consumer waits, and nobody waits ahead of it."""
+        """Whether a consumer waits, and no other waits ahead of it."""
         return ~self.notified[c] & forall(Consumer, lambda d: ~self.ahead[d, c])
 
     @action
@@ -131,7 +131,7 @@ class InterestedLine(Model):
 
     @action
     def notify(self, c: Consumer) -> None:
-        """The first in the line is notified of it; the others have been passed by."""
+        """The first consumer in the line is notified, and passes by the others."""
         require(self.is_to_be_told[IT] & self.is_there[IT] & self.is_first(c))
         self.is_to_be_told[IT] = False
         self._notify(c)
@@ -148,21 +148,21 @@ class InterestedLine(Model):
 
     @action
     def tell_nobody(self) -> None:
-        """The message has gone, or all have been notified of others."""
+        """No consumer is notified: the message is gone, or all are notified already."""
         require(self.is_to_be_told[IT])
         require(~self.is_there[IT] | forall(Consumer, lambda c: self.notified[c]))
         self.is_to_be_told[IT] = False
 
     @action
     def take(self, c: Consumer) -> None:
-        """A notified consumer takes it, and looks again."""
+        """A notified consumer takes the message, and looks again."""
         require(self.notified[c] & self.is_there[IT])
         self.is_there[IT] = False
         self.took[c] = True
 
     @action
     def find_nothing(self, c: Consumer) -> None:
-        """A notified consumer finds nothing: it goes to the back of the line."""
+        """A notified consumer finds no message, and goes to the back of the line."""
         require(self.notified[c] & ~self.is_there[IT])
         self._return(c)
         self.took[c] = False
@@ -175,7 +175,7 @@ class InterestedLine(Model):
 
     @invariant("those-who-wait-are-in-one-order")
     def they_are_in_order(self) -> Bool:
-        """Of two who wait one is ahead, and who is notified waits nowhere."""
+        """The waiting consumers are totally ordered, and a notified one does not wait."""
 
         def wait(a: Consumer, b: Consumer) -> Bool:
             return ~self.notified[a] & ~self.notified[b]
@@ -191,7 +191,7 @@ class InterestedLine(Model):
 
     @invariant("who-was-passed-by-is-ahead-now")
     def passed_is_ahead(self) -> Bool:
-        """Who was notified while another waited, and waits again, is behind that one."""
+        """A consumer notified while another waited is behind that one when it waits again."""
         return forall(
             Consumer,
             Consumer,
@@ -203,5 +203,5 @@ class InterestedLine(Model):
 
     @invariant("nobody-is-passed-by-twice")
     def nobody_is_passed_twice(self) -> Bool:
-        """While one waits, no other is notified out of the line more than once (PULL-6)."""
+        """While a consumer waits, no other is notified out of the line more than once (PULL-6)."""
         return forall(Consumer, lambda c: ~self.passed_twice[c])

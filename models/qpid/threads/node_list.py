@@ -1,19 +1,15 @@
-"""The list that consumers are kept in, and entries: appended to, marked, and unlinked by walks.
+"""The linked list of consumers, or of entries: threads append, mark and unlink nodes.
 
 Source: Qpid, pull consumers, QueueConsumerNodeList; the entry list is made the same way (Message
 Delivery; `SimpleQueueEntryList`), with *dispensed* for *deleted*. The ids CL-1 to CL-5 and EL-1 to
 EL-4 are those of later notes on Qpid.
 
-Singly linked, with a dummy head and a hint where the tail is. Who appends reads the hint, helps it
-on where it lags, and links its node behind the last by compare-and-swap. Who removes marks a node,
-by compare-and-swap, and lets go of what it refers to. Who walks (from the head, or from any node
-that was ever linked) unlinks the marked nodes that it meets, but never the last one, and returns
-the others that still refer to something. An unlinked node keeps its own link.
-
-Each access to shared state is a step, for any number of nodes and threads. An operation takes
-effect at one of them: an append where it links, a removal where it marks, a walk's return of a node
-where it looks whether the node is marked. The order of nodes is that in which they are linked, so
-"behind the last" is what the guard of `link` says of it.
+An appender reads the tail hint, moves it on if it lags, and links its node behind the last by
+compare-and-swap. A remover marks a node by compare-and-swap, and clears its reference. A walker
+(from any node that was ever linked) unlinks the marked nodes that it meets, except the last, and
+returns the others that still have a reference. An unlinked node keeps its own link. Each access to
+shared state is a step. The linearization points are the link of an append, the mark of a removal,
+and a walk's look at a node's mark. The order of nodes is the order of linking.
 """
 
 from __future__ import annotations
@@ -45,18 +41,18 @@ class NodeList(NodeListInvariants):
 
     harmless: ClassVar[Mapping[str, str]] = by_name(NODE_LIST)
 
-    # Appending.
+    # Appends.
 
     @action
     def read_tail(self, n: Node) -> None:
-        """Who appends reads where the tail is said to be."""
+        """An appender reads the hint of the tail."""
         require(self.appending[n] == Appending.STARTS)
         self.saw_tail[n] = self.tail[IT]
         self.appending[n] = Appending.READS_NEXT
 
     @action
     def read_next(self, n: Node) -> None:
-        """Is there something behind it? Then the hint lags."""
+        """An appender checks for a node behind the hint; if there is one, the hint lags."""
         require(self.appending[n] == Appending.READS_NEXT)
         lags = self.has_next[self.saw_tail[n]]
         self.saw_next[n] = self.next[self.saw_tail[n]]
@@ -64,7 +60,7 @@ class NodeList(NodeListInvariants):
 
     @action
     def help(self, n: Node) -> None:
-        """The hint is moved on, unless somebody has done so."""
+        """The appender moves the hint on, unless another thread has done so."""
         require(self.appending[n] == Appending.HELPS)
         same = self.tail[IT] == self.saw_tail[n]
         self.tail[IT] = ite(same, self.saw_next[n], self.tail[IT])
@@ -72,7 +68,7 @@ class NodeList(NodeListInvariants):
 
     @action
     def link(self, n: Node) -> None:
-        """There is nothing behind what was the tail still: the node is linked there."""
+        """The node is linked behind the last node, which still has no link."""
         require(self.appending[n] == Appending.LINKS)
         require(~self.has_next[self.saw_tail[n]])
         require(forall(Node, lambda m: implies(self.linked[m], self.before(m, n))))
@@ -83,14 +79,14 @@ class NodeList(NodeListInvariants):
 
     @action
     def find_another_linked(self, n: Node) -> None:
-        """Somebody was faster."""
+        """Another appender was faster."""
         require(self.appending[n] == Appending.LINKS)
         require(self.has_next[self.saw_tail[n]])
         self.appending[n] = Appending.STARTS
 
     @action
     def move_tail(self, n: Node) -> None:
-        """The hint is moved to the node, unless somebody has moved it."""
+        """The hint is moved to the node, unless another thread has moved it."""
         require(self.appending[n] == Appending.MOVES_TAIL)
         same = self.tail[IT] == self.saw_tail[n]
         self.tail[IT] = ite(same, n, self.tail[IT])
@@ -98,17 +94,17 @@ class NodeList(NodeListInvariants):
 
     @action
     def count(self, n: Node) -> None:
-        """The node counts; from now on it is known to whoever may remove it."""
+        """The node is counted; from now on it can be removed."""
         require(self.appending[n] == Appending.COUNTS)
         self.counted[n] = True
         self.size[IT] = self.size[IT] + 1
         self.appending[n] = Appending.IS_DONE
 
-    # Removing.
+    # Removals.
 
     @action
     def mark(self, who: Remover, n: Node) -> None:
-        """A node is marked by the one that is told that it did."""
+        """One remover marks a node, and is told that it did."""
         require(self.removing[who] == Removing.NOTHING)
         require((self.appending[n] == Appending.IS_DONE) & ~self.deleted[n])
         self.deleted[n] = True
@@ -120,24 +116,24 @@ class NodeList(NodeListInvariants):
 
     @action
     def let_go(self, who: Remover) -> None:
-        """A last node may stay linked for long: what it refers to must not."""
+        """The remover clears the reference of the node, which may stay linked for long."""
         require(self.removing[who] == Removing.LETS_GO)
         self.refers[self.target[who]] = False
         self.removing[who] = Removing.COUNTS
 
     @action
     def count_out(self, who: Remover) -> None:
-        """The node counts no more."""
+        """The node is subtracted from the size."""
         require(self.removing[who] == Removing.COUNTS)
         self.counted[self.target[who]] = False
         self.size[IT] = self.size[IT] - 1
         self.removing[who] = Removing.NOTHING
 
-    # Walking.
+    # Walks.
 
     @action
     def begin(self, who: Walker, start: Node) -> None:
-        """A walk begins at the head, or at a node where somebody has stopped before."""
+        """A walk begins at the head, or at another linked node where an earlier one stopped."""
         require(self.walking[who] == Walking.RESTS)
         require(self.linked[start])
         self.at[who] = start
@@ -149,7 +145,7 @@ class NodeList(NodeListInvariants):
 
     @action
     def read(self, who: Walker) -> None:
-        """The link is read."""
+        """The walk reads the link of its node."""
         require(self.walking[who] == Walking.READS)
         require(self.has_next[self.at[who]])
         self.following[who] = self.next[self.at[who]]
@@ -157,14 +153,14 @@ class NodeList(NodeListInvariants):
 
     @action
     def end(self, who: Walker) -> None:
-        """There is nothing behind."""
+        """The walk ends: its node has no link."""
         require(self.walking[who] == Walking.READS)
         require(~self.has_next[self.at[who]])
         self.walking[who] = Walking.HAS_ENDED
 
     @action
     def find(self, who: Walker) -> None:
-        """What follows is not marked."""
+        """The following node is not marked."""
         require(self.walking[who] == Walking.LOOKS)
         require(~self.deleted[self.following[who]])
         self.saw_marked[who] = self.deleted[self.following[who]]
@@ -172,14 +168,14 @@ class NodeList(NodeListInvariants):
 
     @action
     def find_marked(self, who: Walker) -> None:
-        """What follows is marked."""
+        """The following node is marked."""
         require(self.walking[who] == Walking.LOOKS)
         require(self.deleted[self.following[who]])
         self.walking[who] = Walking.READS_BEYOND
 
     @action
     def read_beyond(self, who: Walker) -> None:
-        """Its own link is read."""
+        """The walk reads the link of the marked node."""
         require(self.walking[who] == Walking.READS_BEYOND)
         require(self.has_next[self.following[who]])
         self.beyond[who] = self.next[self.following[who]]
@@ -187,14 +183,14 @@ class NodeList(NodeListInvariants):
 
     @action
     def end_at_a_marked(self, who: Walker) -> None:
-        """It is the last, which stays: others append to it."""
+        """The marked node is the last, which stays linked: others append to it."""
         require(self.walking[who] == Walking.READS_BEYOND)
         require(~self.has_next[self.following[who]])
         self.walking[who] = Walking.HAS_ENDED
 
     @action
     def unlink(self, who: Walker) -> None:
-        """The link goes past it, if it is as it was read; then it is read again."""
+        """The link skips the marked node if it is as it was read; then it is read again."""
         require(self.walking[who] == Walking.UNLINKS)
         at = self.at[who]
         same = self.next[at] == self.following[who]
@@ -203,7 +199,7 @@ class NodeList(NodeListInvariants):
 
     @action
     def give(self, who: Walker) -> None:
-        """What was found refers to something: it is returned."""
+        """The found node has a reference and is returned."""
         require(self.walking[who] == Walking.FOUND)
         found = self.following[who]
         require(self.refers[found])
@@ -215,7 +211,7 @@ class NodeList(NodeListInvariants):
 
     @action
     def pass_by(self, who: Walker) -> None:
-        """It has been marked since, and refers to nothing any more."""
+        """The found node has been marked since, and has no reference any more."""
         require(self.walking[who] == Walking.FOUND)
         require(~self.refers[self.following[who]])
         self.at[who] = self.following[who]
@@ -235,7 +231,7 @@ class NodeList(NodeListInvariants):
         ),
     )
     def walk_ends(self, who: Walker) -> tuple[Bool, Bool]:
-        """Nobody has to do anything for a walk to end, and nobody can keep it up for ever."""
+        """A walk ends under fairness of its own steps alone; no thread can delay it for ever."""
         return self.walking[who] == Walking.READS, self.walking[who] == Walking.HAS_ENDED
 
     @leads_to(
@@ -246,9 +242,9 @@ class NodeList(NodeListInvariants):
         ),
     )
     def append_ends(self, n: Node) -> tuple[Bool, Bool]:
-        """Where nobody else appends, the node counts in the end, wherever the hint is.
+        """If no other thread appends, the node is counted in the end, wherever the hint is.
 
-        Others would be behind it: the order is that in which nodes are linked.
+        Other appends are excluded because their nodes would be behind it in the order.
         """
         others_have = forall(
             Node,
@@ -258,5 +254,5 @@ class NodeList(NodeListInvariants):
 
     @leads_to("whoever-removes-comes-to-an-end", fair=("let_go", "count_out"))
     def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
-        """Who has marked a node lets go of what it refers to, and takes it out of the size."""
+        """A remover clears the reference of its marked node and subtracts it from the size."""
         return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING

@@ -1,8 +1,8 @@
-"""What holds of the node list whatever threads do: invariants.
+"""The invariants of the node list.
 
-That a walk reaches what it has to follows from three of them: a link goes forward, passes nothing
-live, and where there is none nothing is behind. So from any node that was ever linked, unlinked by
-now or not, a walk comes to each live node behind it, and to the last.
+Three of them imply that a walk reaches each live node: links go forward, they skip no live node,
+and a linked node without a link is the last. So from any node that was ever linked, even if
+unlinked by now, a walk reaches each live node behind it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZE = "the-size-is-what-is-there"
 
 
 class NodeListInvariants(NodeListWords):
-    """Statements about every state that the list and its threads can be in."""
+    """Statements about every state of the list and its threads."""
 
     @invariant(FORWARD)
     def links_go_forward(self) -> Bool:
@@ -44,7 +44,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant("links-pass-nothing-live")
     def links_pass_nothing(self) -> Bool:
-        """Between a node and the one that it links to, all are marked (EL-2, CL-2, CL-5)."""
+        """Between a node and the one that it links to, all nodes are marked (EL-2, CL-2, CL-5)."""
         return forall(
             Node,
             Node,
@@ -66,7 +66,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant(KNOWN, by=(FORWARD, APPENDED))
     def threads_know_linked(self) -> Bool:
-        """Whatever the hint or a thread refers to was linked (EL-4)."""
+        """Every node that the hint or a thread refers to was linked (EL-4)."""
 
         def appends(n: Node) -> Bool:
             helps = self.appending[n] == Appending.HELPS
@@ -87,7 +87,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant(APPENDED, by=(KNOWN, SIZE))
     def appended_was_not_there(self) -> Bool:
-        """A node is linked once, by its thread; before that nothing is known of it."""
+        """A node is linked once, by its thread; before, it is not marked, counted or returned."""
 
         def holds(n: Node) -> Bool:
             is_there = (
@@ -118,7 +118,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant(WALK)
     def walk_passes_nothing(self) -> Bool:
-        """Between where a walk stands and what it has read, all are marked (EL-2)."""
+        """Between a walk's node and the one that it has read, all nodes are marked (EL-2)."""
 
         def holds(w: Walker, x: Node) -> Bool:
             at, following, beyond = self.at[w], self.following[w], self.beyond[w]
@@ -141,7 +141,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant("what-is-there-throughout-is-returned")
     def throughout_is_returned(self) -> Bool:
-        """A walk returns what is live from its beginning to its end (CL-4)."""
+        """A walk returns each node that is live from its beginning to its end (CL-4)."""
         return forall(
             Walker,
             Node,
@@ -155,7 +155,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant("nothing-is-returned-twice", by=(WALK,))
     def returned_once(self) -> Bool:
-        """A walk goes forward, and returns nothing again (CL-4)."""
+        """A walk goes forward, and returns no node twice (CL-4)."""
         return forall(Walker, lambda w: ~self.twice[w]) & forall(
             Walker,
             Node,
@@ -166,21 +166,21 @@ class NodeListInvariants(NodeListWords):
 
     @invariant(UNMARKED, by=(UNMARKED,))
     def returned_was_not_marked(self) -> Bool:
-        """What a walk returns was not marked when it looked (EL-3, CL-4)."""
+        """A node that a walk returns was not marked when the walk looked (EL-3, CL-4)."""
         return forall(
             Walker, lambda w: implies(self.walking[w] == Walking.FOUND, ~self.saw_marked[w])
         )
 
     @invariant("what-is-returned-refers-to-something", by=(UNMARKED,))
     def returned_refers(self) -> Bool:
-        """A walk returns no node that has been let go of meanwhile (CL-4)."""
+        """A walk returns no node whose reference has been cleared (CL-4)."""
         return forall(Walker, lambda w: ~self.gave_nothing[w])
 
     @invariant("what-is-removed-is-let-go-of", by=(APPENDED, ONE, SIZE))
     def removed_is_let_go_of(self) -> Bool:
-        """A marked node refers to nothing, though it stays linked, once its remover is past that.
+        """A marked node has no reference once its remover has passed that step, even if linked.
 
-        The last node stays linked for as long as nothing is appended (QPID-7593).
+        The last node stays linked until another one is appended (QPID-7593).
         """
 
         def holds(n: Node) -> Bool:
@@ -192,12 +192,12 @@ class NodeListInvariants(NodeListWords):
 
     @invariant("what-is-live-refers-to-something", by=(APPENDED, SIZE))
     def live_refers(self) -> Bool:
-        """Only what is marked is let go of."""
+        """Only marked nodes lose their reference."""
         return forall(Node, lambda n: implies(self.is_live(n), self.refers[n]))
 
     @invariant(ONE, by=(ONE,))
     def one_removes(self) -> Bool:
-        """A node is marked once, and one is told so (CL-3)."""
+        """A node is marked once, and exactly one remover is told so (CL-3)."""
         return forall(
             Remover,
             Node,
@@ -209,7 +209,7 @@ class NodeListInvariants(NodeListWords):
 
     @invariant(SIZE, by=(APPENDED, ONE))
     def size_is_what_is_there(self) -> Bool:
-        """What is live counts, what is marked does not, but for what a thread is at (CL-1)."""
+        """Live nodes are counted, give or take the node that each thread adds or removes (CL-1)."""
 
         def holds(n: Node) -> Bool:
             is_done = self.appending[n] == Appending.IS_DONE

@@ -1,4 +1,4 @@
-"""The words of the node list: what there is, and how it starts."""
+"""The state of the node list: families, variables and initial state."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Remover(Family):
 
 
 class List(Enumeration):
-    """Whose tail and size it is: there is one."""
+    """The list with its tail and size; there is exactly one."""
 
     IT: ClassVar[List]
 
 
 class Appending(Enumeration):
-    """What the thread that appends a node does next."""
+    """The next step of the thread that appends a node."""
 
     STARTS: ClassVar[Appending]
     READS_NEXT: ClassVar[Appending]
@@ -52,7 +52,7 @@ class Appending(Enumeration):
 
 
 class Removing(Enumeration):
-    """What a thread that removes does next."""
+    """The next step of a thread that removes a node."""
 
     NOTHING: ClassVar[Removing]
     LETS_GO: ClassVar[Removing]
@@ -60,7 +60,7 @@ class Removing(Enumeration):
 
 
 class Walking(Enumeration):
-    """What a thread that walks does next."""
+    """The next step of a thread that walks."""
 
     RESTS: ClassVar[Walking]
     READS: ClassVar[Walking]
@@ -72,7 +72,7 @@ class Walking(Enumeration):
 
 
 class NodeListWords(Model):
-    """The list, what threads have read of it, and what walks were owed and have returned."""
+    """The list, what threads have read of it, and what walks must return and have returned."""
 
     head: Node
     nobody: Remover
@@ -113,7 +113,7 @@ class NodeListWords(Model):
 
     @initial
     def empty(self) -> None:
-        """Only the dummy head is linked; it counts as marked, and was appended by nobody."""
+        """Only the dummy head is linked; it counts as marked, and has no appender."""
         self.linked = self.linked.map(lambda n, _: n == self.head)
         self.next.fill(self.head)
         self.has_next.fill(False)
@@ -143,7 +143,7 @@ class NodeListWords(Model):
 
     @counts("size", by=("what-is-appended-was-not-there", "the-size-is-what-is-there"))
     def is_counted(self, it: List, n: Node) -> Bool:
-        """The size is how many nodes count."""
+        """The size is the number of counted nodes."""
         return (it == List.IT) & self.counted[n]
 
     def is_live(self, n: Node) -> Bool:
@@ -163,5 +163,5 @@ class NodeListWords(Model):
         return (self.walking[w] != Walking.RESTS) & (self.walking[w] != Walking.HAS_ENDED)
 
     def has_read(self, w: Walker) -> Bool:
-        """Whether a walk has read what follows."""
+        """Whether a walk has read the following node."""
         return self.walks(w) & (self.walking[w] != Walking.READS)

@@ -1,19 +1,15 @@
-"""The one asynchronous runner of a queue: nobody's change is left without a run that sees it.
+"""The one asynchronous runner of a queue: every change is followed by a run that sees it.
 
 Source: Qpid, Message Delivery, Asynchronous Delivery (`deliverAsync`, `processQueue`); the ids
 RUN-1, RUN-2 and RUN-7 are those of later notes on Qpid.
 
-Whoever changes something (an arrival, a return, room) counts it in the queue's state-change count
-and then tries to put a runner into the queue's slot, by compare-and-set from nothing; who succeeds
-hands it to the executor. A runner that begins takes itself out of the slot; before each walk over
-the subscriptions it reads the count and takes the slot again, or ends if somebody else has it;
-after the walk it gives the slot back. It ends too if the count is as it was before the last walk
-and that was complete. One that has used up its slice tries to take the slot and be executed again.
-
-Each access to shared state is a step. What the count was is a set here: the changes that had been
-counted, which is the same for telling whether it is as it was. A walk sees what was changed before
-it began; whether it comes to its end, delivers, or uses up its slice is open, but what each change
-makes possible is one delivery.
+A thread that changes something (an arrival, a return, room) increments the queue's state-change
+count, and tries to put a runner into the queue's empty slot by compare-and-set. A runner first
+leaves the slot. Before each walk over the subscriptions it reads the count and takes the slot, or
+ends if the slot is taken; after the walk it gives the slot back. It also ends if the count is
+unchanged since before its last walk and that was complete. A runner that has used up its slice
+tries to take the slot again. Each access to shared state is a step, and a count is modelled as the
+set of counted changes. A walk sees the changes made before it began.
 """
 
 from __future__ import annotations
@@ -40,15 +36,15 @@ from brokerproof.models.language import (
 
 
 class Change(Family):
-    """Something that becomes possible, and the thread that makes it so."""
+    """A change that makes a delivery possible, and the thread that makes it."""
 
 
 class Runner(Family):
-    """A runner; each may be put into the slot again and again."""
+    """A runner, which may be put into the slot again and again."""
 
 
 class Announcing(Enumeration):
-    """What the thread of a change does next."""
+    """The next step of a change's thread."""
 
     CHANGES: ClassVar[Announcing]
     COUNTS: ClassVar[Announcing]
@@ -57,7 +53,7 @@ class Announcing(Enumeration):
 
 
 class Running(Enumeration):
-    """What a runner does next."""
+    """The next step of a runner."""
 
     IS_IDLE: ClassVar[Running]
     IS_HANDED_OVER: ClassVar[Running]
@@ -85,7 +81,7 @@ class QueueRunner(Model):
 
     @initial
     def at_rest(self) -> None:
-        """Nothing has changed and no runner runs."""
+        """No change was made, and no runner runs."""
         self.announcing.fill(Announcing.CHANGES)
         self.seen.fill(False)
         self.delivered.fill(False)
@@ -110,19 +106,19 @@ class QueueRunner(Model):
 
     @action
     def change(self, c: Change) -> None:
-        """Something becomes possible."""
+        """A change makes a delivery possible."""
         require(self.announcing[c] == Announcing.CHANGES)
         self.announcing[c] = Announcing.COUNTS
 
     @action
     def count(self, c: Change) -> None:
-        """It is counted."""
+        """The change is counted."""
         require(self.announcing[c] == Announcing.COUNTS)
         self.announcing[c] = Announcing.TRIES
 
     @action
     def start(self, c: Change, r: Runner) -> None:
-        """The slot is free: a runner is put there."""
+        """The slot is free, and a runner is put there."""
         require(self.announcing[c] == Announcing.TRIES)
         require(self.slot_is_free())
         require(self.running[r] == Running.IS_IDLE)
@@ -132,20 +128,20 @@ class QueueRunner(Model):
 
     @action
     def leave_it(self, c: Change) -> None:
-        """A runner is in the slot already."""
+        """The slot has a runner already."""
         require(self.announcing[c] == Announcing.TRIES)
         require(~self.slot_is_free())
         self.announcing[c] = Announcing.IS_DONE
 
     @action
     def hand_over(self, r: Runner) -> None:
-        """The executor has the runner and begins it."""
+        """The executor begins the runner."""
         require(self.running[r] == Running.IS_HANDED_OVER)
         self.running[r] = Running.BEGINS
 
     @action
     def begin(self, r: Runner) -> None:
-        """The runner takes itself out of the slot; it has not walked yet."""
+        """The runner leaves the slot; it has not walked yet."""
         require(self.running[r] == Running.BEGINS)
         self.in_slot[r] = False
         self.incomplete[r] = True
@@ -154,7 +150,7 @@ class QueueRunner(Model):
 
     @action
     def read(self, r: Runner) -> None:
-        """The count is read, and there is something to do."""
+        """The runner reads the count, and has work."""
         require(self.running[r] == Running.READS)
         changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
         require(self.incomplete[r] | changed)
@@ -163,7 +159,7 @@ class QueueRunner(Model):
 
     @action
     def end(self, r: Runner) -> None:
-        """The count is read and is as it was, and the last walk was complete."""
+        """The runner ends: the count is unchanged, and the last walk was complete."""
         require(self.running[r] == Running.READS)
         require(~self.incomplete[r])
         require(forall(Change, lambda c: implies(self.is_counted(c), self.counted[r, c])))
@@ -174,7 +170,7 @@ class QueueRunner(Model):
 
     @action
     def take(self, r: Runner) -> None:
-        """The slot is free: the walk begins."""
+        """The slot is free, and the walk begins."""
         require(self.running[r] == Running.TAKES)
         require(self.slot_is_free())
         self.in_slot[r] = True
@@ -183,14 +179,14 @@ class QueueRunner(Model):
 
     @action
     def step_aside(self, r: Runner) -> None:
-        """Another is in the slot: it will do."""
+        """The slot has another runner, which will do the work."""
         require(self.running[r] == Running.TAKES)
         require(~self.slot_is_free())
         self.running[r] = Running.IS_IDLE
 
     @action
     def complete(self, r: Runner) -> None:
-        """The walk leaves nothing to do of what it saw."""
+        """The walk is complete: no work is left of the changes that it saw."""
         require(self.running[r] == Running.WALKS)
         self.seen = self.seen.map(lambda c, old: old | self.looks_at[r, c])
         self.incomplete[r] = False
@@ -198,7 +194,7 @@ class QueueRunner(Model):
 
     @action
     def go_on(self, r: Runner, c: Change) -> None:
-        """The walk delivers, so there must be another."""
+        """The walk delivers, so another walk is needed."""
         self._deliver(r, c)
         self.incomplete[r] = True
         self.running[r] = Running.GIVES_BACK
@@ -224,7 +220,7 @@ class QueueRunner(Model):
 
     @action
     def reschedule(self, r: Runner) -> None:
-        """What was used up was the slice only: the runner takes the slot to be executed again."""
+        """Only the slice was used up: the runner takes the slot to be executed again."""
         require(self.running[r] == Running.WANTS_MORE)
         require(self.slot_is_free())
         self.in_slot[r] = True
@@ -232,13 +228,13 @@ class QueueRunner(Model):
 
     @action
     def leave_the_rest(self, r: Runner) -> None:
-        """Somebody was faster, whose runner does the rest."""
+        """Another thread was faster, and its runner does the rest."""
         require(self.running[r] == Running.WANTS_MORE)
         require(~self.slot_is_free())
         self.running[r] = Running.IS_IDLE
 
     def will_see(self, r: Runner, c: Change) -> Bool:
-        """Whether a runner cannot end before a walk sees the change, its own or another's."""
+        """Whether the runner cannot end before a walk sees the change, its own or another's."""
         running = self.running[r]
         late = ~self.counted[r, c]
         return (
@@ -253,14 +249,14 @@ class QueueRunner(Model):
 
     @invariant("one-in-the-slot")
     def one_in_the_slot(self) -> Bool:
-        """No two runners are in the slot: at most one is scheduled or walks (RUN-1)."""
+        """At most one runner is in the slot: scheduled or walking (RUN-1)."""
         return forall(
             Runner, Runner, lambda r, s: implies(self.in_slot[r] & self.in_slot[s], r == s)
         )
 
     @invariant("in-the-slot-while-scheduled-or-walking")
     def slot_is_theirs(self) -> Bool:
-        """A runner is in the slot from being put there to its begin, and during each walk."""
+        """A runner is in the slot from its scheduling to its begin, and during each walk."""
         return forall(
             Runner,
             lambda r: (
@@ -276,7 +272,7 @@ class QueueRunner(Model):
 
     @invariant("what-is-counted-is-looked-at")
     def counted_is_looked_at(self) -> Bool:
-        """What a runner had read as counted its walk sees, and once complete it was seen."""
+        """A walk looks at each change that its runner read as counted, and marks it as seen."""
 
         def holds(r: Runner, c: Change) -> Bool:
             walks = self.running[r] == Running.WALKS
@@ -289,19 +285,19 @@ class QueueRunner(Model):
 
     @invariant("counted-was-made")
     def counted_was_made(self) -> Bool:
-        """A runner has read no change as counted that was not made."""
+        """A runner has read as counted only changes that were counted."""
         return forall(Runner, Change, lambda r, c: implies(self.counted[r, c], self.is_counted(c)))
 
     @invariant("what-is-seen-was-made")
     def seen_was_made(self) -> Bool:
-        """No walk looks at a change before it is made, and none was seen or delivered before."""
+        """Only changes that were made are looked at, seen or delivered."""
         return forall(
             Runner, Change, lambda r, c: implies(self.looks_at[r, c], self.is_made(c))
         ) & forall(Change, lambda c: implies(self.seen[c] | self.delivered[c], self.is_made(c)))
 
     @invariant("no-lost-wake-up")
     def no_lost_wake_up(self) -> Bool:
-        """A change that was announced has been seen, or some runner will see it (RUN-2)."""
+        """An announced change has been seen, or a runner will see it (RUN-2)."""
         return forall(
             Change,
             lambda c: implies(
@@ -315,7 +311,7 @@ class QueueRunner(Model):
         fair=("hand_over", "begin", "read", "end", "take", "complete", "give_back", "reschedule"),
     )
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
-        """Each change is seen in the end: a run does not go round for ever (RUN-7)."""
+        """Each announced change is seen in the end: a run does not go round for ever (RUN-7)."""
         return self.announcing[c] == Announcing.IS_DONE, self.seen[c]
 
     @leads_to(
@@ -326,7 +322,7 @@ class QueueRunner(Model):
         ),
     )
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
-        """Who makes a change counts it and tries the slot once, and does not wait for it."""
+        """A thread that makes a change counts it and tries the slot once, without waiting."""
         return self.announcing[c] == Announcing.COUNTS, self.announcing[c] == Announcing.IS_DONE
 
     @leads_to(
@@ -337,5 +333,5 @@ class QueueRunner(Model):
         ),
     )
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
-        """Where no more is changed than there are changes, no run spins (RUN-7)."""
+        """With finitely many changes, every run ends (RUN-7)."""
         return self.running[r] != Running.IS_IDLE, self.running[r] == Running.IS_IDLE

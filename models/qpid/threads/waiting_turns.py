@@ -1,14 +1,13 @@
-"""Those who wait for a turn on a connection: each once, and none forgotten.
+"""The line of targets that wait for a turn on a connection: each is in it once, none is forgotten.
 
 Source: Qpid, pull consumers, Simple Flow (steps 4 to 9); `ScheduledConsumerTargetSet` and the
 scheduling of connections of the releases. The id SCH-1 is that of later notes on Qpid.
 
-A target that is notified marks itself as scheduled, by compare-and-set, and only who has set the
-mark puts it in the line. Whoever gives turns takes the first out of the line, then clears its mark,
-and lets it work then: so what it is notified of while it works puts it in the line again. After
-that the connection is scheduled, in the same way: a mark, and a job for who has set it. The job
-gives turns while there are any, up to its slice; then it clears the connection's mark, and looks
-whether the line is empty. If it is not, it schedules the connection again.
+A notified target is marked as scheduled by compare-and-set, and only the thread that set the mark
+puts it in the line. The job takes the first target out of the line, clears its mark, and then lets
+it work, so a notification during the work puts it in the line again. The connection is scheduled in
+the same way: a mark, and a job for the thread that set it. The job gives turns up to its slice,
+clears the connection's mark, and schedules the connection again if the line is not empty.
 
 Each access to shared state is a step, for any number of targets and of threads that notify.
 """
@@ -36,7 +35,7 @@ from brokerproof.models.language import (
 
 
 class Target(Family):
-    """Who may want a turn."""
+    """A target that may want a turn."""
 
 
 class Notifier(Family):
@@ -44,13 +43,13 @@ class Notifier(Family):
 
 
 class Connection(Enumeration):
-    """Whose job gives the turns: there is one."""
+    """The connection whose job gives the turns; there is exactly one."""
 
     IT: ClassVar[Connection]
 
 
 class Notifying(Enumeration):
-    """What a thread that notifies does next."""
+    """The next step of a thread that notifies."""
 
     NOTIFIES: ClassVar[Notifying]
     MARKS: ClassVar[Notifying]
@@ -60,7 +59,7 @@ class Notifying(Enumeration):
 
 
 class Working(Enumeration):
-    """What the connection's job does next."""
+    """The next step of the connection's job."""
 
     IS_IDLE: ClassVar[Working]
     IS_HANDED_OVER: ClassVar[Working]
@@ -97,7 +96,7 @@ class WaitingTurns(Model):
 
     @initial
     def at_rest(self) -> None:
-        """Nobody has work or waits."""
+        """No target has work or waits."""
         self.has_work.fill(False)
         self.scheduled.fill(False)
         self.waits.fill(False)
@@ -111,18 +110,18 @@ class WaitingTurns(Model):
         self.has_taken.fill(False)
 
     def does(self, what: Working) -> Bool:
-        """Whether that is what the job does next."""
+        """Whether this is the job's next step."""
         return self.working[IT] == what
 
     def line_is_empty(self) -> Bool:
-        """Whether nobody waits."""
+        """Whether no target waits."""
         return forall(Target, lambda t: ~self.waits[t])
 
-    # Whoever notifies.
+    # Notifications.
 
     @action
     def notify(self, n: Notifier, t: Target) -> None:
-        """There is work for a target."""
+        """A thread brings work for a target."""
         require(self.notifying[n] == Notifying.NOTIFIES)
         self.has_work[t] = True
         self.notified[n] = t
@@ -130,7 +129,7 @@ class WaitingTurns(Model):
 
     @action
     def mark(self, n: Notifier) -> None:
-        """The target is marked, if it was not; else it has its place in the line, or will have."""
+        """The target is marked; if it was marked before, it is in the line or will be."""
         require(self.notifying[n] == Notifying.MARKS)
         target = self.notified[n]
         is_marked = self.scheduled[target]
@@ -140,7 +139,7 @@ class WaitingTurns(Model):
 
     @action
     def append(self, n: Notifier) -> None:
-        """Who has set the mark puts the target in the line."""
+        """The thread that set the mark puts the target in the line."""
         require(self.notifying[n] == Notifying.APPENDS)
         self.waits[self.notified[n]] = True
         self.notifying[n] = Notifying.SCHEDULES
@@ -156,7 +155,7 @@ class WaitingTurns(Model):
 
     @action
     def hand_over(self, n: Notifier) -> None:
-        """Who has set the mark hands over the job, which begins when the last run has ended."""
+        """The thread that set the mark hands over the job, which begins after the last run."""
         require(self.notifying[n] == Notifying.HANDS_OVER)
         require(self.does(Working.IS_IDLE))
         self.working[IT] = Working.IS_HANDED_OVER
@@ -173,7 +172,7 @@ class WaitingTurns(Model):
 
     @action
     def take(self, t: Target) -> None:
-        """One is taken out of the line."""
+        """The job takes a target out of the line."""
         require(self.does(Working.TAKES) & self.waits[t])
         self.waits[t] = False
         self.turn[IT] = t
@@ -182,50 +181,50 @@ class WaitingTurns(Model):
 
     @action
     def clear(self) -> None:
-        """Its mark is cleared: it can be put in the line again."""
+        """The job clears the target's mark, so the target can be put in the line again."""
         require(self.does(Working.CLEARS))
         self.scheduled[self.turn[IT]] = False
         self.working[IT] = Working.WORKS
 
     @action
     def work(self) -> None:
-        """It works, on all that it has been notified of by now."""
+        """The target works on all that it has been notified of by now."""
         require(self.does(Working.WORKS))
         self.has_work[self.turn[IT]] = False
         self.working[IT] = Working.TAKES
 
     @action
     def use_up(self) -> None:
-        """Nobody waits, or the slice is used up, which is one turn at least."""
+        """The line is empty, or the slice is used up, which is one turn at least."""
         require(self.does(Working.TAKES))
         require(self.line_is_empty() | self.has_taken[IT])
         self.working[IT] = Working.ENDS
 
     @action
     def end(self) -> None:
-        """The connection's mark is cleared."""
+        """The job clears the connection's mark."""
         require(self.does(Working.ENDS))
         self.is_scheduled[IT] = False
         self.working[IT] = Working.LOOKS_AGAIN
 
     @action
     def look_again(self) -> None:
-        """Whoever came too late for this run, or has had no turn, waits still."""
+        """The job looks for targets that came too late for this run or had no turn."""
         require(self.does(Working.LOOKS_AGAIN))
         self.working[IT] = ite(self.line_is_empty(), Working.IS_IDLE, Working.SCHEDULES)
 
     @action
     def schedule_again(self) -> None:
-        """The connection is marked by its own job, unless somebody has done so."""
+        """The job marks the connection itself, unless another thread has done so."""
         require(self.does(Working.SCHEDULES))
         self.working[IT] = ite(self.is_scheduled[IT], Working.IS_IDLE, Working.IS_HANDED_OVER)
         self.is_scheduled[IT] = True
 
-    # What holds.
+    # Invariants.
 
     @invariant("who-is-marked-waits")
     def marked_waits(self) -> Bool:
-        """Who waits is marked and who is marked waits, but for one step under way (SCH-1)."""
+        """Exactly the marked targets wait, give or take one step under way (SCH-1)."""
 
         def holds(t: Target) -> Bool:
             by = self.marked_by[t]
@@ -255,7 +254,7 @@ class WaitingTurns(Model):
 
     @invariant("nobody-with-work-is-forgotten")
     def nobody_is_forgotten(self) -> Bool:
-        """Who has work is about to be marked, is marked, or is just beginning to work (SCH-1)."""
+        """A target with work is about to be marked, marked, or about to work (SCH-1)."""
 
         def holds(t: Target) -> Bool:
             will_be = exists(
@@ -293,19 +292,19 @@ class WaitingTurns(Model):
 
     @invariant("nobody-waits-for-no-job")
     def nobody_waits_in_vain(self) -> Bool:
-        """While somebody waits, the connection is marked, or somebody is about to mark it."""
+        """While a target waits, the connection is marked, or a thread is about to mark it."""
         marks = exists(Notifier, lambda n: self.notifying[n] == Notifying.SCHEDULES)
         looks = self.does(Working.LOOKS_AGAIN) | self.does(Working.SCHEDULES)
         return self.line_is_empty() | self.is_scheduled[IT] | marks | looks
 
     @invariant("who-works-was-taken-from-the-line")
     def works_when_taken(self) -> Bool:
-        """A turn is given to whoever was taken out of the line in this run, and that is noted."""
+        """The job gives a turn only to a target that it took out of the line in this run."""
         return implies(self.does(Working.CLEARS) | self.does(Working.WORKS), self.has_taken[IT])
 
     @invariant("the-job-comes-back-for-somebody")
     def comes_back_for_somebody(self) -> Bool:
-        """The job marks its connection itself only while somebody waits."""
+        """The job marks its connection itself only while a target waits."""
         return implies(self.does(Working.SCHEDULES), ~self.line_is_empty())
 
     @leads_to(
@@ -316,7 +315,7 @@ class WaitingTurns(Model):
         ),
     )
     def is_worked_on(self, t: Target) -> tuple[Bool, Bool]:
-        """Who waits has a turn in the end."""
+        """A waiting target has a turn in the end."""
         return self.waits[t], ~self.waits[t]
 
     @leads_to(
@@ -327,7 +326,7 @@ class WaitingTurns(Model):
         ),
     )
     def notifying_ends(self, n: Notifier) -> tuple[Bool, Bool]:
-        """A thread that notifies waits for nobody's work but the job's last run."""
+        """A notification ends, and waits only for the job's last run."""
         return (
             self.notifying[n] == Notifying.MARKS,
             self.notifying[n] == Notifying.NOTIFIES,
@@ -341,5 +340,5 @@ class WaitingTurns(Model):
         ),
     )
     def work_is_done(self, t: Target) -> tuple[Bool, Bool]:
-        """What a target was notified of is worked on in the end, also if it was working (SCH-1)."""
+        """A target works on each notification in the end, even one during its work (SCH-1)."""
         return self.has_work[t], self.does(Working.WORKS) & (self.turn[IT] == t)

@@ -1,11 +1,9 @@
-"""Frozen sets of requirements: which are asked, and how binding each is, under a name that stays.
+"""Frozen sets of requirements: the ids and levels that a gate checks, under a name that stays.
 
-A gate that asks for a set by name does not turn red because we learned something new. A published
-set is never edited (a test holds its bytes); what is learned goes into the next. `latest` is no set
-but the catalogue as it is.
-
-What belongs here: one TOML file for each published set, and their loader. What does not: anything
-that a requirement says.
+A gate that names a set does not turn red because the catalogue grew. A published set is never
+edited (a test holds its bytes); new requirements go into the next set. `latest` is no set but the
+catalogue as it is. Here are one TOML file for each published set, and their loader. The text of the
+requirements is in the catalogue.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ LATEST = "latest"
 
 
 class RequirementSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ids of the requirements that are asked, each with its level at the time."""
+    """The ids of the requirements in the set, each with its level at the time."""
 
     name: str
     levels: dict[str, Level]
@@ -39,7 +37,7 @@ def _age(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def requirements_of(name: str) -> dict[str, Requirement]:
-    """Return what a published set asks; raises `CatalogueError`."""
+    """Return the requirements of a published set; raises `CatalogueError`."""
     if name == LATEST:
         return catalogue()
     if name not in published_sets():
@@ -66,7 +64,7 @@ def read_set(name: str, text: str) -> dict[str, Requirement]:
 
 
 def frozen(name: str) -> str:
-    """Return the text of a set with this name that holds the catalogue as it is now."""
+    """Return the text of a new set with this name that holds the current catalogue."""
     ids = "".join(f'{each.id} = "{each.level.value}"\n' for each in catalogue().values())
     return (
         "# A frozen set of requirements; once published it is never edited.\n"
