@@ -1,12 +1,11 @@
-"""How ActiveMQ's queue goes through its messages under a limit of memory, and what that costs.
+"""Measure memory and speed of ActiveMQ's queue under a limit of memory.
 
 Publishes 200,000 persistent messages of 100 bytes to the reference `activemq-cursor` under a limit
-of 64 KiB, and then has one consumer take and acknowledge them all. Prints the curve of how many
-messages are in memory (each counts 1,124 bytes; the least and the most of each stretch), the most
-that was ever used, and messages a second of the processor; and for a measure the rate of the paging
-queue of RabbitMQ, with room for as many messages, on the same operations in the same run. Both are
-brokers on a simulated disk. It ends with status 1 if more was in memory than may be. Run it on a
-quiet machine:
+of 64 KiB, and then has one consumer take and acknowledge them all. Prints the number of messages in
+memory over time (each counts 1,124 bytes; least and most of each stretch), the peak usage, and
+messages per second of processor time; for comparison also the rate of RabbitMQ's paging queue, with
+room for as many messages, on the same operations in the same run. Both brokers use a simulated
+disk. Exit status 1 if the limit was exceeded. Run it on a quiet machine:
 
     python benchmarks/cursor_memory.py [MESSAGES]
 """
@@ -36,7 +35,7 @@ ROWS = 24
 
 
 def go_through(broker: Broker, messages: int, look: Callable[[], None]) -> tuple[float, float]:
-    """Publish and consume so many messages; return seconds of the processor for each half."""
+    """Publish and consume so many messages; return the processor seconds of each half."""
     broker.handle(Reset())
     broker.handle(Declare(queue="q", order=Fifo(), durable=True))
     began = time.process_time()
@@ -70,7 +69,7 @@ def curve(used: list[int]) -> str:
 
 
 def main(messages: int) -> int:
-    """Run both, print what was measured, and return 1 if the limit was not kept."""
+    """Run both, print the measurements, and return 1 if the limit was exceeded."""
     broker = make(f"activemq-cursor?memory={LIMIT_BYTES}")
     used: list[int] = []
 

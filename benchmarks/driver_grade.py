@@ -1,8 +1,8 @@
-"""How much searching a driver by sequences costs beside its bare round trips, oracle included.
+"""Compare a search of a driver by sequences, oracle included, with its bare round trips.
 
-The sequences of a scope are searched through the example driver in Python, and every request that
-was sent is kept. Then a bare loop sends the same requests to the same program and reads its lines.
-Prints operations a second of both, the best of several rounds in turn, and the ratio:
+Searches the sequences of a scope through the example driver in Python, and keeps every request.
+Then a bare loop sends the same requests to the same program and reads its lines. Prints operations
+a second of both, the best of several rounds in turn, and the ratio:
 
     python benchmarks/driver_grade.py [OPERATIONS] [COMMAND]
 """
@@ -27,7 +27,7 @@ DRIVER = Path(__file__).parents[1] / "examples" / "drivers" / "driver.py"
 
 
 def searched(command: str, operations: int) -> tuple[int, float, list[bytes]]:
-    """Search one scope; return operations, seconds, and the requests that were sent."""
+    """Search one scope; return operations, seconds, and the requests."""
     sent: list[bytes] = []
     send = DriverProcess.send
 
@@ -50,7 +50,7 @@ def searched(command: str, operations: int) -> tuple[int, float, list[bytes]]:
 
 
 def bare(command: str, lines: Sequence[bytes]) -> float:
-    """Return the seconds that the same requests take when nobody looks at the answers."""
+    """Return the seconds that the same requests take if the answers are ignored."""
     with subprocess.Popen(
         shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     ) as process:

@@ -1,4 +1,4 @@
-"""How much the gate's side of driver protocol 1 costs beside the bare exchange of lines.
+"""Compare the gate's side of driver protocol 1 with the bare exchange of lines.
 
 Three loops talk to the same program, which answers every line at once with the same amount of work:
 a bare write and read, the exchange with its time limit, and `DriverCandidate.handle` with encoding,
@@ -22,7 +22,7 @@ from brokerproof.spec.protocol.operations import Get, Reset
 
 ROUNDS = 15
 
-# The least that a driver can do: it finds the id and never reads the rest.
+# The cheapest driver: it finds the id and never reads the rest.
 ECHO = """
 import os
 hello = b',"ok":true,"name":"echo","version":"1","capabilities":{"get":true}}\\n'
@@ -43,7 +43,7 @@ def rate(operations: int, once: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Measure the three in turn, round by round, so that a busy moment hits all of them."""
+    """Measure the three in turn, round by round, so that a busy moment affects all of them."""
     operations = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     process = DriverProcess(COMMAND)
     candidate = DriverCandidate(f"exec:{shlex.join(COMMAND)}")

@@ -1,11 +1,10 @@
-"""The explorer beside SPIN: the same ground terms, the same counts, states a second, memory.
+"""Compare the explorer with SPIN on the same ground terms: counts, states a second, memory.
 
 For each model: SPIN's breadth-first mode (`gcc -O2 -DSAFETY -DBFS`) and its depth-first mode (`gcc
 -O3 -DSAFETY`), the explorer in C and in NumPy; all invariants checked once a state on each side.
-Runs take turns, and a figure is the median of its runs, so that what else the machine does falls on
-all alike. Compilers' time counts on neither side. Where the subject has a symmetric family, C runs
-once more up to its names, and the states that it finds stand for have to be as many as the others'.
-Exit status 1 if any count differs.
+Runs take turns, and a figure is the median of its runs, so that other load affects all alike.
+Compilers' time counts on neither side. If the model has a symmetric family, C runs once more up to
+its names, and its states must stand for as many as the others'. Exit status 1 if any count differs.
 
     python benchmarks/explorer_vs_spin.py [--quick]     # the counters once, some twenty seconds
     python benchmarks/explorer_vs_spin.py --full        # both models three times, ten minutes
@@ -59,7 +58,7 @@ class Counter(Family):
 
 
 class Carrying(Model):
-    """Counters modulo 8 in a ring; a full one may carry into the next, if that has room."""
+    """Counters modulo 8 in a ring; a full one may carry into the next, if that is not full."""
 
     next: Fixed[Counter, Counter]
     count: Map[Counter, Int]
@@ -71,26 +70,26 @@ class Carrying(Model):
 
     @action
     def increment(self, counter: Counter) -> None:
-        """One more, below seven."""
+        """Count up, below seven."""
         require(self.count[counter] < 7)
         self.count[counter] = self.count[counter] + 1
 
     @action
     def carry(self, counter: Counter) -> None:
-        """From seven to zero, and one more in the next, if that is below seven."""
+        """Go from seven to zero, and count the next one up, if that is below seven."""
         require((self.count[counter] == 7) & (self.count[self.next[counter]] < 7))
         self.count[counter] = 0
         self.count[self.next[counter]] = self.count[self.next[counter]] + 1
 
     @invariant("below-eight")
     def below_eight(self) -> Bool:
-        """No counter leaves its range; the scope has one integer more, so that this says much."""
+        """No counter leaves its range, although the scope has one integer more."""
         return forall(Counter, lambda c: self.count[c] < 8)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model in a scope, and the family whose elements are alike there, if one's are."""
+    """A model in a scope, and its symmetric family, if it has one."""
 
     system: System
     scope: Scope
@@ -167,7 +166,7 @@ class Promela:
         return self._text(~conjunction(self._reading.ground_invariants))
 
     def _step(self, guard: Bool, changes: Mapping[Term, Term]) -> str:
-        """Return an option; what is still to be read is kept aside before it is overwritten."""
+        """Return an option; values still to be read are saved before they are overwritten."""
         waiting = dict(changes)
         parts = [self._text(guard)]
         aside: list[str] = []
@@ -214,9 +213,9 @@ class Promela:
 
 @dataclass(frozen=True)
 class Run:
-    """One search: what it counted, how long it took, and the memory that it needed at its peak.
+    """One search: its counts, its time, and its peak memory.
 
-    `whole` are the states that its states stand for, which are these where there is no symmetry.
+    `whole` are the states that its states stand for; without symmetry these are the same.
     """
 
     states: int
@@ -251,7 +250,7 @@ class Side:
 
 
 def own_run(name: str, engine: Engine, symmetric: str | None) -> None:
-    """Explore in this process and print what was counted, for the process that started it."""
+    """Explore in this process and print the counts, for the parent process."""
     subject = SUBJECTS[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = explore(subject.system, subject.scope, engine=engine, symmetric=symmetric)
@@ -264,7 +263,7 @@ def own_run(name: str, engine: Engine, symmetric: str | None) -> None:
 
 
 def start_own_run(name: str, engine: Engine, symmetric: str | None = None) -> Run:
-    """Explore in a process of its own, so that its peak of memory is its own."""
+    """Explore in a separate process, to measure its own peak memory."""
     command = [sys.executable, __file__, "--model", name, "--own", engine]
     command += ["--symmetry", symmetric] if symmetric else []
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -285,8 +284,8 @@ def spin_run(program: Path, text: Promela, states: int) -> Run:
         assert found, f"SPIN's output has no {pattern}: {printed}"
         return float(found[1])
 
-    # SPIN prints eight digits of a number, which are too few for its transitions, and from a
-    # hundred million on for what it matched.
+    # SPIN prints eight digits of a number: too few for its transitions, and from a hundred million
+    # on for its matched states.
     stored, matched = (
         round(number(rf"([\d.e+]+) states, {word}")) for word in ("stored", "matched")
     )
@@ -321,7 +320,7 @@ def spin_programs(folder: Path, text: Promela) -> tuple[Path, Path]:
 
 
 def compare(name: str, runs: int) -> bool:
-    """Measure all sides on one model and return whether they counted the same."""
+    """Measure all sides on one model and return whether their counts agree."""
     subject = SUBJECTS[name]
     text = Promela(ColumnReading(subject.system, subject.scope))
     bfs, dfs, fast, columns = Side("spin bfs"), Side("spin dfs"), Side("c"), Side("numpy")

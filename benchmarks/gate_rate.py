@@ -1,10 +1,10 @@
-"""How fast the gate is: operations a second of the product search, and whose the time is.
+"""Measure the product search: operations a second, and the shares of gate and candidate.
 
-Each scope is searched, and what was asked of the candidate is kept: every copy, operation, view
-and name of a state, in order. The bare candidate is all that once more, with nobody judging. Prints
-one line a scope: pairs, operations, rate, microseconds an operation of the bare candidate and of
-the gate itself (the rest), and the ratio of both together to the bare candidate. First comes a
-candidate that costs nearly nothing, so that what is left is the gate. Run it on a quiet machine:
+Searches each scope and records every copy, operation, view and fingerprint of the candidate, in
+order. The bare candidate repeats this record, without judging. Prints one line a scope: pairs,
+operations, rate, microseconds an operation of the bare candidate and of the gate itself (the rest),
+and the ratio of both together to the bare candidate. The first candidate costs nearly nothing, so
+that its time is the gate's. Run it on a quiet machine:
 
     python benchmarks/gate_rate.py [CANDIDATE] [OPERATIONS]
 """
@@ -35,21 +35,21 @@ LIGHT = f"{Path(__file__).with_name('light_queue.py')}:LightQueue"
 
 @dataclass(frozen=True)
 class Fork:
-    """A copy was made of the candidate with this number; it has the next number."""
+    """The candidate with this number was copied; the copy has the next number."""
 
     of: int
 
 
 @dataclass(frozen=True)
 class Name:
-    """The state of the candidate with this number was named."""
+    """The candidate with this number gave its fingerprint."""
 
     of: int
 
 
 @dataclass(frozen=True)
 class Ask:
-    """The candidate with this number was asked for an operation."""
+    """The candidate with this number carried out an operation."""
 
     of: int
     operation: Operation
@@ -57,7 +57,7 @@ class Ask:
 
 @dataclass
 class Tape:
-    """What was asked of candidates, which are numbered as they came; the first is 0."""
+    """The calls of candidates, which are numbered in order of creation; the first is 0."""
 
     asked: list[Fork | Name | Ask] = field(default_factory=list)
     candidates: int = 1
@@ -70,7 +70,7 @@ class Tape:
 
 
 class Recorded:
-    """A candidate with a tape; what is done with it is done with the candidate."""
+    """A candidate with a tape: passes all calls on and records them."""
 
     __slots__ = ("candidate", "number", "tape")
 
@@ -78,17 +78,17 @@ class Recorded:
         self.candidate, self.number, self.tape = candidate, number, tape
 
     def hello(self) -> Hello:
-        """Return what the candidate says of itself."""
+        """Return the candidate's introduction."""
         return self.candidate.hello()
 
     def handle(self, operation: Operation) -> Answer:
-        """Let the candidate carry it out, and note that."""
+        """Let the candidate carry out an operation, and record that."""
         self.tape.asked.append(Ask(self.number, operation))
         return self.candidate.handle(operation)
 
 
 def recording(copier: Copier) -> Copier:
-    """Return how recorded candidates are copied and named."""
+    """Return the functions that copy recorded candidates and take their fingerprints."""
 
     def fork(candidate: Candidate) -> Candidate:
         assert isinstance(candidate, Recorded)
@@ -104,7 +104,7 @@ def recording(copier: Copier) -> Copier:
 
 
 def taped(subject: Subject, copier: Copier, scope: Scope, operations: int) -> Tape:
-    """Search a scope, and return what was asked of the candidate."""
+    """Search a scope, and return the calls of the candidate."""
     tape = Tape()
     candidate, oracle = subject.fresh()
     start = Recorded(candidate, 0, tape), oracle
@@ -113,12 +113,12 @@ def taped(subject: Subject, copier: Copier, scope: Scope, operations: int) -> Ta
 
 
 Play: TypeAlias = Callable[[list[Candidate]], object]
-"""Does with the candidates what was done once."""
+"""Repeats recorded calls of the candidates."""
 
 
 @collecting_rarely()
 def bare_seconds(subject: Subject, copier: Copier, tape: Tape) -> float:
-    """Return the seconds that all of a tape takes when nobody judges."""
+    """Return the seconds that all of a tape takes without judging."""
     last_use = {each.of: at for at, each in enumerate(tape.asked)}
     played = [
         (_playing(each, copier), each.of if last_use[each.of] == at else None)
@@ -153,7 +153,7 @@ def measure(address: str, operations: int) -> None:
     print(f"{subject.hello.name}:")
     made = searching = bare = 0.0
     for scope in scopes_for(subject.hello.capabilities, in_process=True):
-        # Searched twice, so that what is compiled at first use is not counted.
+        # Searched twice, so that compilation at first use is not counted.
         tape = taped(subject, copier, scope, operations)
         found = Search(scope, "product")
         begin = subject.fresh()
@@ -177,7 +177,7 @@ def _rates(operations: float, seconds: float, bare: float) -> str:
 
 
 def main() -> None:
-    """Measure the light candidate, then the one that was named."""
+    """Measure the light candidate, then the named one."""
     address = sys.argv[1] if len(sys.argv) > 1 else "reference:qpid-push"
     operations = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     measure(LIGHT, operations)

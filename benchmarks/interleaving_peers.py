@@ -1,19 +1,19 @@
-"""Runs until a mistake between threads is found, or shown not to be there: ours, Loom, Shuttle.
+"""Count the runs that ours, Loom and Shuttle need to find a race, or to show that there is none.
 
-All run the same protocols, access for access, each with the mistake that was once published and
-without it:
+All run the same protocols, access for access, each with a published mistake and without it:
 
-* `runner`: whoever enqueues counts his message, notes a change of state, and is the runner if there
-  is none. The runner takes what waits, puts the state at rest, and only then asks whether there was
-  a change. One that *asks too early*, before it has put the state at rest, leaves a message behind.
+* `runner`: a thread that enqueues counts its message, notes a change of state, and is the runner if
+  there is none. The runner takes the waiting messages, puts the state at rest, and only then checks
+  for a change. A runner that *asks too early*, before it has put the state at rest, leaves a
+  message behind.
 * `place in two`: a consumer's place in two references, as published
 (docs/explanation/qpid-pointers.md); a
   message that comes back in between is passed. `place in one` is the pair of both in one reference.
 
-Ours and Loom's searches try every order of accesses up to exchanging those that do not touch, each
-in its own way; Loom also asks what weaker memory would do, which is why its cells are read by
-additions of nothing. Shuttle draws priorities at random, as ours can do, or goes depth first
-through all orders and leaves out none. Needs Cargo, which fetches and builds the peers:
+Our search and Loom's try every order of accesses up to exchanging independent ones, each in its own
+way. Loom also explores weaker memory orders, so its cells are read by additions of zero. Shuttle
+draws priorities at random, as ours can do, or goes depth first through all orders without
+reduction. Needs Cargo, which fetches and builds the peers:
 
     python benchmarks/interleaving_peers.py [RUNS]
 """
@@ -45,13 +45,13 @@ NOTHING, ENTRY = 0, 1
 
 
 class Judged(Protocol):
-    """What a protocol's threads share, and what is wrong when they have ended."""
+    """The shared state of a protocol's threads, and the check after they have ended."""
 
     def bodies(self) -> Mapping[str, Body]:
-        """Return what each thread does."""
+        """Return the body of each thread."""
 
     def complaints(self) -> Iterator[str]:
-        """Yield what is wrong."""
+        """Yield the failures."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Runner:
             yield "a message waits, and nobody was woken"
 
     def enqueue(self) -> None:
-        """Leave a message, and run if nobody does."""
+        """Leave a message, and run if no other thread does."""
         self.waiting.increment_and_get()
         self.changed.set(True)
         if self.state.compare_and_set(AT_REST, SCHEDULED):
@@ -108,13 +108,13 @@ def next_of(last_seen: int, released: int) -> int:
 
 @dataclass
 class Place:
-    """An entry that somebody holds, and the place of a consumer that is to go back to it."""
+    """An acquired entry, and the place of a consumer that is to go back to it."""
 
     seekers: int = 1
     available: AtomicReference[bool] = field(default_factory=lambda: AtomicReference(False))
 
     def bodies(self) -> Mapping[str, Body]:
-        """Return those that seek, and the one that gives the entry back."""
+        """Return the seeking threads, and the one that gives the entry back."""
         seeking = {f"seeker {n}": self.next_available for n in range(1, self.seekers + 1)}
         return {**seeking, "giver": self.give_back}
 
@@ -151,7 +151,7 @@ class PlaceInTwo(Place):
                 self.released.compare_and_set(released, NOTHING)
 
     def give_back(self) -> None:
-        """Make the entry available and move the place back to it, unless it says so already."""
+        """Make the entry available and move the place back to it, unless it is there already."""
         self.available.set(True)
         while self.available.get():
             released = self.released.get()
@@ -177,7 +177,7 @@ class PlaceInOne(Place):
             self.place.compare_and_set(place, pair(entry, NOTHING))
 
     def give_back(self) -> None:
-        """Make the entry available and replace the place, also where it says so already."""
+        """Make the entry available and replace the place, even if it is there already."""
         self.available.set(True)
         while self.available.get():
             place = self.place.get()
@@ -186,7 +186,7 @@ class PlaceInOne(Place):
 
 
 def pair(last_seen: int, released: int) -> tuple[int, int]:
-    """Return a pair of its own: references are compared, not what they refer to."""
+    """Return a new pair: references are compared, not their values."""
     return last_seen, released
 
 
@@ -201,7 +201,7 @@ PROTOCOLS: Final[Mapping[str, Callable[[], Judged]]] = {
 
 @dataclass(frozen=True)
 class Line:
-    """What one search came to."""
+    """The result of one search."""
 
     protocol: str
     tool: str
@@ -257,7 +257,7 @@ def theirs(runs: int) -> Iterator[Line]:
 
 
 def main() -> None:
-    """Search all by all, print a line each, and see that they agree."""
+    """Run all searches on all protocols, print a line each, and check that they agree."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     lines = [line for name, make in PROTOCOLS.items() for line in ours(name, make, runs)]
     lines += theirs(runs)

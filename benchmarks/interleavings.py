@@ -1,15 +1,15 @@
-"""How many interleavings of the parallel cases there are, and how fast they are run.
+"""Count the interleavings of the parallel cases, and measure how fast they run.
 
 One line a case: classes of interleavings run (and those given up because they were run elsewhere),
 accesses, accesses a second with the judging included, the longest run, and whether it was all.
 
     python benchmarks/interleavings.py [--runs N] [--order fifo|priority] [--case WORDS] [CANDIDATE]
 
-With `--to-the-end` a table of the pairs and triples in Markdown, as
-`docs/explanation/interleavings.md` has it: where a case has more than so many classes, the same
-operations are run on less.
+With `--to-the-end` it prints the table of the pairs and triples in
+`docs/explanation/interleavings.md`: if a case has more than so many classes, the same operations
+are run on a smaller one.
 
-With `--goals` how long it takes to explore two releases against two deliveries, and two enqueues
+With `--goals` it prints the time to explore two releases against two deliveries, and two enqueues
 against the end of a runner.
 """
 
@@ -45,7 +45,7 @@ ORDERS: dict[str, Order] = {"fifo": Fifo(), "priority": Priority(levels=3)}
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the chosen measurement."""
     options = argparse.ArgumentParser(description="Interleavings, counted.")
     options.add_argument("--runs", type=int, default=20_000)
     options.add_argument("--order", choices=list(ORDERS), action="append")
@@ -109,7 +109,7 @@ def _to_the_end(threaded: Threaded, orders: dict[str, Order], words: str, runs_m
 def _sizes(
     threaded: Threaded, parallel: Parallel, smaller: Parallel, runs_max: int
 ) -> Iterator[tuple[Explored, str]]:
-    """Yield what came of a case, or of the same operations on less where it was too large."""
+    """Yield the result of a case, or of the same operations in a smaller one if it is too large."""
     found = explore(threaded.case(parallel), runs_max=runs_max)
     if not (found.complete or found.failed):
         yield explore(threaded.case(smaller), runs_max=runs_max), " (small)"
@@ -118,7 +118,7 @@ def _sizes(
 
 
 def _goals(threaded: Threaded, runs_max: int) -> None:
-    """Print the speed of the search, and how long the cases take that are named as goals."""
+    """Print the speed of the search, and the times of the cases named as goals."""
     cases: list[Case[Any]] = [threaded.case(parallel) for parallel in GOALS]
     for case in (*cases, *(case_of_returns(Fifo(), threads) for threads in (2, 3, 4))):
         found, seconds = _timed(case, runs_max)
@@ -162,7 +162,7 @@ GOALS = (
         stirring=(SetCredit(consumer="c", messages=2),),
     ),
 )
-"""What the speed is asked of."""
+"""The case that measures the speed."""
 
 
 if __name__ == "__main__":

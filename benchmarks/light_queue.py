@@ -1,7 +1,7 @@
-"""A queue whose whole state is one immutable tuple: what a search of it costs is the gate's own.
+"""A queue whose whole state is one immutable tuple: the cost of a search of it is the gate's own.
 
-Messages are got from it and settled, first in first out; what is released goes back to its place.
-Copying it is copying one reference, and its state is its own name.
+Clients get messages from it and settle them, first in first out; a released message goes back to
+its place. A copy copies one reference, and the state is its own fingerprint.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that there is; messages in the order of their arrival."""
+    """The whole state; messages in the order of their arrival."""
 
     queues: tuple[str, ...] = ()
     waiting: tuple[Kept, ...] = ()
@@ -68,7 +68,7 @@ class LightQueue:
         self.state = state
 
     def hello(self) -> Hello:
-        """Claim to be got from."""
+        """Claim gets only."""
         return HELLO
 
     def fork(self) -> Self:

@@ -1,7 +1,7 @@
-"""Whether the gate ever accuses brokers that keep their promises: many seeds of large runs.
+"""Look for false alarms of the gate on correct brokers: many seeds of large runs.
 
-Draws examples for each seed on each candidate and prints what was found broken, recommendations
-aside. Without arguments: the reference, the two example brokers and both example drivers.
+Draws examples for each seed on each candidate and prints the broken requirements, except
+recommendations. Without arguments: the reference, the two example brokers and both example drivers.
 
     python benchmarks/no_alarm.py [--seeds N] [--examples N] [CANDIDATE ...]
 """
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def sound_candidates() -> list[str]:
-    """Return the addresses of brokers that are known to keep what they claim."""
+    """Return the addresses of brokers that are known to keep their claims."""
     drivers = EXAMPLES / "drivers"
     found = [
         "reference:qpid-push",
@@ -38,7 +38,7 @@ def sound_candidates() -> list[str]:
 
 
 def main() -> None:
-    """Draw, judge, count; status 1 if anything was accused."""
+    """Draw, judge, count; status 1 if a requirement was found broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--examples", type=int, default=20)

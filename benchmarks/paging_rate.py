@@ -1,16 +1,16 @@
-"""How fast RabbitMQ's paging queue is here, and what a message costs that is not in RAM.
+"""Measure RabbitMQ's paging queue: its rates, and the cost of a message that is not in RAM.
 
 Prints three tables, all with index and store on real files below the given folder:
 
 * resident memory as a queue grows with a target of so many messages in RAM: bytes for each message
   beyond the first size;
 * messages a second through publish, fetch and acknowledge, persistent and transient;
-* microseconds for each message as a queue grows to a million, ten thousand at a time, and as it
-  is drained again; below one segment of the index (16 384) no position leaves RAM: that costs less.
+* microseconds for each message as a queue grows to a million, ten thousand at a time, and as it is
+  drained again; below one segment of the index (16 384) no position leaves RAM, which costs less.
 
-Rates are given twice: of the processor, which is what this code costs, and of the clock on the
-wall, which has the disk's syncs in it. Bodies have 100 bytes, each its own. Everything is synced as
-often as the release would at 100 000 messages a second: each 25 ms. Run it on a quiet machine:
+Rates are given twice: by processor time, the cost of this code, and by wall clock, which includes
+the disk's syncs. Bodies have 100 bytes, all different. Syncs come as often as in the release at 100
+000 messages a second: each 25 ms. Run it on a quiet machine:
 
     python benchmarks/paging_rate.py [FOLDER]
 """
@@ -41,7 +41,7 @@ KINDS = {"persistent": True, "transient": False}
 
 
 def resident_bytes() -> int:
-    """Return how much memory this process has now, where the system tells; else its most ever."""
+    """Return the process's current memory if the system reports it; else its peak."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()
@@ -77,7 +77,7 @@ class Bench:
             self.synced = self.published
 
     def fetch_and_acknowledge(self, count: int) -> None:
-        """Fetch so many messages, each acknowledged by itself once all are there."""
+        """Fetch so many messages, then acknowledge each by itself."""
         queue = self.queue
         tags = []
         for _ in range(count):
@@ -89,7 +89,7 @@ class Bench:
             queue.acknowledge((tag,))
 
     def fill(self, size: int) -> None:
-        """Publish until so many messages were."""
+        """Publish until so many messages were published."""
         while self.published < size:
             self.publish(min(DEPTH, size - self.published))
 
@@ -100,7 +100,7 @@ class Bench:
 
 
 class Seconds(NamedTuple):
-    """How long something took."""
+    """A duration, by both clocks."""
 
     processor: float
     wall: float
@@ -112,13 +112,13 @@ def now() -> Seconds:
 
 
 def since(started: Seconds) -> Seconds:
-    """Return how long it took since then."""
+    """Return the time since then."""
     ended = now()
     return Seconds(ended.processor - started.processor, ended.wall - started.wall)
 
 
 def rate(root: Path, *, persistent: bool) -> Seconds:
-    """Return how long so many messages take through a queue that stays short."""
+    """Return the time of so many messages through a queue that stays short."""
     bench = Bench(root, persistent=persistent)
     started = now()
     while bench.published < MESSAGES:
@@ -143,7 +143,7 @@ def memory(root: Path, persistent: bool) -> list[int]:
 
 
 def cost(root: Path, *, persistent: bool) -> dict[int, tuple[float, float]]:
-    """Return what a message costs as a queue grows that pages nearly all, in µs of processor.
+    """Return the processor time of a message in µs as a queue grows that pages nearly all.
 
     By the size at the end of a slice: to fill the slice, and later to drain as many from there.
     """
@@ -166,7 +166,7 @@ def cost(root: Path, *, persistent: bool) -> dict[int, tuple[float, float]]:
 
 
 def print_memory(folder: str | None, name: str) -> None:
-    """Print the table of resident memory, of a process that has done nothing else."""
+    """Print the table of resident memory, of a fresh process."""
     with tempfile.TemporaryDirectory(dir=folder) as root, get_context("spawn").Pool(1) as fresh:
         figures = fresh.apply(memory, (Path(root), KINDS[name]))
     for size, figure in zip(SIZES, figures, strict=True):

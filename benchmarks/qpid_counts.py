@@ -1,11 +1,11 @@
-"""What the documents on Qpid say of cost and of threads that stop, counted in accesses to cells.
+"""Check the Qpid documents' claims about cost and lock-freedom by counting accesses to cells.
 
 * Lock-freedom: each thread of a case is stopped for ever at each of its accesses; do the others
-  come to their end?
+  finish?
 * Cost: the accesses of one operation beside 1, 10, 100 and 1,000 others of its kind, or messages.
 * From arrival to delivery: the accesses between, for a consumer with room among so many.
-* Spurious wake-ups: how many of the jobs that were scheduled delivered nothing, over runs whose
-  threads have priorities drawn at random.
+* Spurious wake-ups: how many scheduled jobs delivered nothing, over runs whose threads have random
+  priorities.
 
     python benchmarks/qpid_counts.py
 """
@@ -63,7 +63,7 @@ def broker_with(system: SystemName, consumers: int, messages: int = 0) -> Broker
 
 @dataclass(frozen=True)
 class Pulled:
-    """A queue that is pulled from, at rest, and two of its consumers with room."""
+    """A pull queue at rest, and two of its consumers with room."""
 
     broker: Broker
     queue: PullQueue
@@ -91,7 +91,7 @@ def nodes(many: int) -> tuple[ConsumerNodeList, list[ConsumerNodeListEntry], Con
 
 
 def entries(listed: QueueEntryList, many: int) -> tuple[QueueEntryList, list[QueueEntry]]:
-    """Return a list of entries and the entries, which somebody has acquired."""
+    """Return a list of entries and the entries, all acquired."""
     added = [listed.add(message(number)) for number in range(many)]
     for entry in added:
         entry.acquire(ACQUIRED_BY_QUEUE)
@@ -131,7 +131,7 @@ def of_entry_list(
 
 
 def of_pulling(*, about_one: bool, arrival: bool = True) -> Case[Pulled]:
-    """Return the three methods at once, about one consumer or about two, and an arrival beside."""
+    """Return the three methods at once, on one consumer or on two, and an arrival beside them."""
 
     def make(threads: Threads) -> Pulled:
         made = pulled(1 if about_one else 2)
@@ -154,7 +154,7 @@ def of_pulling(*, about_one: bool, arrival: bool = True) -> Case[Pulled]:
 
 
 def stopping() -> Iterator[tuple[str, Stops]]:
-    """Yield what comes of stopping threads, case by case."""
+    """Yield the result of stopping threads, case by case."""
     yield _stopped(of_node_list())
     yield _stopped(of_entry_list("queue, first in first out", StandardEntryList))
     yield _stopped(
@@ -172,7 +172,7 @@ def _stopped(case: Case[Shared]) -> tuple[str, Stops]:
 
 
 def accesses(body: Body) -> int:
-    """Return how many accesses one thread alone makes."""
+    """Return the number of accesses of one thread alone."""
     threads = Threads()
     with scheduled():
         threads.start("alone", body)
@@ -186,7 +186,7 @@ def accesses(body: Body) -> int:
 
 
 def all_removed(many: int) -> Body:
-    """Return what removes all of a list of consumers, from its middle outwards."""
+    """Return the removal of all nodes of a list of consumers, from its middle outwards."""
     _, places, _ = nodes(many)
     middle = sorted(range(many), key=lambda n: abs(2 * n - many))
 
@@ -198,7 +198,7 @@ def all_removed(many: int) -> Body:
 
 
 def all_deleted(many: int) -> Body:
-    """Return what deletes all entries of a queue, from its middle outwards."""
+    """Return the deletion of all entries of a queue, from its middle outwards."""
     _, added = entries(StandardEntryList(), many)
     middle = sorted(range(many), key=lambda n: abs(2 * n - many))
 
@@ -238,7 +238,7 @@ OPERATIONS: Final[Mapping[str, tuple[Callable[[int], Body], bool]]] = {
     "pull: arrival to delivery, consumers": (partial(an_arrival, "qpid-pull"), False),
     "push: arrival to delivery, consumers": (partial(an_arrival, "qpid-push"), False),
 }
-"""By name, what makes an operation beside so many, and whether it is done to each of them."""
+"""By name, a factory of an operation beside so many, and whether it applies to each of them."""
 
 
 # Wake-ups.
@@ -246,7 +246,7 @@ OPERATIONS: Final[Mapping[str, tuple[Callable[[int], Body], bool]]] = {
 
 @dataclass
 class Woken:
-    """Jobs that were started in all runs, and of those, what they delivered."""
+    """Jobs started in all runs, and their deliveries."""
 
     jobs: int = 0
     empty: int = 0

@@ -1,14 +1,15 @@
-"""How many small changes of the reference the gate finds out, under which requirement, which not.
+"""Count the mutants of the reference that the gate kills, and under which requirement.
 
-Makes mutants by rule (`tests/mutants/mutations.py`), gives each to the gate in a process of its own
-(`tests/mutants/judging.py`), and prints the kill rate, the killers, and the survivors with what
-`docs/findings/mutants.md` says of them. Without options it takes a sample, since all take half an
-hour:
+Makes mutants by rule (`tests/mutants/mutations.py`), runs the gate on each in a separate process
+(`tests/mutants/judging.py`), and prints the kill rate, the killing requirements, and the surviving
+mutants with their headings in `docs/findings/mutants.md`. Without options it takes a sample, since
+all take half an hour:
 
     python benchmarks/reference_mutants.py [--limit N] [--seed S] [--jobs N]
 
-`--limit 0` takes all. The sample and the gate's examples hang on the seed alone. Each fate is told
-on standard error as it comes, in the order of the seed: the first N are the sample of `--limit N`.
+`--limit 0` takes all. The sample and the gate's examples depend on the seed alone. Each outcome is
+printed on standard error as it comes, in the order of the seed: the first N are the sample of
+`--limit N`.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from tests.mutants.page import explanations
 
 LIMIT: Final = 100
 OPERATION_S_MAX: Final = 2.0
-"""What hangs costs its limit; a sound operation takes thousandths of a second."""
+"""The limit of an operation that hangs; a sound one takes thousandths of a second."""
 MUTANT_S_MAX: Final = 180.0
-"""Beyond this a mutant hangs where the gate's watchdog does not look: in its copies, or outside."""
+"""Beyond this a mutant hangs outside the gate's watchdog: in its copies, for instance."""
 MEMORY_BYTES_MAX: Final = 4 * 2**30
 
 Result = tuple[Mutant, Judged | str]
 
 
 def main() -> None:
-    """Judge a sample or all, and print what became of them."""
+    """Judge a sample or all, and print the outcomes."""
     options = argparse.ArgumentParser(description="Mutants of the reference under the gate.")
     options.add_argument("--limit", type=int, default=LIMIT, help="how many; 0 takes all")
     options.add_argument("--seed", type=int, default=0, help="of the sample and the examples")
@@ -75,7 +76,7 @@ def sample(every: Sequence[Mutant], limit: int, seed: int) -> list[Mutant]:
 
 
 def in_its_own_process(mutant: Mutant, seed: int) -> Result:
-    """Return a mutant's fate, or in one line why the gate could not tell it."""
+    """Return a mutant's outcome, or one line on why the gate has none."""
     # Forked, so that each has all modules already; each runs the gate in its own main thread.
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -106,7 +107,7 @@ def _judge_and_tell(mutant: Mutant, seed: int, to: object) -> None:
 
 
 def lines_of(results: Sequence[Result]) -> Iterator[str]:
-    """Yield what is printed."""
+    """Yield the printed lines."""
     fates = [(mutant, found) for mutant, found in results if isinstance(found, Judged)]
     failed = [(mutant, found) for mutant, found in results if isinstance(found, str)]
     counted = Counter(found.fate for _, found in fates)
@@ -132,7 +133,7 @@ def lines_of(results: Sequence[Result]) -> Iterator[str]:
 
 
 def line_of(mutant: Mutant, found: Judged | str) -> str:
-    """Return a mutant's fate in one line, with what is said of it if it was not killed."""
+    """Return a mutant's outcome in one line, with its heading if it was not killed."""
     if isinstance(found, str):
         return f"not judged: {mutant}: {found}"
     if found.fate in {Fate.KILLED, Fate.CANNOT_RUN}:

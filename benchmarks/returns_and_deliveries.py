@@ -1,9 +1,8 @@
-"""Two releases against two deliveries: the released pointer by itself, on threads.
+"""Run two releases against two deliveries: the released pointer by itself, on threads.
 
 The runner and the client's operations are left out: the two methods of the document meet directly,
-`release` of a queue and one attempt to deliver, and what anybody schedules stays undone. What must
-hold when all have ended is that nothing is lost, and that who could be given more looks at the
-first that is there.
+`release` of a queue and one attempt to deliver; scheduled jobs are not run. When all have ended, no
+message may be lost, and a consumer with room must look at the first available one.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MESSAGES = ("a", "b")
 
 @dataclass(frozen=True)
 class Returning:
-    """A queue whose messages `holder` has, and `taker`, who has room and has passed them."""
+    """A queue whose messages `holder` has, and `taker`, which has room and has passed them."""
 
     queue: Queue
     holder: Subscription
@@ -46,7 +45,7 @@ class Returning:
             self.attempt(self.queue, self.taker)
 
     def wrongs(self) -> Iterator[str]:
-        """Tell what is lost, and where the taker looks past something."""
+        """Yield lost messages, and messages that the taker has passed."""
         left = list(self.queue.entries.iterator())
         if left != self.entries:
             yield f"left are {left} of {self.entries}"
@@ -70,7 +69,7 @@ def returning(order: Order, broker: Broker) -> Returning:
     holder, taker = (cast("Subscription", broker.consumers[name]) for name in ("holder", "taker"))
     assert all(entry.state.value.holder is holder for entry in entries), "the first has it all"
     broker.on_threads(lambda _name, _body: None, lambda _: None)
-    # A broker with a planted fault is a package of its own.
+    # A broker with a planted fault is a separate package.
     delivery = importlib.import_module(type(queue).__module__.replace(".queue", ".delivery"))
     return Returning(queue, holder, taker, entries, delivery.attempt_delivery)
 

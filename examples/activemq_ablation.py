@@ -2,17 +2,17 @@
 
 One producer sends persistent messages to a queue; a consumer connects, takes some, acknowledges
 them and disconnects, again and again, until two of them in a row get nothing. That is the scenario
-of the analysis of ActiveMQ's queue. Here it runs on brokers that have the defects of 5.1.0 one by
-one and together, with the analysis's fix, as it is meant and as it is printed, and without:
+of the analysis of ActiveMQ's queue. It runs on brokers with the defects of 5.1.0, one by one and
+together, with the analysis's fix (as meant and as printed) and without:
 
     python examples/activemq_ablation.py
     python examples/activemq_ablation.py --messages 200000 --rows few
     python examples/activemq_ablation.py --rows few --lag 0
     python examples/activemq_ablation.py --rows rules
 
-It prints a table in Markdown. Nothing in it depends on time or chance. What a store's index has not
-yet, or still has, does depend on the `lag` behind its journal, which a release decides by a thread
-in the background and this reference by a number; so that number is an option.
+It prints a table in Markdown, which does not depend on time or chance. It does depend on how far
+the store's index lags behind its journal. A background thread decides that in a release; here it is
+the option `--lag`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from brokerproof.spec.protocol.operations import (
 )
 
 READINGS = {"stop": "", "advance": "D2", "document": "fix", "printed": "fix as printed"}
-"""What the store's loop does where there is no room, and how the table names it."""
+"""The action of the store's loop without room, and its name in the table."""
 
 OTHERS = {"D1": "audit=5.1", "D3": "detached=accepted", "D4": "counters=drifting"}
-"""The other defects, each with the parameter that it is."""
+"""The other defects, each with its parameter."""
 
 SOUND = {"D1": "audit=5.2", "D3": "detached=refused", "D4": "counters=exact"}
 
@@ -87,7 +87,7 @@ SINGLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 class Combination:
     """A broker: the rules around, the loop that reads the store, and the other defects it has.
 
-    `rules` are parameters besides, as an address has them.
+    `rules` are further parameters, as in an address.
     """
 
     around: str
@@ -104,19 +104,19 @@ class Combination:
         chosen = [(OTHERS if name in self.others else SOUND)[name] for name in OTHERS]
         sizes = [f"memory={memory}", f"depth={DEPTH}", f"lag={lag}"]
         given = [*sizes, LEAVING, f"read={self.reading}", *chosen, *self.rules]
-        # A rule of a row's own comes last, and takes the place of what all rows have.
+        # A row's own rule comes last, and overrides that of all rows.
         parameters = {each.partition("=")[0]: each for each in given}
         return f"{system}?{'&'.join(parameters.values())}"
 
     def defects(self) -> str:
-        """Return what it has, in the table's words."""
+        """Return the defects in the table's words."""
         names = sorted(each for each in (READINGS[self.reading], *self.others) if each)
         return ", ".join([*names, *(f"`{each}`" for each in self.rules)]) or "none"
 
 
 @dataclass
 class Outcome:
-    """What came of a run: who was taken when, and what memory was used at most, in bytes."""
+    """The result of a run: the messages in the order taken, and the peak memory in bytes."""
 
     sent: int
     taken: list[int] = field(default_factory=list)
@@ -130,12 +130,12 @@ class Outcome:
 
     @property
     def doubles(self) -> int:
-        """How many were taken once more though they had been acknowledged."""
+        """How many were taken again after their acknowledgement."""
         return len(self.taken) - len(set(self.taken))
 
     @property
     def inversions(self) -> int:
-        """How often a message came right before one that was sent earlier."""
+        """How often a message came directly before one that was sent earlier."""
         return sum(one > other for one, other in itertools.pairwise(self.taken))
 
 
@@ -165,7 +165,7 @@ class Scenario:
         answer = self.broker.handle(
             Consume(channel=name, queue="q", consumer=name, credit=Credit(PREFETCH))
         )
-        # The client waits for a message, so what is under way arrives.
+        # The client waits for a message, so deliveries on their way arrive.
         rest = self.broker.handle(Drain())
         arrived = [*_deliveries(answer.events), *_deliveries(rest.events)]
         before = len(self.outcome.taken)
@@ -208,7 +208,7 @@ def ranges(numbers: list[int], most: int = 3) -> str:
 
 
 def combinations(rows: str) -> Iterator[Combination]:
-    """Yield the combinations that are asked for: few of them, single rules, or all."""
+    """Yield the chosen combinations: few of them, single rules, or all."""
     if rows == "rules":
         for around, others, rules in SINGLE:
             yield Combination(around, "stop", others, rules)
@@ -225,7 +225,7 @@ def combinations(rows: str) -> Iterator[Combination]:
 
 
 def row(combination: Combination, memory: int, outcome: Outcome) -> str:
-    """Return what came of a combination as a row of the table."""
+    """Return the result of a combination as a row of the table."""
     missing = outcome.missing
     return " | ".join(
         [
@@ -250,7 +250,7 @@ MOST = 2**31 - 1
 
 
 def number_from(least: int) -> Callable[[str], int]:
-    """Return what reads a whole number that is no less than `least`, in 31 bits."""
+    """Return a parser of whole numbers from `least` on, in 31 bits."""
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and least <= int(text) <= MOST):
@@ -261,7 +261,7 @@ def number_from(least: int) -> Callable[[str], int]:
 
 
 def main() -> None:
-    """Print the table that the command line asks for; wrong arguments are exit status 2."""
+    """Print the table chosen on the command line; wrong arguments are exit status 2."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument(
         "--messages", type=number_from(1), default=5000, metavar="N", help="how many are sent"

@@ -6,7 +6,7 @@ run under every interleaving of a few operations at once:
     brokerproof check examples/locked_queue.py:make_broker
     brokerproof check examples/locked_queue.py:make_hasty_broker
 
-The second gives back its lock too early.
+The second releases its lock too early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 
 
 class LockedQueue:
-    """One operation at a time; events are told while the lock is held, so their order is theirs."""
+    """Run one operation at a time; send events under the lock, so that they keep their order."""
 
     def __init__(self) -> None:
         self.broker = NaiveBroker()
@@ -40,7 +40,7 @@ class LockedQueue:
         return self.broker.hello()
 
     def on_threads(self, start: Start, tell: Callable[[Event], None]) -> None:
-        """Tell events as they happen from now on; nothing goes on by itself here."""
+        """Send events as they happen from now on; there are no background jobs."""
         del start
         self.tell = tell
 
@@ -50,7 +50,7 @@ class LockedQueue:
             return self.told(self.broker.handle(operation))
 
     def told(self, answer: Answer) -> Answer:
-        """Tell the events of an answer, where that is asked for."""
+        """Send the events of an answer, if a receiver is set."""
         if self.tell is None:
             return answer
         for event in answer.events:
@@ -59,17 +59,17 @@ class LockedQueue:
 
 
 class HastyQueue(LockedQueue):
-    """It hands out what it can after it has given its lock back."""
+    """A queue that delivers messages after it has released its lock."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation alone, and hand out messages together with whoever is there."""
+        """Carry out one operation alone, and deliver messages beside other threads."""
         with self.lock:
             answer = self.broker.carry_out(operation)
         return self.told(Answer((*answer.events, *self.broker.hand_out()), answer.error))
 
 
 def make_broker() -> LockedQueue:
-    """Return the broker that the gate is to look at."""
+    """Return the correct broker."""
     return LockedQueue()
 
 

@@ -1,8 +1,8 @@
-"""A whole broker in one file: plain lists, and a loop that hands out what it can after each change.
+"""A whole broker in one file: plain lists, and a loop that delivers after each change.
 
-It is here to be read: this is all that a candidate has to be. It is also a second opinion. It was
-written from the promises alone, shares no algorithm with the reference broker, and must be found to
-keep every one of them. Try it, then break something and try again:
+It is an example to read: a candidate needs no more than this. It is also a second opinion: it was
+written from the requirements alone, shares no algorithm with the reference broker, and must keep
+all requirements that it claims. Try it, then break a rule and try again:
 
     brokerproof check examples/naive_queue.py:make_broker
 """
@@ -47,7 +47,7 @@ LEVELS_MAX = 10
 
 @dataclass(eq=False)
 class Entry:
-    """A message in its queue; what is settled is not in the list any more."""
+    """A message in its queue; a settled message is not in the list any more."""
 
     message: Message
     level: int
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(eq=False)
 class Queue:
-    """The entries, always in the order in which they are to be given."""
+    """The entries, always in the order of delivery."""
 
     name: str
     order: Order
@@ -70,13 +70,13 @@ class Queue:
         self.entries.insert(behind, Entry(message, level))
 
     def first(self) -> Entry | None:
-        """Return the first entry that nobody holds."""
+        """Return the first available entry."""
         return next((entry for entry in self.entries if not entry.held), None)
 
 
 @dataclass(eq=False)
 class Consumer:
-    """Who takes, or looks; `passed` is what a browser has gone by, shown or not."""
+    """A consumer or browser; `passed` are the entries that a browser has passed, shown or not."""
 
     name: str | None
     channel: str
@@ -88,20 +88,20 @@ class Consumer:
 
 @dataclass(eq=False)
 class Delivery:
-    """What somebody holds until it is settled."""
+    """An acquired entry, until it is settled."""
 
     entry: Entry
     taker: Consumer
 
 
 class NaiveBroker:
-    """A broker that looks at everything again whenever anything has happened."""
+    """A broker that checks everything again after each change."""
 
     def __init__(self) -> None:
         self.reset()
 
     def hello(self) -> Hello:
-        """Return name, version and claims: only what is claimed is asked of a candidate."""
+        """Return name, version and claims: the gate tests a candidate only for its claims."""
         return Hello(
             name="naive-queue",
             version="1",
@@ -119,12 +119,12 @@ class NaiveBroker:
         )
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation, then hand out what can be, and tell both."""
+        """Carry out one operation, then deliver what is possible, and return all events."""
         answer = self.carry_out(operation)
         return Answer((*answer.events, *self.hand_out()), answer.error)
 
     def carry_out(self, operation: Operation) -> Answer:
-        """Carry out one operation; refuse what makes no sense, and what is not claimed."""
+        """Carry out one operation; refuse invalid and unclaimed ones."""
         match operation:
             case Reset():
                 self.reset()
@@ -159,7 +159,7 @@ class NaiveBroker:
         return OK
 
     def hand_out(self) -> list[Event]:
-        """Show browsers what is new to them, then give takers one message each, round and round."""
+        """Show browsers new entries, then give consumers one message each, in turn."""
         told: list[Event] = []
         for consumer in self.consumers.values():
             if consumer.mode == "browse" and self.has_room(consumer):
@@ -174,13 +174,13 @@ class NaiveBroker:
         return told
 
     def show(self, browser: Consumer) -> list[Event]:
-        """Go by everything that a browser has not gone by yet, and show what nobody holds."""
+        """Move a browser past the remaining entries, and show it the available ones."""
         new = [e for e in browser.queue.entries if e.message.id not in browser.passed]
         browser.passed.update(entry.message.id for entry in new)
         return [self.tell(browser, entry)[1] for entry in new if not entry.held]
 
     def give(self, taker: Consumer, entry: Entry) -> Event:
-        """Let a consumer or a get hold an entry, or have it for good."""
+        """Let a consumer or a get acquire an entry, or take it for good."""
         delivery, event = self.tell(taker, entry)
         if taker.mode == "acknowledge":
             entry.held = True
@@ -190,7 +190,7 @@ class NaiveBroker:
         return event
 
     def tell(self, consumer: Consumer, entry: Entry) -> tuple[str, Event]:
-        """Return a new delivery's id, and the event that tells it."""
+        """Return a new delivery's id, and its event."""
         delivery = f"d{self.deliveries}"
         self.deliveries += 1
         return delivery, Delivered(
@@ -202,13 +202,13 @@ class NaiveBroker:
         )
 
     def has_room(self, consumer: Consumer) -> bool:
-        """Say whether the window lets one more through; only what is acknowledged fills it."""
+        """Say whether the window has room; only deliveries to be acknowledged fill it."""
         if consumer.limit is None:
             return True
         held = sum(delivery.taker is consumer for delivery in self.unsettled.values())
         return held < consumer.limit
 
-    # What clients ask for.
+    # The operations.
 
     def reset(self) -> None:
         """Forget everything."""
@@ -218,7 +218,7 @@ class NaiveBroker:
         self.deliveries = 0
 
     def declare(self, operation: Declare) -> Answer:
-        """Make a queue; once more with the same order changes nothing."""
+        """Make a queue; again with the same order changes nothing."""
         order = operation.order
         if operation.durable or operation.auto_delete:
             return unsupported("durable and auto-delete queues")
@@ -256,7 +256,7 @@ class NaiveBroker:
         return OK
 
     def set_credit(self, operation: SetCredit) -> Answer:
-        """Replace a consumer's window; what it holds counts against the new one too."""
+        """Replace a consumer's window; its unsettled deliveries count against the new one too."""
         if operation.channel is not None or operation.bytes is not None:
             return unsupported("credit of channels, and in bytes")
         consumer = self.consumers.get(operation.consumer or "")
@@ -266,7 +266,7 @@ class NaiveBroker:
         return OK
 
     def get(self, operation: Get) -> Answer:
-        """Give the first message that there is, to a consumer that lives for this only."""
+        """Give the first available message to a consumer that exists for this get only."""
         queue = self.queues.get(operation.queue)
         if queue is None:
             return refused(f"no queue {operation.queue}")
@@ -288,7 +288,7 @@ class NaiveBroker:
         return OK
 
     def close_channel(self, channel: str) -> None:
-        """Cancel a channel's consumers, and release all that is held through it."""
+        """Cancel a channel's consumers, and release all its deliveries."""
         for name, consumer in list(self.consumers.items()):
             if consumer.channel == channel:
                 del self.consumers[name]
@@ -297,7 +297,7 @@ class NaiveBroker:
                 self.settle(Release(delivery=name))
 
     def delete(self, name: str) -> Answer:
-        """Drop a queue with everything in it; its consumers did not ask for that, so it is told."""
+        """Drop a queue with everything in it, and send its consumers an event of that."""
         queue = self.queues.pop(name, None)
         if queue is None:
             return refused(f"no queue {name}")
@@ -317,5 +317,5 @@ def level_of(priority: int, order: Order) -> int:
 
 
 def make_broker() -> NaiveBroker:
-    """Return a broker with nothing in it: what the gate calls before each run."""
+    """Return an empty broker; the gate calls this before each run."""
     return NaiveBroker()

@@ -1,10 +1,9 @@
-"""A parallel case of one's own, run under every interleaving.
+"""Your own parallel case, run under every interleaving.
 
     .venv/bin/python examples/own_case.py [CANDIDATE]
 
-What clients do first is done one after the other; then each list of moves is a thread. Judged is
-what comes of it by the same promises as everywhere: there must be an order, one thing after the
-other, in which all of it may have happened.
+The setup runs one operation after the other; then each list of moves is a thread. The contract
+judges the result: there must be a sequential order that explains it.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ RETURNED = Parallel(
 
 
 def run(candidate: str) -> Explored:
-    """Run the case and print what was found; raises `SystemExit` where it cannot be run."""
+    """Run the case and print the findings; raises `SystemExit` if it cannot run."""
     try:
         threaded = on_threads(open_subject(candidate))
     except CandidateUnavailable as error:
         raise SystemExit(str(error)) from error
     if isinstance(threaded, str):
         raise SystemExit(f"{candidate}: {threaded}")
-    # Watched: what two threads touch with nothing between them is found, too.
+    # Watched: unordered accesses of two threads are found, too.
     case = threaded.case(RETURNED, watched=True)
     found = explore(case)
     ended = "all" if found.complete else "the first"

@@ -10,15 +10,15 @@ persist-queue keeps a queue in a table of SQLite. Its calls become the operation
     close_channel   nack of each delivery that its gets hold, in the order of delivery
 
 Queues by name (here one object each), channels and deliveries are the adapter's, not the library's.
-The library knows rows only: a delivery that is settled a second time is passed on like the first,
-and what becomes of its row is the library's doing.
+The library has rows only: the adapter passes a second settlement on like the first, and the library
+decides its effect.
 
-Not claimed: consumers, since the library has none; durability, although it is what the library is
-for, since nothing here could crash without taking the gate with it.
+Not claimed: consumers, since the library has none; durability, although it is the library's
+purpose, since a crash here would end the gate too.
 
     brokerproof check examples/persist_queue_broker.py:make_broker
 
-What comes of it, and why, is in `docs/findings/third-party-queues.md`.
+`docs/findings/third-party-queues.md` has the verdicts and their reasons.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def make_broker() -> PersistQueueBroker:
 
 
 def make_broker_that_looks() -> PersistQueueBroker:
-    """Return the same, looking before each get at which rows came back.
+    """Return the same, which checks before each get which rows came back.
 
     The library stores that, and its `get` does not return it.
     """
@@ -69,7 +69,7 @@ def make_broker_that_looks() -> PersistQueueBroker:
 
 
 def make_broker_claiming_tail() -> PersistQueueBroker:
-    """Return the same with a wrong claim: what is returned goes to its place, not to the tail."""
+    """Return the same with a wrong claim: messages return to their places, not to the tail."""
     return PersistQueueBroker(looks=True, release_position="tail")
 
 
@@ -215,7 +215,7 @@ class PersistQueueBroker:
         }
         return OK
 
-    # What lets the gate search every behaviour of a scope; without it, it draws examples at random.
+    # These let the gate search every behaviour of a scope; otherwise it draws random examples.
 
     def fork(self) -> PersistQueueBroker:
         """Return an independent copy."""
@@ -229,7 +229,7 @@ class PersistQueueBroker:
         return twin
 
     def fingerprint(self) -> Hashable:
-        """Return the tables, what each channel holds, and which rows a delivery could settle."""
+        """Return the tables, the deliveries of each channel, and the rows that can be settled."""
         return (
             tuple(
                 (name, tuple((row["id"], row["data"], row["status"]) for row in queue.queue()))
@@ -244,9 +244,9 @@ class PersistQueueBroker:
 
 
 def _copied(queue: SQLiteAckQueue) -> SQLiteAckQueue:
-    """Return a queue with the same rows and the same memory of them.
+    """Return a queue with the same rows and the same cached state.
 
-    The library has no copy of its own; that a copy is one is why this looks inside.
+    The library has no copy operation, so this reads its private fields.
     """
     twin = type(queue)(IN_MEMORY)
     queue._getter.backup(twin._putter)  # type: ignore[attr-defined]  # noqa: SLF001

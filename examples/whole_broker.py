@@ -1,15 +1,15 @@
-"""A broker in memory that keeps every promise of driver protocol 1, written to be read.
+"""A broker in memory that keeps every requirement of driver protocol 1, written to be read.
 
-It is an example for those who implement a broker, and a second opinion: it was written from the
-protocol's text alone and shares no algorithm with the reference broker or the contract. It is as
-simple as it can be: an operation changes the state, and then one loop goes round until nothing more
-can happen. Three neighbours each own a part:
+It is an example for implementers of a broker, and a second opinion: it was written from the
+protocol's text alone and shares no algorithm with the reference broker or the contract. It is
+simple: an operation changes the state, and then one loop runs until nothing more can happen. Three
+neighbours each own a part:
 
-  * `whole_broker_queue`: what is in a queue, in which order, and where a returned message goes;
+  * `whole_broker_queue`: the entries of a queue, their order, and the place of a returned message;
   * `whole_broker_state`: consumers, windows, and the loop;
-  * `whole_broker_claims`: what is claimed, and what an operation asks beyond that.
+  * `whole_broker_claims`: the claims, and the check that an operation needs no others.
 
-Here is what clients ask for, and when they are told. Numbers in brackets are the rules of the
+This file owns the operations, and when events are sent. Numbers in brackets are the rules of the
 protocol. Try it, then break a rule and try again:
 
     brokerproof check examples/whole_broker.py:make_broker
@@ -63,11 +63,11 @@ Tells: TypeAlias = Literal["at_once", "at_drain"]
 
 
 class WholeBroker:
-    """A broker that claims everything, or what `claims` says if that is less.
+    """A broker that claims everything, or less with `claims`.
 
-    `parks_above` is how many messages a queue may hold until publishes to it wait. A broker that
-    tells `at_drain` is lazy: consumers are given something at drain and flush only, and what else
-    happens is told as late as the protocol allows.
+    `parks_above` is the number of messages in a queue above which publishes to it wait. A broker
+    that tells `at_drain` is lazy: it delivers to consumers at drain and flush only, and sends other
+    events as late as the protocol allows.
     """
 
     def __init__(
@@ -102,31 +102,31 @@ class WholeBroker:
         return Hello(name="whole-broker", version="1", capabilities=self.claims)
 
     def handle(self, operation: Operation) -> Answer:
-        """Carry out one operation, let things come to rest, and tell what has happened."""
+        """Carry out one operation, let the broker come to rest, and return the events."""
         answer = self.admit(operation) or self.carry_out(operation)
         if self.tells == "at_once" or isinstance(operation, Drain | Flush):
             self.state.rest()
         else:
-            # A consumer with nothing left ahead closes as soon as that is so (6), whenever that is
-            # told; only deliveries, and what makes room for them, may wait for drain.
+            # A consumer with nothing left ahead closes at once (6), even if its event comes
+            # later; only deliveries, and events that make room for them, may wait for drain.
             while self.state.close_one():
                 pass
-            # What get gives is told by its own answer, and so what went before it; of what happened
-            # before a crash nothing can be told later (2).
+            # The answer to a get has its own delivery, and so all earlier events; events from
+            # before a crash cannot be sent later (2).
             if not isinstance(operation, Get | Crash):
                 return answer
         told, self.state.outstanding = tuple(self.state.outstanding), []
         return Answer(told, answer.error, parked=answer.parked)
 
     def admit(self, operation: Operation) -> Answer | None:
-        """Answer what is not taken while the broker is down (28), or not claimed (15, 38)."""
+        """Return an error while the broker is down (28), or if not claimed (15, 38)."""
         if self.state.is_down and not isinstance(operation, Reset | Restart):
             return refused("the broker is down")
         missing = not_claimed(operation, self.claims)
         return unsupported(missing) if missing else None
 
     def carry_out(self, operation: Operation) -> Answer:
-        """Carry out one operation that is claimed; refuse what makes no sense."""
+        """Carry out one claimed operation; refuse invalid ones."""
         match operation:
             case Reset():
                 self.state = State(self.options)  # what was not yet told is forgotten too (30)
@@ -172,12 +172,12 @@ class WholeBroker:
     # What clients ask for.
 
     def declare(self, declare: Declare) -> Answer:
-        """Make a queue; once more with everything equal changes nothing (26)."""
+        """Make a queue; again with equal arguments changes nothing (26)."""
         queue = self.state.queues.setdefault(declare.queue, Queue(declare))
         return OK if queue.declared == declare else refused(f"{queue.name} was declared otherwise")
 
     def publish(self, publish: Publish) -> Answer:
-        """Put a message into its queue, or let it wait until there is room, behind those before."""
+        """Put a message into its queue, or park it behind the others until there is room."""
         queue = self.state.queues.get(publish.queue)
         if queue is None:
             return refused(f"no queue {publish.queue}")
@@ -191,7 +191,7 @@ class WholeBroker:
         return OK
 
     def consume(self, consume: Consume) -> Answer:
-        """Let a consumer or a browser subscribe, where no exclusive one stands against it."""
+        """Let a consumer or a browser subscribe, unless an exclusive one forbids it."""
         consumer = Consumer(consume, consume.credit)
         if consumer.name in self.state.consumers:
             return refused(f"{consumer.name} is in use")
@@ -209,7 +209,7 @@ class WholeBroker:
         return OK
 
     def set_credit(self, credit: SetCredit) -> Answer:
-        """Replace both limits of a window; what is held counts against the new ones too (22)."""
+        """Replace both limits of a window; unsettled deliveries count against them too (22)."""
         window = Credit(credit.messages, credit.bytes)
         if _is_negative(window) or (credit.consumer is None) == (credit.channel is None):
             return refused("a window below 0, or not of one consumer or one channel")
@@ -225,7 +225,7 @@ class WholeBroker:
         return OK
 
     def cancel(self, cancel: Cancel) -> Answer:
-        """Stop delivering to a consumer; what it holds stays acquired (32)."""
+        """Stop delivering to a consumer; its deliveries stay acquired (32)."""
         consumer = self.state.consumers.get(cancel.consumer)
         if consumer is None:
             return refused(f"no consumer {cancel.consumer}")
@@ -233,7 +233,7 @@ class WholeBroker:
         return OK
 
     def get(self, get: Get) -> Answer:
-        """Give the first message that is available, whatever windows and consumers say (18, 19)."""
+        """Give the first available message, regardless of windows and consumers (18, 19)."""
         queue = self.state.queues.get(get.queue)
         if queue is None:
             return refused(f"no queue {get.queue}")
@@ -243,9 +243,9 @@ class WholeBroker:
         return OK
 
     def settle(self, settlement: Acknowledge | Release | Reject) -> Answer:
-        """Let a message go: back to the queue, or for good. What is not held is refused (13).
+        """Settle a delivery: back to the queue, or for good. One that is not held is refused (13).
 
-        What is shown to a browser, or taken by one that settles nothing, is not held.
+        Deliveries to browsers and automatic consumers are not held.
         """
         for queue in self.state.queues.values():
             at = queue.held_as(settlement.delivery)
@@ -258,9 +258,9 @@ class WholeBroker:
         return refused(f"no delivery {settlement.delivery}")
 
     def close_channel(self, channel: str) -> None:
-        """Let all its consumers leave, release what it holds, then drop unused queues (33).
+        """Cancel the channel's consumers, release its deliveries, then drop unused queues (33).
 
-        Messages return in the order of delivery (14). Closing an unknown channel is well (25).
+        Messages return in the order of delivery (14). Closing an unknown channel is `ok` (25).
         """
         left = self.state.leave(
             [c for c in self.state.consumers.values() if c.asked.channel == channel]
@@ -274,8 +274,8 @@ class WholeBroker:
     def delete(self, delete: Delete) -> Answer:
         """Drop a queue with everything in it, held or parked (17).
 
-        Its consumers did not ask for that and are told; the queue's end is not (8). One of several
-        queues leaves the others too, which may go with it: a closing comes before that (21).
+        Its consumers get an event, the queue's end has none (8). A consumer of several queues
+        leaves the others too, which may be deleted with it: its closing comes before that (21).
         """
         if self.state.queues.pop(delete.queue, None) is None:
             return refused(f"no queue {delete.queue}")
@@ -285,7 +285,7 @@ class WholeBroker:
         return OK
 
     def crash(self) -> None:
-        """Lose all but persistent messages of durable queues (27, 37); nothing tells it (8)."""
+        """Lose all but persistent messages of durable queues (27, 37), without an event (8)."""
         self.state.queues = {
             name: queue.after_crash()
             for name, queue in self.state.queues.items()
@@ -294,14 +294,14 @@ class WholeBroker:
         self.state.consumers, self.state.channels, self.state.is_down = {}, {}, True
 
     def advance(self, advance: Advance) -> Answer:
-        """Let time go by for all that waits or expires."""
+        """Let time pass for delayed and expiring messages."""
         if advance.seconds < 0:
             return refused("time does not go back")
         for queue in self.state.queues.values():
             queue.advance(advance.seconds)
         return OK
 
-    # For searches that copy a broker and ask whether two are in the same state.
+    # For searches that copy a broker and compare two states.
 
     def fork(self) -> Self:
         """Return an independent copy."""
@@ -310,7 +310,7 @@ class WholeBroker:
         return other
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal for states that behave alike up to the names of deliveries."""
+        """Return a value that is equal for states that behave alike up to names of deliveries."""
         return self.state.fingerprint()
 
 
@@ -319,22 +319,22 @@ def _is_negative(window: Credit) -> bool:
 
 
 def make_broker() -> WholeBroker:
-    """Return a broker that puts what is returned back where it was."""
+    """Return a broker that puts returned messages back in their places."""
     return WholeBroker()
 
 
 def make_tail_broker() -> WholeBroker:
-    """Return a broker that puts what is returned behind its level."""
+    """Return a broker that puts returned messages behind their level."""
     return WholeBroker(release_position="tail")
 
 
 def make_head_broker() -> WholeBroker:
-    """Return a broker that puts what is returned ahead of all that was never delivered."""
+    """Return a broker that puts returned messages ahead of all never delivered ones."""
     return WholeBroker(release_position="head")
 
 
 def make_lazy_broker() -> WholeBroker:
-    """Return a broker that gives its consumers something, and tells, at drain only."""
+    """Return a broker that delivers to consumers, and sends events, at drain only."""
     return WholeBroker(tells="at_drain")
 
 

@@ -1,8 +1,8 @@
-"""What the whole broker claims, and what an operation asks beyond that.
+"""The claims of the whole broker, and the check that an operation needs no others.
 
-Owns the answer `unsupported`: whatever an operation asks that is not claimed is found here, before
-anything happens. An option that is silently ignored is the one lie that a gate cannot see (rule 38
-of driver protocol 1).
+Owns the answer `unsupported`: an operation that needs an unclaimed option is found here, before it
+takes effect. The gate cannot see an option that a broker silently ignores (rule 38 of driver
+protocol 1).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def everything(
     priority_mapping: PriorityMapping = "amqp",
     parks: bool = False,
 ) -> Capabilities:
-    """Claim all that the protocol knows, but to be shown inside and to answer out of order."""
+    """Claim everything in the protocol but inspection and answers out of order."""
     return Capabilities(
         orders=("fifo", "priority", "sorted", "last_value"),
         priority_levels=LEVELS_MAX,
@@ -64,12 +64,12 @@ def everything(
 
 
 def not_claimed(operation: Operation, claims: Capabilities) -> str:
-    """Return what an operation asks that is not claimed, or nothing."""
+    """Return an unclaimed option that an operation needs, or nothing."""
     return ", ".join(what for what, is_claimed in _asked(operation, claims) if not is_claimed)
 
 
 def _asked(operation: Operation, claims: Capabilities) -> Iterator[tuple[str, bool]]:
-    """Yield each thing that an operation asks beyond the core, and whether it is claimed."""
+    """Yield each option beyond the core that an operation needs, and whether it is claimed."""
     match operation:
         case Declare(order=order):
             kind = str(type(order).__struct_config__.tag)

@@ -1,11 +1,11 @@
-"""A queue of the whole broker: what is in it, in which order, and where a returned message goes.
+"""A queue of the whole broker: its entries, their order, and the place of a returned message.
 
-Owns the entries of one queue and every rule that concerns them alone. Knows nothing of consumers
-but their names, nothing of windows, and tells nobody anything; `whole_broker` does. Two invariants:
-entries lie in the order in which they are to be given, and what nobody holds has not expired.
+Owns the entries of one queue and every rule about them alone. Leaves consumers (but for their
+names), windows and events to the other files. Two invariants: entries lie in the order of delivery,
+and no available entry has expired.
 
-Records never change: whoever changes an entry puts another in its place. So a copy of a queue is a
-copy of its lists. Numbers in brackets are the rules of driver protocol 1.
+Records are immutable: a changed entry is a new one in its place. So a copy of a queue is a copy of
+its lists. Numbers in brackets are the rules of driver protocol 1.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from brokerproof.spec.protocol.messages import (
 from brokerproof.spec.protocol.operations import Declare, Publish, Selector
 
 Rank: TypeAlias = tuple[float, str]
-"""What is given first has the smallest; entries of equal rank stand in the order of arrival."""
+"""The first entry has the smallest rank; equal ranks stand in the order of arrival."""
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Who has a message until it is settled: a channel, and a consumer if one is still there.
+    """The holder of a message until it is settled: a channel, and a consumer if it is there.
 
     Deliveries are numbered in the order in which they were made.
     """
@@ -46,16 +46,16 @@ class Hold(msgspec.Struct, frozen=True):
 
     @property
     def delivery(self) -> str:
-        """The name that clients settle it by."""
+        """The name by which clients settle it."""
         return f"d{self.number}"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A message in its queue; what is settled is not there any more.
+    """A message in its queue; a settled message is not there any more.
 
-    Times are seconds that are left, so that no clock is needed. `passed_by` names the browsers
-    whose place has gone by, and is sorted. `superseded` is what somebody holds while a later
-    message of its value has arrived; it has no way back.
+    Times are remaining seconds, so that no clock is needed. `passed_by` names the browsers that
+    have passed it, and is sorted. `superseded` is an acquired entry after the arrival of a later
+    message of its value; it cannot return.
     """
 
     message: Message
@@ -69,16 +69,16 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def available(self) -> bool:
-        """Whether it can be given to somebody now."""
+        """Whether it can be delivered now."""
         return self.hold is None and self.waits_s == 0
 
     @property
     def has_expired(self) -> bool:
-        """Whether its time is over; who holds it then may keep it."""
+        """Whether it has expired; a consumer that holds it then may keep it."""
         return self.lives_s == 0
 
     def later(self, seconds: int) -> Entry:
-        """Return what the entry is when `seconds` have gone by."""
+        """Return the entry `seconds` later."""
         lives_s = None if self.lives_s is None else max(0, self.lives_s - seconds)
         return replace(self, waits_s=max(0, self.waits_s - seconds), lives_s=lives_s)
 
@@ -92,11 +92,11 @@ class Queue(msgspec.Struct):
 
     @property
     def name(self) -> str:
-        """The name that it was declared by."""
+        """Its declared name."""
         return self.declared.queue
 
     def copy(self) -> Queue:
-        """Return a queue that shares nothing which can change."""
+        """Return a queue that shares no mutable state."""
         return Queue(self.declared, list(self.entries), list(self.parked))
 
     def count(self) -> int:
@@ -104,25 +104,25 @@ class Queue(msgspec.Struct):
         return sum(entry.available or entry.hold is not None for entry in self.entries)
 
     def first(self) -> int | None:
-        """Return where the first available entry is."""
+        """Return the index of the first available entry."""
         return next((at for at, entry in enumerate(self.entries) if entry.available), None)
 
     def held_as(self, delivery: str) -> int | None:
-        """Return where the entry is that is held by a delivery of this name."""
+        """Return the index of the entry that a delivery of this name holds."""
         for at, entry in enumerate(self.entries):
             if entry.hold is not None and entry.hold.delivery == delivery:
                 return at
         return None
 
     def add(self, entry: Entry) -> None:
-        """Take in an arrival: it stands behind all others of its rank."""
+        """Insert an arrival behind all others of its rank."""
         if isinstance(self.declared.order, LastValue):
             self._supersede(entry.message, self.declared.order.key)
         if not entry.has_expired:
             self.entries.insert(bisect_right(self.entries, entry.rank, key=_rank), entry)
 
     def _supersede(self, arrival: Message, key: str) -> None:
-        """Drop what has the arrival's value; of what is held, remember that it shall not return."""
+        """Drop entries with the arrival's value; mark acquired ones, so that they do not return."""
         if key not in arrival.properties:
             return
         value = arrival.properties[key]
@@ -134,7 +134,7 @@ class Queue(msgspec.Struct):
         ]
 
     def put_back(self, at: int, position: ReleasePosition) -> None:
-        """Let go of a held entry, which returns to its place, if it still has one (11, 14)."""
+        """Release an acquired entry, which returns to its place, if it still has one (11, 14)."""
         entry = self.entries[at]
         back = replace(entry, hold=None, redelivered=True)
         if entry.superseded or entry.has_expired:
@@ -146,11 +146,11 @@ class Queue(msgspec.Struct):
             self.entries.insert(self._place(back, position), back)
 
     def _place(self, back: Entry, position: ReleasePosition) -> int:
-        """Return where among those of its rank a returned entry goes (14)."""
+        """Return the place of a returned entry among those of its rank (14)."""
         behind = bisect_right(self.entries, back.rank, key=_rank)
         if position == "tail":
             return behind
-        # Head: ahead of all that was never delivered, but behind what was returned before.
+        # Head: ahead of all never delivered entries, but behind those returned before.
         ahead = bisect_left(self.entries, back.rank, key=_rank)
         for at in range(ahead, behind):
             if self.entries[at].hold is None and not self.entries[at].redelivered:
@@ -158,17 +158,17 @@ class Queue(msgspec.Struct):
         return behind
 
     def purge(self) -> None:
-        """Drop what is available, and nothing else (31)."""
+        """Drop the available entries, and no others (31)."""
         self.entries = [entry for entry in self.entries if not entry.available]
 
     def advance(self, seconds: int) -> None:
-        """Let time go by: what is over is dropped, unless somebody holds it."""
+        """Let time pass: drop expired entries, unless they are acquired."""
         older = [entry.later(seconds) for entry in self.entries]
         self.entries = [e for e in older if e.hold is not None or not e.has_expired]
         self.parked = [entry.later(seconds) for entry in self.parked]
 
     def forget(self, consumer: str) -> None:
-        """Forget a consumer that has left: what it went by, and that it was who holds (32)."""
+        """Forget a consumer that has left: entries it passed, and its name as holder (32)."""
         for at, entry in enumerate(self.entries):
             if entry.hold is not None and entry.hold.consumer == consumer:
                 self.entries[at] = replace(entry, hold=replace(entry.hold, consumer=None))
@@ -177,9 +177,9 @@ class Queue(msgspec.Struct):
                 self.entries[at] = replace(entry, passed_by=passed_by)
 
     def after_crash(self) -> Queue:
-        """Return what comes back: persistent messages not settled, each in its place (27, 37).
+        """Return the surviving entries: persistent, unsettled messages, each in its place (27, 37).
 
-        A crash returns what was held: what is superseded or over goes, as it would when released.
+        A crash returns acquired entries: superseded or expired ones go, as on a release.
         """
         return Queue(
             self.declared,
@@ -207,7 +207,7 @@ def entry_for(publish: Publish, order: Order, mapping: PriorityMapping) -> Entry
 
 
 def rank_of(message: Message, order: Order, mapping: PriorityMapping) -> Rank:
-    """Return what decides a message's place before its arrival does."""
+    """Return the rank that decides a message's place before its arrival does."""
     if isinstance(order, Priority):
         return -level_of(message.priority, order.levels, mapping), ""
     if isinstance(order, Sorted):
@@ -223,7 +223,7 @@ def level_of(priority: int, levels: int, mapping: PriorityMapping) -> int:
 
 
 def fault_of(publish: Publish, queue: Queue) -> str:
-    """Return what is wrong with a publish, or nothing (15, 35, and `Sorted`)."""
+    """Return the error of a publish, or nothing (15, 35, and `Sorted`)."""
     message, order = publish.message, queue.declared.order
     if message.priority not in PRIORITIES:
         return f"priority {message.priority} is not 0 to 9"

@@ -1,8 +1,8 @@
-"""What the whole broker knows, and what it does by itself: show, give, close, delete.
+"""The state of the whole broker, and its own steps: show, deliver, close, delete.
 
-Owns everything that can change, the loop that lets it come to rest, and windows. Knows nothing of
-operations: `whole_broker` changes the state as clients ask, then calls `rest`. Numbers in brackets
-are the rules of driver protocol 1.
+Owns all mutable state, the loop that brings it to rest, and windows. Leaves operations to
+`whole_broker`, which changes the state and then calls `rest`. Numbers in brackets are the rules of
+driver protocol 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNLIMITED = Credit()
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """In what brokers may differ lawfully; `parks_above` is how many messages fill a queue."""
+    """Lawful differences between brokers; `parks_above` is how many messages fill a queue."""
 
     release_position: ReleasePosition = "original"
     oversize: Oversize = "never"
@@ -50,7 +50,7 @@ class Consumer(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name that it subscribed by."""
+        """Its name when it subscribed."""
         return self.asked.consumer
 
     @property
@@ -64,13 +64,13 @@ class Consumer(msgspec.Struct, frozen=True):
         return self.asked.mode == "browse"
 
     def wants(self, entry: Entry) -> bool:
-        """Say whether an entry is there for it: available, of interest, and not yet gone by."""
+        """Say whether an entry is there for it: available, of interest, and not yet passed."""
         is_ahead = self.name not in entry.passed_by
         return entry.available and is_ahead and matches(entry.message, self.asked.selector)
 
 
 class State(msgspec.Struct):
-    """Queues, consumers, windows of channels, and what has happened and was not told yet."""
+    """Queues, consumers, windows of channels, and outstanding events."""
 
     options: Options
     queues: dict[str, Queue] = msgspec.field(default_factory=dict)
@@ -83,8 +83,8 @@ class State(msgspec.Struct):
     def rest(self) -> None:
         """Let everything happen that can.
 
-        Browsers are shown what is there before somebody takes it, and nobody is closed before all
-        that he can have was given.
+        Browsers are shown available entries before consumers take them, and a consumer is closed
+        only after all possible deliveries.
         """
         while self.take_parked() or self.show() or self.give_round() or self.close_one():
             pass
@@ -113,9 +113,9 @@ class State(msgspec.Struct):
         return self.deliveries != before
 
     def show_queue(self, browser: Consumer, queue: Queue) -> None:
-        """Move a browser's place to the end of a queue, or to what is too large for its window (5).
+        """Move a browser's place to the end of a queue, or to a message without room (5).
 
-        What cannot be shown is gone by too: a message that returns behind the place stays unseen.
+        The place also passes acquired entries: a message that returns behind it stays unseen.
         """
         for at, entry in enumerate(queue.entries):
             if browser.name in entry.passed_by:
@@ -128,10 +128,10 @@ class State(msgspec.Struct):
             queue.entries[at] = replace(entry, passed_by=passed_by)
 
     def give_round(self) -> bool:
-        """Give one message to each who can take one, of those with the highest priority who can.
+        """Give one message to each consumer of the highest priority with one that can take one.
 
-        Nobody is served while one of higher priority could be (20); among equals it goes round,
-        though nobody promised that (40).
+        A consumer gets nothing while one of higher priority could (20). Equals take turns, which is
+        not required (40).
         """
         takers = [consumer for consumer in self.consumers.values() if not consumer.browses]
         takers.sort(key=lambda consumer: -consumer.asked.priority)
@@ -139,7 +139,8 @@ class State(msgspec.Struct):
         for _, group in groupby(takers, key=lambda consumer: consumer.asked.priority):
             equals, given = list(group), False
             for taker in equals:
-                # One above may have waited at what was just given, and can go on now.
+                # A consumer of higher priority may have waited at this message, and can go on
+                # now.
                 if given and any(self.next_for(other) for other in above):
                     return True
                 if (found := self.next_for(taker)) is not None:
@@ -151,12 +152,12 @@ class State(msgspec.Struct):
         return False
 
     def next_for(self, taker: Consumer) -> tuple[Queue, int] | None:
-        """Return where the first message is that a consumer can be given, by its queues in turn."""
+        """Return the place of a consumer's next message, taking its queues in turn."""
         for name in taker.queues:
             queue = self.queues[name]
             at = next((i for i, entry in enumerate(queue.entries) if taker.wants(entry)), None)
-            # A consumer waits at what does not fit and is given nothing behind it (5). Messages of
-            # another queue are not behind it.
+            # A consumer waits at a message that does not fit, and gets none behind it (5).
+            # Messages of another queue are not behind it.
             if at is not None and self.has_room(taker, queue.entries[at].message):
                 return queue, at
         return None
@@ -164,7 +165,7 @@ class State(msgspec.Struct):
     def give(
         self, queue: Queue, at: int, taker: str | None, channel: str, mode: ConsumeMode
     ) -> None:
-        """Let a consumer or a get hold an entry, or have it for good."""
+        """Let a consumer or a get acquire an entry, or take it for good."""
         entry = queue.entries[at]
         number = self.tell_delivery(queue, entry, taker)
         if mode == "acknowledge":
@@ -173,7 +174,7 @@ class State(msgspec.Struct):
             del queue.entries[at]
 
     def tell_delivery(self, queue: Queue, entry: Entry, taker: str | None) -> int:
-        """Tell a delivery and return its number, which no other has until reset (24)."""
+        """Note the event of a delivery and return its number, unique until reset (24)."""
         number = self.deliveries
         self.deliveries += 1
         told = Delivered(
@@ -187,7 +188,7 @@ class State(msgspec.Struct):
         return number
 
     def close_one(self) -> bool:
-        """Close a consumer that asked for it and has nothing left ahead of its place (6)."""
+        """Close an auto-close consumer with nothing left ahead of its place (6)."""
         for consumer in self.consumers.values():
             if consumer.asked.auto_close and not any(
                 consumer.wants(entry)
@@ -200,7 +201,7 @@ class State(msgspec.Struct):
         return False
 
     def leave(self, consumers: Iterable[Consumer]) -> list[str]:
-        """Forget consumers, not that something is held; return which queues they leave."""
+        """Remove consumers, but not their deliveries; return the queues that they leave."""
         left: list[str] = []
         for consumer in consumers:
             del self.consumers[consumer.name]
@@ -211,7 +212,7 @@ class State(msgspec.Struct):
         return left
 
     def drop_unused(self, left: Iterable[str]) -> None:
-        """Delete the auto-delete queues among those that the last consumer has left (7)."""
+        """Delete the auto-delete queues that their last consumer has left (7)."""
         for name in dict.fromkeys(left):
             if self.queues[name].declared.auto_delete and not self.consumers_of(name):
                 del self.queues[name]  # what was held goes with it (17)
@@ -224,7 +225,7 @@ class State(msgspec.Struct):
     # Windows.
 
     def is_paused(self, consumer: Consumer) -> bool:
-        """Say whether a window of 0 stops a consumer, whatever it takes and holds (3)."""
+        """Say whether a window of 0 stops a consumer, regardless of its mode and deliveries (3)."""
         windows = (consumer.window, self.channels.get(consumer.asked.channel, UNLIMITED))
         return any(0 in (window.messages, window.bytes) for window in windows)
 
@@ -244,10 +245,10 @@ class State(msgspec.Struct):
     def lets_through(
         self, window: Credit, consumer: Consumer, sharers: list[str], message: Message
     ) -> bool:
-        """Say whether a window has room for a message beside what its sharers hold (5, 22).
+        """Say whether a window has room for a message beside its sharers' deliveries (5, 22).
 
-        Who holds nothing fills no window, his own or his channel's (3). What is held without a
-        consumer concerns nobody: by a get (19), or since its consumer has left (32).
+        Browsers and automatic consumers fill no window, their own or their channel's (3).
+        Deliveries without a consumer fill none: of a get (19), or of a consumer that has left (32).
         """
         sizes: list[int] = []
         if consumer.asked.mode == "acknowledge" and window != UNLIMITED:
@@ -261,11 +262,11 @@ class State(msgspec.Struct):
         return self.options.oversize == "when_idle" and not sizes
 
     def held(self) -> list[Entry]:
-        """Return all that is held, in the order of delivery."""
+        """Return all acquired entries, in the order of delivery."""
         entries = [e for queue in self.queues.values() for e in queue.entries if e.hold is not None]
         return sorted(entries, key=lambda entry: hold_of(entry).number)
 
-    # For searches that copy a broker and ask whether two are in the same state.
+    # For searches that copy a broker and compare two states.
 
     def copy(self) -> State:
         """Return an independent copy; records never change, so only what contains them is new."""
@@ -280,10 +281,10 @@ class State(msgspec.Struct):
         )
 
     def fingerprint(self) -> bytes:
-        """Return what is equal for states that behave alike up to the names of deliveries.
+        """Return a value that is equal for states that behave alike up to names of deliveries.
 
-        Of deliveries only their order counts, in which a closing channel releases. Queues and
-        consumers are in the order in which they came, in which the loops go through them.
+        Of deliveries only the order counts, in which a closing channel releases them. Queues and
+        consumers are in the order of their creation, in which the loops visit them.
         """
         order = {hold_of(entry).number: number for number, entry in enumerate(self.held())}
 
@@ -301,6 +302,6 @@ class State(msgspec.Struct):
 
 
 def hold_of(entry: Entry) -> Hold:
-    """Return who holds an entry that is held."""
+    """Return the holder of an acquired entry."""
     assert entry.hold is not None
     return entry.hold

@@ -1,8 +1,8 @@
-"""The order of one queue, judged by us and by Porcupine, which searches for an order of operations.
+"""Judge the order of one queue by our rules and by Porcupine.
 
-Porcupine answers for any kind of object and so has to search; ours knows queues. Both are asked of
-the same sound history, and of one in which two messages were given in the wrong order, and must
-agree. Porcupine gives up after a minute. Needs Go, which fetches and builds it:
+Porcupine handles any kind of object and so has to search for an order; our rules are for queues.
+Both judge the same sound history, and one in which two messages were delivered in the wrong order,
+and must agree. Porcupine gives up after a minute. Needs Go, which fetches and builds it:
 
     python benchmarks/pipeline/linearizability.py [EVENTS]...
 """
@@ -37,10 +37,10 @@ def one_queue(events: int) -> list[Record]:
 
 
 def with_two_swapped(records: list[Record]) -> list[Record]:
-    """Return the same, but the first message and the last changed places.
+    """Return the same history with the first message and the last exchanged.
 
-    What is nearer may overlap, and then only the order of a consumer's stream shows it, of which
-    Porcupine knows nothing.
+    Closer messages may overlap, and then only the order of a consumer's stream shows the fault,
+    which Porcupine does not see.
     """
     names = [each.message for each in records if each.op == "publish"]
     one, other = names[0], names[-1]
@@ -62,7 +62,7 @@ def ours(records: list[Record]) -> tuple[str, float]:
 
 
 def theirs(program: Path, records: list[Record], folder: Path) -> tuple[str, float]:
-    """Return Porcupine's verdict, and the seconds that it says it took."""
+    """Return Porcupine's verdict, and the seconds that it reports."""
     path = folder / "history.jsonl"
     path.write_bytes(b"\n".join(map(msgspec.json.encode, records)) + b"\n")
     said = subprocess.run([program, path], capture_output=True, text=True, check=True).stdout

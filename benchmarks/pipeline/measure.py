@@ -1,14 +1,14 @@
-"""How fast histories are judged, beside what it costs only to read and shuffle them.
+"""Measure how fast histories are judged, and the cost of only reading and shuffling them.
 
-For each size, with its queues used evenly and with one that holds 90 per cent of the traffic, each
-measurement is a process of its own: seconds, events a second, and what its processes together had
-in memory at their peak.
+For each size, with its queues used evenly and with one that has 90 per cent of the traffic, each
+measurement is a separate process: seconds, events a second, and the peak memory of its processes
+together.
 
     python benchmarks/pipeline/measure.py [--events N]... [--only NAME]... [--folder FOLDER]
 
 `floor` reads the columns that are judged and shuffles them once by message, `spark` judges on
-Spark, `alone` judges in one process, and `duckdb`, where it is installed, asks one of the rules,
-that of first in, first out, in SQL. Histories that are there already are not made again.
+Spark, `alone` judges in one process, and `duckdb`, if it is installed, checks the rule of first in,
+first out in SQL. Existing histories are not made again.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from brokerproof.pipeline.spark.session import session
 EVENTS = (1_000_000, 10_000_000)
 SHARES = {"uniform": 0.0, "hot": 0.9}
 PART_ROWS = 1_000_000
-"""The same number of records in a part as the judgement has."""
+"""The number of records in a part, as in the judgement."""
 
 
 def floor(folder: Path, scratch: Path) -> str:
-    """Read and shuffle, and do nothing with it."""
+    """Read and shuffle only."""
     with session("local[*]", scratch) as spark:
         history = spark.read.parquet(str(folder))
         parts = max(2, history.count() // PART_ROWS)
@@ -84,7 +84,7 @@ WHERE early.left_start > late.given_end
 
 
 def in_duckdb(folder: Path, scratch: Path) -> str:
-    """Ask the rule of first in, first out in SQL."""
+    """Check the rule of first in, first out in SQL."""
     import duckdb  # noqa: PLC0415 (is no dependency of ours)
 
     base = duckdb.connect(str(scratch / "base"))
@@ -101,7 +101,7 @@ MEASURED: dict[str, Callable[[Path, Path], str]] = {
 
 
 def in_its_own_process(name: str, folder: Path) -> dict[str, object]:
-    """Run one measurement, and return what it said, its seconds, and the memory at its peak."""
+    """Run one measurement, and return its output, its seconds, and its peak memory."""
     context = multiprocessing.get_context("spawn")
     found: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -120,7 +120,7 @@ def in_its_own_process(name: str, folder: Path) -> dict[str, object]:
 
 
 def _memory_of(session_id: int) -> int:
-    """Return what the processes of a session have in memory, in bytes."""
+    """Return the memory of a session's processes, in bytes."""
     pages = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -138,7 +138,7 @@ def _measured(name: str, folder: Path, scratch: Path, theirs: Connection) -> Non
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Run the chosen measurements."""
     options = argparse.ArgumentParser(description="Histories judged, by size and shape.")
     options.add_argument("--events", type=int, action="append")
     options.add_argument("--only", action="append", choices=list(MEASURED))

@@ -1,7 +1,7 @@
 """Histories of any size, made by column: sound traffic through many queues, or mostly through one.
 
 Each message is published, given to one of its queue's consumers and acknowledged: three records.
-Times overlap as they do under load, and every order that must hold does. Made in parts, so that
+Times overlap as under load, and all required orders hold. The history is made in parts, so that
 memory does not grow with the size; the same arguments make the same rows.
 """
 
@@ -26,7 +26,7 @@ STEP_NS = 1_000
 
 @dataclass(frozen=True)
 class Traffic:
-    """How many events, and which share of them goes through the one hot queue."""
+    """The number of events, and the share of them that goes through the one hot queue."""
 
     events: int
     hot_share: float = 0.0
@@ -68,7 +68,7 @@ def _part(
     taker = queue * CONSUMERS + number % CONSUMERS
     position = _positions(taker, given)
     moment = number * STEP_NS
-    # Later messages are published and given later, but what is recorded of them overlaps.
+    # Later messages are published and delivered later, but their records overlap.
     published = (moment - draw.integers(0, 2_000, count) + 10_000, moment + 12_000)
     seen = moment + 40_000 + draw.integers(0, 20_000, count)
     delivered = (published[0], seen)
@@ -100,7 +100,7 @@ def _part(
 
 
 def _positions(taker: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return which delivery of its taker each is, and count them."""
+    """Return the position of each delivery in its taker's stream, and count them."""
     order = np.argsort(taker, kind="stable")
     sorted_takers = taker[order]
     begins = np.append(True, sorted_takers[1:] != sorted_takers[:-1])

@@ -1,4 +1,4 @@
-"""A driver in Python, as a stranger would write it: the standard library, and the protocol page.
+"""A driver in Python, written from the protocol page alone with the standard library.
 
 It reads one request a line from standard input, answers each with one line on standard output, and
 ends when its input does. The broker behind it is a small one in memory:
@@ -44,20 +44,20 @@ class Entry:
 
 @dataclass(eq=False)
 class Queue:
-    """Entries in the order in which they are to be given."""
+    """Entries in the order of delivery."""
 
     name: str
     declared: Fields
     entries: list[Entry] = field(default_factory=list)
 
     def free(self) -> Entry | None:
-        """Return the first entry that nobody holds."""
+        """Return the first available entry."""
         return next((entry for entry in self.entries if not entry.held), None)
 
 
 @dataclass(eq=False)
 class Consumer:
-    """Who takes from a queue, or looks; a get is one without a name, for a moment."""
+    """A consumer or browser of a queue; a get is a temporary one without a name."""
 
     name: str | None
     channel: str
@@ -68,7 +68,7 @@ class Consumer:
 
 
 class Broker:
-    """One method for each operation; each change is followed by handing out what can be."""
+    """One method for each operation; deliveries follow each change."""
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
@@ -100,7 +100,7 @@ class Broker:
         self.__init__()  # type: ignore[misc]
 
     def do_drain(self, _: Fields) -> None:
-        """There is never anything left to do."""
+        """Do nothing, since no event is ever outstanding."""
 
     def do_declare(self, request: Fields) -> None:
         """Make a queue; the same again changes nothing."""
@@ -147,12 +147,12 @@ class Broker:
         self.consumers[request["consumer"]].window = request["messages"]
 
     def do_cancel(self, request: Fields) -> None:
-        """Let a consumer leave; what it holds stays with its channel."""
+        """Let a consumer leave; its deliveries stay with its channel."""
         if self.consumers.pop(request["consumer"], None) is None:
             raise Failure("refused", f"no consumer {request['consumer']}")
 
     def do_get(self, request: Fields) -> None:
-        """Give the first message that is free, if there is one."""
+        """Give the first free message, if there is one."""
         queue = self.queue(request)
         entry = queue.free()
         if entry is not None:
@@ -171,26 +171,26 @@ class Broker:
         entry.held, entry.redelivered = False, True
 
     def do_close_channel(self, request: Fields) -> None:
-        """Let all consumers of a channel leave, then release what is held through it."""
+        """Let all consumers of a channel leave, then release its deliveries."""
         channel = request["channel"]
         self.consumers = {k: c for k, c in self.consumers.items() if c.channel != channel}
         for delivery in [k for k, (taker, _) in self.held.items() if taker.channel == channel]:
             self.do_release({"delivery": delivery})
 
     def do_purge(self, request: Fields) -> None:
-        """Drop what is free."""
+        """Drop the free messages."""
         queue = self.queue(request)
         queue.entries = [entry for entry in queue.entries if entry.held]
 
     def do_delete(self, request: Fields) -> None:
-        """Drop a queue; its consumers did not ask for that, so it is told."""
+        """Drop a queue, and send its consumers an event of that."""
         queue = self.queues.pop(self.queue(request).name)
         for name in [k for k, consumer in self.consumers.items() if consumer.queue is queue]:
             del self.consumers[name]
             self.events.append({"event": "consumer_closed", "consumer": name})
         self.held = {k: v for k, v in self.held.items() if v[0].queue is not queue}
 
-    # What the operations share.
+    # Shared by the operations.
 
     def queue(self, request: Fields) -> Queue:
         """Return the queue that a request is about."""
@@ -199,13 +199,13 @@ class Broker:
         return self.queues[request["queue"]]
 
     def settled(self, request: Fields) -> tuple[Consumer, Entry]:
-        """Forget a delivery, and return who held what."""
+        """Forget a delivery, and return its holder and entry."""
         if request["delivery"] not in self.held:
             raise Failure("refused", f"no delivery {request['delivery']}")
         return self.held.pop(request["delivery"])
 
     def hand_out(self) -> None:
-        """Show browsers what they have not gone by, then give takers one each, round and round."""
+        """Show browsers entries not passed yet, then give consumers one each, in turn."""
         for browser in self.ready():
             if browser.mode == "browse":
                 for entry in browser.queue.entries:
@@ -221,14 +221,14 @@ class Broker:
                     self.give(taker, free)
 
     def ready(self) -> Iterator[Consumer]:
-        """Yield the consumers whose windows have room; only what is acknowledged fills one."""
+        """Yield the consumers whose windows have room; only mode `acknowledge` fills one."""
         for consumer in self.consumers.values():
             held = sum(taker is consumer for taker, _ in self.held.values())
             if consumer.window is None or held < consumer.window:
                 yield consumer
 
     def give(self, taker: Consumer, entry: Entry) -> None:
-        """Let somebody hold a message, or have it for good."""
+        """Let a consumer acquire a message, or take it for good."""
         delivery = self.tell(taker, entry)
         if taker.mode == "acknowledge":
             entry.held = True
@@ -237,7 +237,7 @@ class Broker:
             taker.queue.entries.remove(entry)
 
     def tell(self, consumer: Consumer, entry: Entry) -> str:
-        """Tell a delivery and return its id."""
+        """Note the event of a delivery and return its id."""
         self.count += 1
         delivery = f"d{self.count}"
         self.events.append(
@@ -254,7 +254,7 @@ class Broker:
 
 
 def unknown(request: Fields) -> None:
-    """Answer what there is no method for."""
+    """Raise the error for an unknown operation."""
     raise Failure("unsupported", f"no {request['op']}")
 
 

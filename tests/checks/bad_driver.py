@@ -55,7 +55,7 @@ def died(_: Fields) -> None:
 
 
 def killed(_: Fields) -> None:
-    """End as what crashes in native code ends."""
+    """End like a crash in native code."""
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -75,7 +75,7 @@ def silent(_: Fields) -> None:
 
 
 def endless_line(_: Fields) -> None:
-    """Tell events until nobody listens."""
+    """Write events until the pipe is closed."""
     say(b'{"id":1,"ok":true,"events":[')
     event = json.dumps(PHANTOM | {"delivery": "d", "message": "m"}).encode() + b","
     while True:

@@ -1,7 +1,7 @@
-"""Tiny candidates, one honest and several that are not, for tests of the gate's own words.
+"""Tiny candidates, one honest and several broken, for tests of the gate's own behaviour.
 
-Each is a queue that can be got from and nothing else; each lie is one method. The planted faults of
-the reference broker are elsewhere: these are about how the gate behaves, not about what it finds.
+Each is a queue with gets only; each fault is one method. The planted faults of the reference broker
+are elsewhere: these test how the gate behaves, not its findings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kept: TypeAlias = tuple[int, str, bool]
 
 
 class Box:
-    """An honest queue: first in, first out; what is released goes back to its place."""
+    """An honest queue: first in, first out; a released message goes back to its place."""
 
     def __init__(self) -> None:
         self.queues: dict[str, list[Kept]] = {}
@@ -43,7 +43,7 @@ class Box:
         return Hello(name=type(self).__name__.lower(), version="1", capabilities=claims)
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked."""
+        """Carry out the operation."""
         match operation:
             case Reset():
                 Box.__init__(self)
@@ -113,7 +113,7 @@ class Stack(Box):
 
 
 class Sieve(Box):
-    """Loses what is released."""
+    """Loses released messages."""
 
     def give_back(self, delivery: str) -> Answer:
         """Let go."""
@@ -124,14 +124,14 @@ class Thrower(Box):
     """Falls over the second message."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, once."""
+        """Carry out the operation, once."""
         if isinstance(operation, Publish) and operation.message.id != "m0":
             raise RuntimeError("one is enough\nfor anybody")
         return super().handle(operation)
 
 
 class Shrug(Box):
-    """Never knows what became of a get."""
+    """Never knows the outcome of a get."""
 
     def get(self, operation: Get) -> Answer:
         """Say that it may have happened."""
@@ -147,12 +147,12 @@ class Mute(Box):
 
 
 class Impatient(Box):
-    """Stands for a person who presses Ctrl-C after so many operations, all runs together."""
+    """Simulates Ctrl-C after so many operations of all runs together."""
 
     operations_left = itertools.repeat(None, 0)
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, until there are no operations left."""
+        """Carry out the operation, until none are left."""
         try:
             next(Impatient.operations_left)
         except StopIteration:

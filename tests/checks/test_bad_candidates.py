@@ -1,7 +1,7 @@
-"""Drivers that do wrong: each a finding that names the step, never a traceback or a hang of ours.
+"""Faulty drivers: each a finding that names the step, never a traceback or a hang of ours.
 
-Each fault sits in front of the same small queue (`bad_driver.py`), whose twin without a fault
-passes in the same way; and whatever a driver does, no process of it is left.
+Each fault is in front of the same small queue (`bad_driver.py`), whose twin without a fault passes
+in the same way. No process of a driver is ever left.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def bad(*arguments: str | int) -> str:
 
 
 def gated(address: str, limits: Limits = QUICK, budget: Budget = LITTLE) -> Report:
-    """Return what the gate says of a driver."""
+    """Return the gate's report on a driver."""
     with closing(open_subject(address, limits)) as subject:
         return run_gate(subject, catalogue(), budget, seed=0)
 
 
 def broken(report: Report) -> dict[str, str]:
-    """Return the requirements found broken, each with what was seen."""
+    """Return the requirements found broken, each with its observation."""
     return {
         v.requirement.id: v.counterexample.seen
         for v in report.verdicts
@@ -84,7 +84,7 @@ def test_the_twin_without_a_fault_passes() -> None:
     assert {"fifo-order", "nothing-lost", "protocol", "does-what-it-claims"} <= kept
 
 
-# What cannot be run at all: status 2.
+# Drivers that cannot be run at all: status 2.
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_silent_hello_is_not_waited_for_longer_than_its_limit() -> None:
         gated(bad("silent", "--at", 0, "--since", "start"), Limits(hello_s=0.1))
 
 
-# What is wrong after that is a finding: status 1.
+# A later fault is a finding: status 1.
 
 WRONG = {
     "died": "no answer, the driver exited with status 1; it said last: ",
@@ -196,11 +196,11 @@ OF_THE_SAME_KIND = {
     *("no id", "no events", "no error", "unknown code", "event without a field"),
     *("event with an empty id", "endless line"),
 }
-"""What tests/candidates decodes one by one, and another of its kind shows to the whole gate."""
+"""Faults that tests/candidates covers one by one, and the gate by another of their kind."""
 
 
 def wrongs() -> Iterator[object]:
-    """Yield what can be wrong; one of each kind in every run of the tests."""
+    """Yield the faults; one of each kind in every run of the tests."""
     for fault in WRONG:
         marks = [pytest.mark.thorough] if fault in OF_THE_SAME_KIND else []
         yield pytest.param(fault, marks=marks)
@@ -474,7 +474,7 @@ def test_the_drivers_of_a_gate_that_is_killed_are_ended() -> None:
     assert running_in([group]) == []
 
 
-# What brokerproof itself does wrong is not the driver's fault.
+# Errors of brokerproof itself are not the driver's fault.
 
 
 def test_a_request_of_ours_that_is_wrong_is_no_finding() -> None:

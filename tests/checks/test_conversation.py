@@ -1,4 +1,4 @@
-"""An answer in the wrong form is a finding that says what it was, whatever a candidate returns."""
+"""Any malformed answer of a candidate is a finding that describes it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ODD = cast("Any", Answer)
 
 
 class Odd(Box):
-    """A queue whose drain is answered with whatever it is to be answered with."""
+    """A queue with a preset answer to a drain."""
 
     answer: object = OK
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, but for a drain."""
+        """Carry out the operation, except a drain."""
         if not isinstance(operation, Drain):
             return super().handle(operation)
         answer = type(self).answer

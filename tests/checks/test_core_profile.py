@@ -1,4 +1,4 @@
-"""Who claims nothing is held to the core all the same, by the way to take messages that it has."""
+"""A candidate without claims is tested for the core, by its own way to take messages."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.checks.broken_candidates import Box
 
 
 class Claiming(Broker):
-    """The reference, which claims nothing and does not do what is in `without`."""
+    """The reference without claims, and without the operations in `without`."""
 
     claims = Capabilities()
     without: tuple[type[Operation], ...] = ()
     refusal = staticmethod(unsupported)
 
     def hello(self) -> Hello:
-        """Claim what is to be claimed."""
+        """Return the preset claims."""
         return Hello(name="claiming", version="1", capabilities=self.claims)
 
     def handle(self, operation: Operation) -> Answer:
-        """Leave out what is to be left out."""
+        """Refuse the operations that are left out."""
         if isinstance(operation, type(self).without):
             return type(self).refusal("not here")
         return super().handle(operation)
@@ -48,19 +48,19 @@ class OnlyConsumers(Claiming):
 
 
 class Neither(Claiming):
-    """Gives nothing to anybody."""
+    """Delivers no messages."""
 
     without: tuple[type[Operation], ...] = (Get, Consume)
 
 
 class RefusesBoth(Neither):
-    """Gives nothing to anybody, and does not say that it never will."""
+    """Delivers no messages, and refuses gets and consumers without calling them unsupported."""
 
     refusal = staticmethod(refused)
 
 
 class Raises(Neither):
-    """Fails where it is asked for something to take."""
+    """Fails at each operation that takes messages."""
 
     without: tuple[type[Operation], ...] = ()
 
@@ -72,7 +72,7 @@ class Raises(Neither):
 
 
 class OnlyAutomatic(OnlyConsumers):
-    """Claims what settles nothing."""
+    """Claims only modes without settlement."""
 
     claims = Capabilities(modes=("automatic",))
 
@@ -95,7 +95,7 @@ def subject_of(start: type[Candidate]) -> Subject:
 
 
 def report_on(start: type[Candidate]) -> Report:
-    """Return what the gate says."""
+    """Return the gate's report."""
     return run_gate(subject_of(start), catalogue(), Budget(100, 0), 0)
 
 
@@ -167,7 +167,7 @@ class Loses(Silent):
     """Loses every second message, and claims nothing."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or say so."""
+        """Carry out the operation, or lose the message."""
         if isinstance(operation, Publish) and operation.message.id.endswith("1"):
             return Answer()
         return super().handle(operation)

@@ -27,13 +27,13 @@ SMALL = Budget(operations=150, examples=6)
 
 @dataclass
 class Behind:
-    """The reference broker, but for what a function of the operation says instead."""
+    """The reference broker, with answers replaced by a function of the operation."""
 
     instead: Callable[[Operation], Answer | None]
     behind: Candidate = field(default_factory=lambda: make("qpid-push"))
 
     def hello(self) -> Hello:
-        """Claim what the reference claims."""
+        """Return the reference's claims."""
         return self.behind.hello()
 
     def handle(self, operation: Operation) -> Answer:
@@ -43,7 +43,7 @@ class Behind:
 
 
 def judged(instead: Callable[[Operation], Answer | None], budget: Budget = SMALL) -> Report:
-    """Return what the gate says of the reference behind such a function."""
+    """Return the gate's report on the reference behind such a function."""
     hello = make("qpid-push").hello()
     subject = Subject("behind", hello, lambda: Behind(instead), in_process=True)
     return run_gate(subject, catalogue(), budget, seed=0)

@@ -33,7 +33,7 @@ MAY_BE_BROKEN: dict[str, frozenset[str]] = {
 
 SEEDS = 20
 SEEDS_OF_EACH_RUN = 2
-"""The others are asked by `make thorough`."""
+"""`make thorough` checks the others."""
 EXAMPLES = 10
 
 each_sound_broker = pytest.mark.parametrize(

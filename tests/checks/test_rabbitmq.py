@@ -50,7 +50,7 @@ class Forgetful:
         self.behind = behind
 
     def hello(self) -> Hello:
-        """Claim what is claimed behind."""
+        """Return the claims of the candidate behind."""
         return self.behind.hello()
 
     def handle(self, operation: Operation) -> Answer:
@@ -73,7 +73,7 @@ def test_rabbitmq_keeps_what_it_claims(rabbitmq: PrivateRabbitMQ, seed: int) -> 
 
 
 def seen_broken(candidate: Candidate) -> set[str]:
-    """Return what a release and what follows it breaks."""
+    """Return the requirements broken by a release and the operations after it."""
     assert candidate.handle(Reset()).ok
     oracle = Oracle(candidate.hello().capabilities)
     return {each.requirement for move in RELEASED for each in step(candidate, oracle, move)[1]}

@@ -57,11 +57,11 @@ ASKED = [
     if is_claimed(requirement, claims, OFFERED)
     and (contract != "tail" or not is_claimed(requirement, EVERYTHING, OFFERED))
 ]
-"""Each requirement with the claims under which it is asked, of the core and of the whole."""
+"""Each requirement with the claims that it needs, of the core and of the whole."""
 
 
 def verdict(name: str, claims: Capabilities) -> Verdict:
-    """Return what is said of a requirement that was exercised and never seen broken."""
+    """Return the verdict on a requirement that was exercised and never seen broken."""
     wanted = {name: catalogue()[name]}
     evidence = Evidence(exercised=Counter({name: 76}), offered=OFFERED)
     evidence.doubted |= stated.unstated(wanted, claims)
@@ -137,7 +137,7 @@ def test_what_the_oracle_judges_by_itself_is_what_no_model_of_the_core_states() 
 
 
 def gate(name: str) -> Verdict:
-    """Return what the gate says of a requirement of the reference broker."""
+    """Return the gate's verdict on a requirement of the reference broker."""
     subject = Subject(
         "reference", make("qpid-push").hello(), lambda: make("qpid-push"), in_process=True
     )

@@ -1,4 +1,4 @@
-"""What is not claimed is not asked, in no stage: a candidate that does it wrong is not accused."""
+"""No stage tests an unclaimed option: a candidate that gets it wrong is not failed."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def clamp_levels_are_those_of_the_queue(priority: int, levels: int) -> None:
 
 
 def amqp_levels_grow_with_priority(lower: int, higher: int, levels: int) -> None:
-    """Who is more urgent is in no lower level."""
+    """A more urgent message is in no lower level."""
     assert lower <= higher
     assert 1 <= levels <= 10
     queue = QUEUES[levels - 1]
@@ -79,7 +79,7 @@ def amqp_levels_grow_with_priority(lower: int, higher: int, levels: int) -> None
 
 
 def clamp_levels_grow_with_priority(lower: int, higher: int, levels: int) -> None:
-    """Who is more urgent is in no lower level."""
+    """A more urgent message is in no lower level."""
     assert lower <= higher
     assert 1 <= levels <= 10
     queue = QUEUES[levels - 1]
@@ -184,7 +184,7 @@ def what_is_absent_is_not_selected(value: int) -> None:
 
 
 def turns_by_priority_are_an_order(one: int, other: int, levels: int) -> None:
-    """Nobody overtakes his equal, and of two at most one overtakes."""
+    """No message overtakes its equal, and of two at most one overtakes."""
     assert 0 <= one <= 9
     assert 0 <= other <= 9
     assert 1 <= levels <= 10

@@ -1,8 +1,7 @@
-"""A queue library that nobody here wrote, held against the gate; each verdict was checked by hand.
+"""The gate on a third-party queue library; each verdict was checked by hand.
 
-The reasons are told at length in `docs/findings/third-party-queues.md`. A verdict that changes here
-is news about the gate, or about a new version of the library: read its source again before you
-change it.
+`docs/findings/third-party-queues.md` has the reasons. A verdict that changes here is news about the
+gate, or about a new version of the library: read its source again before you change it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The planted faults: brokers that break one promise on purpose, and what must be said of each.
+"""The planted faults: brokers that break one requirement on purpose, and the expected report.
 
 One TOML file for each kind. The record of a fault holds the gate to its word, not the broker: which
 requirement it names, how short its counterexample is, and what else breaks of necessity. The

@@ -3,8 +3,8 @@
 Faults are planted into the reference, and into the whole broker of the examples. Neither carries
 switches for faults. A fault names lines of it, exactly and once each; where the broker has moved on
 and a line is gone, planting fails instead of testing something else. The copy lives in memory under
-a fresh name: the real modules are neither changed nor loaded again, and any number of copies live
-side by side.
+a fresh name: the real modules are neither changed nor loaded again, and any number of copies can
+exist.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Phase(Enumeration):
 
 
 class Counters(Model):
-    """Items that count up to limits of their own and may hand on what they counted."""
+    """Items that count up to their own limits and may hand their counts on."""
 
     limit: Fixed[Item, Int]
     phase: Map[Item, Phase]
@@ -113,7 +113,7 @@ class Unlimited(Counters):
 
 
 class Shelves(Model):
-    """Items that move between places, many at once, along what each place leads to."""
+    """Items that move between places, many at once, along the links of each place."""
 
     lower: Order[Place]
     leads_to: Fixed[Place, Place]
@@ -131,7 +131,7 @@ class Shelves(Model):
 
     @initial
     def start(self) -> None:
-        """Everything is at the hub, and only what is above it is shut."""
+        """All items are at the hub, and only the places above it are shut."""
         self.at.fill(self.hub)
         self.shut = self.shut.map(lambda p, _: self.lower(self.hub, p) & self.careful)
         self.touched = self.touched.map(lambda _i, p, _: p == self.hub)
@@ -149,7 +149,7 @@ class Shelves(Model):
 
     @action
     def turn(self, item: Item) -> None:
-        """Shut or open the place where an item is, and forget who else had been there."""
+        """Shut or open an item's place, and forget its other visitors."""
         others = exists(Item, lambda i: (i != item) & (self.at[i] == self.at[item]))
         require(implies(self.careful, ~others))
         self.shut[self.at[item]] = ~self.shut[self.at[item]]
@@ -180,7 +180,7 @@ class Shelves(Model):
 
 
 class Scales(Model):
-    """Items are weighed against each other: what one has more is what the other has less."""
+    """Items are weighed against each other: a surplus of one is the deficit of the other."""
 
     weight: Fixed[Item, Int]
     more: Map[Item, Int]
@@ -198,7 +198,7 @@ class Scales(Model):
 
     @invariant("no-more-than-its-weight")
     def no_more(self) -> Bool:
-        """What an item has more than another is no more than all of it."""
+        """An item's surplus over another is at most its weight."""
         return forall(
             Item,
             lambda i: implies(

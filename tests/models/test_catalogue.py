@@ -1,4 +1,4 @@
-"""The catalogue: a documented system's name stands for what is proved of it."""
+"""The catalogue: a documented system's name stands for all its models."""
 
 from __future__ import annotations
 

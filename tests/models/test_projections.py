@@ -1,4 +1,4 @@
-"""What the projections of all systems share: queries, their quotients, and their patterns."""
+"""Shared by the projections of all systems: path queries, their quotients, and patterns."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ BY_THE_BROKER = {
     ),
     "cursor-queue": ("give", "page_in", "read", "pass_over", "clear", "cache_again"),
 }
-"""What brokers do by themselves: a projection offers of it what the next view has not excluded."""
+"""The broker's own steps: a projection offers those that the next view does not exclude."""
 SMALL = 5
 
 
 def looks(kind: str) -> Iterator[tuple[object, object, ClientStep]]:
-    """Yield what a reference of a system shows before and after a client's steps."""
+    """Yield a reference's views before and after a client's steps."""
     match kind:
         case "pointer-queue":
             for seed in range(10):

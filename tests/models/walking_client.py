@@ -1,7 +1,7 @@
-"""A client who does this and that with a queue, which is looked at after each step.
+"""A client that takes random steps with a queue, with a view after each step.
 
-Owns what is done next, and what the client remembers to be able to do it. Refuses to know what a
-view shows, and which queues are walked with.
+Owns the choice of the next step, and the client's memory for it. Leaves the contents of views, and
+the choice of queues, to its users.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ View = TypeVar("View")
 
 @dataclass
 class Look(Generic[View]):
-    """Two looks at a queue, and what happened between them."""
+    """Two views of a queue, and the steps between them."""
 
     before: View
     after: View
@@ -53,10 +53,10 @@ class Look(Generic[View]):
 
 @dataclass(frozen=True)
 class Habits:
-    """What a client of some kind of queue does.
+    """The settings of a client of some kind of queue.
 
-    `draws` makes a message of a name, `windows` are those that consumers have, and `mapping` is how
-    the broker makes levels of priorities.
+    `draws` makes a message of a name, `windows` are the windows of consumers, and `mapping` is the
+    broker's mapping of priorities to levels.
     """
 
     draws: Callable[[random.Random, str], Message]
@@ -66,14 +66,14 @@ class Habits:
 
 
 def shown_by(broker: Candidate, kind: type[View]) -> View:
-    """Return what a broker shows of the queue."""
+    """Return a broker's view of the queue."""
     view = broker.handle(Inspect(queue="q")).inspection
     assert isinstance(view, kind)
     return view
 
 
 class Client:
-    """Somebody who does this and that with a queue."""
+    """A client that takes random steps with a queue."""
 
     def __init__(self, address: str, order: Order, seed: int, habits: Habits) -> None:
         self.drawn = random.Random(seed)  # noqa: S311 - nothing secret
@@ -81,13 +81,13 @@ class Client:
         self.broker = make(address)
         self.broker.handle(Declare(queue="q", order=order, durable=True))
         self.held: dict[str, tuple[str, str]] = {}
-        """What is to be settled: each delivery's message and channel."""
+        """Unsettled deliveries: each one's message and channel."""
         self.channels: dict[str, str] = {}
         """The channel of each consumer that acknowledges."""
         self.consumers: list[str] = []
 
     def walk(self, kind: type[View]) -> Iterator[Look[View]]:
-        """Yield each step, with what is shown before and after."""
+        """Yield each step, with the views before and after."""
         view = shown_by(self.broker, kind)
         for number in range(STEPS):
             operation = self.operation(number)
@@ -118,7 +118,7 @@ class Client:
             self.held[event.delivery] = event.message, channel
 
     def operation(self, number: int) -> Operation:
-        """Return what is done next."""
+        """Return the next operation."""
         drawn, channel = self.drawn, self.drawn.choice("ab")
         match drawn.choice(KINDS):
             case "publish":

@@ -45,7 +45,7 @@ TRIALS: Final = (
 
 
 class Fate(Enum):
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     KILLED = "killed"
     CANNOT_RUN = "cannot be run"

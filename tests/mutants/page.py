@@ -1,6 +1,6 @@
-"""The page about survivors as data: which mutant is explained under which head.
+"""The page about surviving mutants as data: the heading that explains each.
 
-A survivor is an item of a list that holds its name as code; the heading above it is the reason.
+A surviving mutant is a list item with its name as code; the heading above it is the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ITEM: Final = re.compile(r"^- `([\w/]+\.py \S+: .+ -> .+)`$")
 
 
 def explanations(text: str | None = None) -> dict[str, str]:
-    """Return the heading under which each survivor is explained."""
+    """Return the heading that explains each surviving mutant."""
     heading, found = "", dict[str, str]()
     for line in (PAGE.read_text(encoding="utf-8") if text is None else text).splitlines():
         if line.startswith("#"):

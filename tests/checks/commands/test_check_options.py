@@ -1,6 +1,6 @@
-"""What a gate in CI needs of the command line: sets, known failures, a file of settings, hosts.
+"""Options of the command line for CI: sets, known failures, a file of settings, hosts.
 
-Ctrl-C may come at any moment: whatever it meets, a report that can be read is left behind.
+Ctrl-C may come at any moment, and always leaves a readable report.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def check(folder: Path, *arguments: str | Path) -> Result:
 
 
 def verdict_in(folder: Path) -> dict[str, Any]:
-    """Return what the report says; it is in form."""
+    """Return the report, after a check of its form."""
     verdict_file.read(folder / "verdict.json")
     return cast("dict[str, Any]", json.loads((folder / "verdict.json").read_text("utf-8")))
 
@@ -222,13 +222,13 @@ def test_elsewhere_there_are_none(folder: Path) -> None:
     assert "::" not in check(folder, STACK, *FIFO).output
 
 
-# Candidates whose every word is hostile.
+# Candidates with hostile texts.
 
 EVIL = "</style><script>alert(1)</script>]]>\n::error::no\r\x1b[2J\ud800|`{{ 1 }}"
 
 
 class Hostile(Box):
-    """Gives everybody a message that nobody published, whose id is made to do harm."""
+    """Delivers an unpublished message with a harmful id to all consumers."""
 
     def hello(self) -> Hello:
         """Say harmful things."""
@@ -295,7 +295,7 @@ def test_a_counterexample_whose_password_was_left_out_asks_for_it(tmp_path: Path
 
 
 def interrupted(*_: object, **__: object) -> None:
-    """Stand for a person who presses Ctrl-C."""
+    """Simulate Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -308,7 +308,7 @@ def test_ctrl_c_at_any_moment_leaves_a_report_that_can_be_read(
     found = verdict_in(folder)
     assert found["interrupted"]
     assert "interrupted: the report says what was found so far" in result.output
-    # What was judged before counts; where nothing was, nobody can say that it passed.
+    # Earlier verdicts count; without any, the candidate has not passed.
     assert result.exit_code == found["status"] == (1 if moment == "show" else 3)
     assert {path.name for path in folder.iterdir()} >= {"junit.xml", "report.html"}
 
@@ -329,7 +329,7 @@ class Swallower(Box):
     asked_by = signal.SIGINT
 
     def handle(self, operation: Operation) -> Answer:
-        """Press Ctrl-C as often as is left, and do as asked all the same."""
+        """Press Ctrl-C if presses are left, and carry out the operation all the same."""
         if Swallower.presses:
             Swallower.presses -= 1
             with contextlib.suppress(KeyboardInterrupt):

@@ -1,6 +1,6 @@
-"""What the command line says: exit statuses, reports, and errors that a user can cause.
+"""The command line: exit statuses, reports, and errors that a user can cause.
 
-Whatever goes wrong ends in a few clear lines and a status, never in a traceback.
+Every error ends in a few clear lines and a status, never in a traceback.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check(folder: Path, *arguments: str) -> Result:
 
 
 def verdict_in(folder: Path) -> dict[str, Any]:
-    """Return what the report says."""
+    """Return the report."""
     return cast("dict[str, Any]", json.loads((folder / "verdict.json").read_text("utf-8")))
 
 
@@ -269,7 +269,7 @@ def test_the_worst_of_several_candidates_decides(folder: Path) -> None:
     assert outcomes(folder)["fifo-order"] == "kept"
 
 
-# What is judged, and what is written.
+# Verdicts and reports.
 
 
 @pytest.mark.slow
@@ -387,7 +387,7 @@ def test_answers_are_compared_step_by_step_where_a_settlement_falls_away(tmp_pat
         ({"op": "publish", "queue": "q0", "message": {"id": "m0"}}, "ok"),
         ({"op": "publish", "queue": "q0", "message": {"id": "m1"}}, "ok"),
         ({"op": "get", "channel": "ch0", "queue": "q0"}, "m1 → the get"),
-        # On a queue that gives m0 first nobody holds m1, so there is nothing to settle.
+        # On a queue that gives m0 first m1 is not acquired, so there is nothing to settle.
         ({"op": "settle", "how": "acknowledge", "message": "m1"}, "ok"),
         ({"op": "get", "channel": "ch0", "queue": "q0"}, "m0 → the get"),
     ]

@@ -1,4 +1,4 @@
-"""No green without testing: what was not put to the test never ends with status 0.
+"""No green without testing: a requirement that was not exercised never ends with status 0.
 
 Each case has its twin: the same command where the requirement was tested.
 """
@@ -44,7 +44,7 @@ def check(*arguments: str) -> Result:
 
 
 def candidate() -> dict[str, Any]:
-    """Return what the report says of the one candidate."""
+    """Return the report's part on the one candidate."""
     content = json.loads(Path(".brokerproof/verdict.json").read_bytes())
     return cast("dict[str, Any]", content["candidates"][0])
 

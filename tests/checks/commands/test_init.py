@@ -1,4 +1,4 @@
-"""What `init` writes passes the gate as it is, and fails it with a mistake in its queue."""
+"""The output of `init` passes the gate unchanged, and fails it with a fault in its queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDERED = {
     "node": "    this.waiting.sort((one, other) => one.place - other.place);\n",
     "go": "	slices.SortFunc(q.waiting, func(a, b entry) int { return a.place - b.place })\n",
 }
-"""What puts a returned message to its place, in each form."""
+"""The line that puts a returned message in its place, in each form."""
 UNORDERED = {"python": "self.waiting.append((place, message, True))"}
 UNORDERED["python-driver"] = UNORDERED["python"]
 LITTLE = ("--operations", "400", "--examples", "3", "--jobs", "1", "--no-progress")
@@ -53,7 +53,7 @@ def started(*arguments: str) -> tuple[Path, list[str]]:
 
 
 def checked(words: list[str]) -> tuple[int, dict[str, str]]:
-    """Carry out what is to be typed next, with little to try; return status and outcomes."""
+    """Run the suggested next command with a small budget; return status and outcomes."""
     if "&&" in words:
         build, words = words[: words.index("&&")], words[words.index("&&") + 1 :]
         subprocess.run(build, check=True)

@@ -1,4 +1,4 @@
-"""`brokerproof interleave`: what it says of brokers on threads, sound, hasty and unfit."""
+"""`brokerproof interleave` on brokers with threads: sound, hasty and unfit ones."""
 
 from __future__ import annotations
 

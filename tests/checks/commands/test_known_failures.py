@@ -1,4 +1,4 @@
-"""Known failures: accepted for a time, and held to what their list says."""
+"""Known failures: accepted for a time, and checked against their list."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def verdict(outcome: Outcome, requirement: str = "fifo-order") -> Verdict:
 
 
 def counts(known: KnownFailures, each: Verdict, address: str = "box:make") -> Counts:
-    """Return what a verdict counts as."""
+    """Return the status of a verdict."""
     return known.judge(address, each, strict=False, accept_inconclusive=False).counts_as
 
 
 def complaints(known: KnownFailures, *verdicts: Verdict, address: str = "box:make") -> list[str]:
-    """Return what is wrong with a list after these verdicts of a candidate."""
+    """Return the errors of a list after these verdicts of a candidate."""
     return list(known.complaints([Report(address, "box", "1", 0, verdicts)]))
 
 

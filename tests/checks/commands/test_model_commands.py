@@ -1,4 +1,4 @@
-"""`prove` and `explore` say plainly what they found; their exit status says whether it is good."""
+"""The findings and exit statuses of `prove` and `explore`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Subscript
 
 
 class Impatient(PointerQueue):
-    """Believes that nobody ever holds anything, and wants what cannot be."""
+    """Claims that no entry is ever held, and requires the impossible."""
 
     @action
     def vanish(self, entry: Entry) -> None:

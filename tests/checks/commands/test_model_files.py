@@ -1,6 +1,6 @@
-"""Models in files of a user's own: what the commands say of them, and how they end.
+"""Models in a user's own files: the output of the commands, and their exit status.
 
-Each case is one line of use, with its status: what is silent in a model must not be green.
+Each case is one command line, with its status: a vacuous model must not be green.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class True_(Lamps):
 
 @pytest.fixture
 def lamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file with models; what is loaded from it leaves the catalogue at the end."""
+    """Return a file with models, which leave the catalogue at the end."""
     table = dict(CATALOGUE)
     for module in (model_argument, explore_command, prove_command):
         monkeypatch.setattr(module, "CATALOGUE", table)
@@ -200,7 +200,7 @@ class Cancelled:
         return z3.unknown
 
     def reason_unknown(self) -> str:
-        """Return what Z3 says of either."""
+        """Return Z3's answer about either."""
         return "canceled"
 
     def statistics(self) -> Cancelled:

@@ -1,4 +1,4 @@
-"""Commands that are loaded when they are asked for: what is missing, and Ctrl-C while they load."""
+"""Commands that are loaded on use: missing packages, and Ctrl-C while they load."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def group() -> None:
 
 @group.command()
 def pressed() -> None:
-    """Be interrupted where nobody listens."""
+    """Be interrupted without a handler."""
     signal.raise_signal(signal.SIGINT)
     raise AssertionError
 

@@ -1,4 +1,4 @@
-"""`brokerproof where`: each id leads to its lines, and each line has what it is shown for."""
+"""`brokerproof where`: each id leads to its lines, and each line has the right content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERYTHING = sorted({*catalogue(), *invariants()})
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, list[str]]:
-    """Return what is said of each id."""
+    """Return the places of each id."""
     return {name: [*lines_about(name)] for name in EVERYTHING}
 
 

@@ -1,9 +1,9 @@
 """The same drawn examples with crashes, on the reference that pages and on a RabbitMQ.
 
-A seed draws the same moves for both as far as both answer alike; on the real server each crash is a
-SIGKILL between two batches of moves, messages are confirmed, and what has no answer of its own, as
-an acknowledgement, may have happened or not. What both must keep is one contract, and what one of
-them may not do is found on a twin that forgets.
+A seed draws the same moves for both as far as both answer alike. On the real server each crash is a
+SIGKILL between two batches of moves, messages are confirmed, and an operation without an answer,
+such as an acknowledgement, may have happened or not. Both must keep one contract, and a forgetful
+twin breaks it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CLAIMS_OF_BOTH = Capabilities(
 def played(
     candidate: Candidate, claims: Capabilities, seed: int
 ) -> tuple[list[Exchange], list[Breach]]:
-    """Play an example to its first breach, or to where nobody can say what happened."""
+    """Play an example to its first breach, or to an unknown outcome."""
     oracle = Oracle(claims)
     steps: list[Exchange] = []
     try:

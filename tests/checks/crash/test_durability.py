@@ -1,7 +1,7 @@
-"""The durability stage on brokers in memory that are reached as one behind a connection is.
+"""The durability stage on brokers in memory, used like one behind a connection.
 
-An honest broker keeps everything; each of its twins forgets, or remembers, one thing across a
-crash. What a crash is for a real server is in `test_durability_rabbitmq.py`.
+An honest broker keeps all requirements; each twin forgets, or keeps, one thing across a crash.
+`test_durability_rabbitmq.py` has the crashes of a real server.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ CLAIMS = Capabilities(
 
 
 class Honest:
-    """A broker in memory that keeps what it has to."""
+    """A broker in memory that keeps all durable messages."""
 
     def __init__(self) -> None:
         self.behind = WholeBroker()
 
     def hello(self) -> Hello:
-        """Claim what RabbitMQ claims."""
+        """Return RabbitMQ's claims."""
         return Hello(name="memory", version="1", capabilities=CLAIMS)
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked."""
+        """Carry out the operation."""
         return self.behind.handle(operation)
 
 
 class Transient(Honest):
-    """Says `ok` to a persistent message, and keeps it in memory only."""
+    """Answers `ok` to a persistent message, and keeps it in memory only."""
 
     def handle(self, operation: Operation) -> Answer:
         """Publish as transient."""
@@ -94,7 +94,7 @@ class Keepsake(Honest):
 
 
 class Unsettled(Honest):
-    """Holds what was acknowledged until the next crash, which returns it."""
+    """Keeps acknowledged messages until the next crash, which returns them."""
 
     def handle(self, operation: Operation) -> Answer:
         """Leave an acknowledgement out."""
@@ -323,7 +323,7 @@ def test_what_was_under_way_when_a_broker_went_down_may_be_there_or_not(
 @pytest.mark.parametrize(
     ("told", "requirement"),
     [
-        ((MAYBE, RESTART, get()), "get-finds"),  # a census would call it survives-restart
+        ((MAYBE, RESTART, get()), "get-finds"),  # a final drain check would name survives-restart
         ((put("m2"), MAYBE, RESTART, get(M0), get(given("m2", None))), "transient-is-lost"),
         ((MAYBE, put("m2")), "refuses-what-it-must"),
         ((MAYBE, failed(RESTART, "refused")), "does-what-it-claims"),

@@ -1,4 +1,4 @@
-"""The commands that kill and start a broker, and what the command line says of wrong ones."""
+"""The commands that kill and start a broker, and the errors of wrong ones."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ LOST = ("--only", "survives-restart", "--only", "transient-is-lost", "--only", "
 
 
 class Forgetful(PrivateRabbitMQ):
-    """A server whose queues come back, and nothing that was in them."""
+    """A server whose queues come back without their messages."""
 
     def restart(self) -> None:
-        """Remove what the queues have written down, then start."""
+        """Remove the queues' files, then start."""
         assert self._folder is not None
         for index in (self._folder / "mnesia").glob("*/msg_stores/vhosts/*/queues/*"):
             for written in (*index.glob("journal.jif"), *index.glob("*.idx")):
@@ -64,7 +64,7 @@ Stakes = Callable[..., None]
 
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Stakes:
-    """Return what plays no examples but those about certain things, and tries little more."""
+    """Return a stage with only the examples of certain stakes, and few tries."""
     planned = crash_examples.planned_examples
     monkeypatch.setattr(durability, "TRIES", 1)
     monkeypatch.setattr(durability, "SHORTENING_CRASHES_MAX", 0)
@@ -82,7 +82,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Stakes:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the only place for the folders of servers, and see that none is left there."""
-    # Not below tmp_path, into which nobody else may look: a server has a user of its own.
+    # Not below tmp_path, which other users cannot read: the server runs as its own user.
     folder = Path(tempfile.mkdtemp(prefix=tmp_path.name))
     folder.chmod(0o755)
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -147,7 +147,7 @@ def test_a_server_that_comes_back_without_its_queues_is_found(
 
 
 def scripts(folder: Path, server: PrivateRabbitMQ) -> tuple[str, str]:
-    """Return the commands that kill the server of somebody else and start it again."""
+    """Return the commands that kill another process's server and start it again."""
     assert server._folder is not None
     pid = server._folder / "pid"
     owner = server._owner

@@ -1,4 +1,4 @@
-"""Views of queues with cursors, for the tests of whoever looks at them."""
+"""Views of queues with cursors, shared by tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAITS = "activemq-cursor?memory=1100&transient=memory"
 
 
 def published(*names: str, persistent: bool = True, priority: int = 4) -> list[Operation]:
-    """Return what publishes messages of these names to the queue."""
+    """Return publishes of messages of these names to the queue."""
     return [
         Publish(queue="q", message=Message(id=name, persistent=persistent, priority=priority))
         for name in names
@@ -38,7 +38,7 @@ def published(*names: str, persistent: bool = True, priority: int = 4) -> list[O
 def consumes(
     consumer: str, window: int | None = None, mode: ConsumeMode = "acknowledge"
 ) -> Consume:
-    """Return what lets a consumer come, or a browser, on a channel of its own."""
+    """Return the subscription of a consumer or browser on a separate channel."""
     return Consume(
         channel=f"ch-{consumer}",
         queue="q",
@@ -60,14 +60,14 @@ def carried_out(
 
 
 def shown_by(broker: Candidate) -> CursorQueueView:
-    """Return what a broker shows of the queue."""
+    """Return a broker's view of the queue."""
     view = broker.handle(Inspect(queue="q")).inspection
     assert isinstance(view, CursorQueueView)
     return view
 
 
 def everything() -> list[Operation]:
-    """Return what makes a queue with something in each list that can be there at once."""
+    """Return operations that fill each list of a queue, as far as possible at once."""
     return [
         *published("a", "b", "c"),
         Get(channel="gets", queue="q"),
@@ -96,7 +96,7 @@ def changed(view: CursorQueueView, **changes: object) -> CursorQueueView:
 
 
 def pending() -> CursorQueueView:
-    """Return the view of a queue with something read, something unread, and somebody who holds."""
+    """Return the view of a queue with read, unread and acquired messages."""
     operations = [
         *published("a", "b", "c", "d", "e"),
         consumes("c", 1),

@@ -1,4 +1,4 @@
-"""Views of queues that page, for the tests of whoever looks at them."""
+"""Views of queues that page, shared by tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIGHT = "rabbitmq-paging?segment=2&batch=1&journal=4&file=200&target=1"
 
 
 def published(*names: str, persistent: Iterable[str] = (), priority: int = 4) -> list[Operation]:
-    """Return what publishes messages of these names to the queue."""
+    """Return publishes of messages of these names to the queue."""
     return [
         Publish(
             queue="q",
@@ -44,14 +44,14 @@ def carried_out(
 
 
 def shown_by(broker: Candidate) -> PagingQueueView:
-    """Return what a broker shows of the queue."""
+    """Return a broker's view of the queue."""
     view = broker.handle(Inspect(queue="q")).inspection
     assert isinstance(view, PagingQueueView)
     return view
 
 
 def everything() -> list[Operation]:
-    """Return what makes a queue with something in each place, and a consumer without room."""
+    """Return operations that fill each place of a queue, with a consumer without room."""
     return [
         *published("a", "b", "c", "d", "e", "f", "g", persistent="bd"),
         Get(channel="gets", queue="q"),
@@ -75,7 +75,7 @@ def changed(view: PagingQueueView, **changes: object) -> PagingQueueView:
 
 
 def of_level(change: Callable[[BackingQueueView], dict[str, object]]) -> PagingQueueView:
-    """Return the full view with what `change` makes of its backing queue."""
+    """Return the full view with its backing queue changed by `change`."""
     view = full()
     return changed(view, **change(view.levels[0]))
 

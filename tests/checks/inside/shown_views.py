@@ -1,4 +1,4 @@
-"""What the gate makes of brokers whose queues can be looked into, and the words of these tests."""
+"""Verdicts on brokers with inspection, shared by these tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from brokerproof.spec.requirements import catalogue
 
 
 def declared(order: Order | None = None, *, durable: bool = True) -> Declare:
-    """Return what makes the queue."""
+    """Return the queue's declaration."""
     return Declare(queue="q", order=order or Fifo(), durable=durable)
 
 
@@ -29,7 +29,7 @@ def carried_out(broker: Candidate, operations: Iterable[Operation]) -> Candidate
 
 
 def report_on(start: Callable[[], Candidate], operations: int = 150, examples: int = 0) -> Report:
-    """Return what the gate says of a broker."""
+    """Return the gate's report on a broker."""
     subject = Subject("shown", start().hello(), start, in_process=True)
     return run_gate(subject, catalogue(), Budget(operations, examples), 0)
 
@@ -40,7 +40,7 @@ def outcomes(report: Report) -> dict[str, Outcome]:
 
 
 def departure_of(start: Callable[[], Candidate], operations: int) -> str:
-    """Return why the steps of a broker are not those of its model, as the gate says it."""
+    """Return the gate's reason why the steps of a broker are not those of its model."""
     (verdict,) = [
         each for each in report_on(start, operations).verdicts if each.requirement.id == REQUIREMENT
     ]

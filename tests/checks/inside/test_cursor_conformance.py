@@ -33,7 +33,7 @@ from tests.checks.inside.shown_views import (
 
 
 class Shown(PoweredBroker):
-    """The reference with tiny sizes, which shows what `shows` makes of its views."""
+    """The reference with tiny sizes, with views changed by `shows`."""
 
     shows: Callable[[CursorQueueView], Inspection] = staticmethod(lambda view: view)
 
@@ -74,7 +74,7 @@ def test_a_view_of_another_kind_than_before_is_a_finding() -> None:
 
 def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
     class Forgets(Shown):
-        """Shows what is held as never paged in."""
+        """Shows acquired messages as never paged in."""
 
         shows = staticmethod(
             lambda view: replace(
@@ -96,7 +96,7 @@ def test_a_view_in_no_form_is_a_finding() -> None:
     assert "a position outside of the store at level 0" in departure_of(Nonsense, 40)
 
 
-# Crashes: what comes back is looked at, and how it came about is not asked.
+# Crashes: the state afterwards is checked, the steps to it are not.
 
 
 def test_nobody_looks_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
@@ -127,7 +127,7 @@ def test_looking_changes_nothing() -> None:
     looking_changes_nothing(carried_out(everything()))
 
 
-# What the model says nothing of is counted, and is no step of it.
+# Views that the model does not cover are counted, and are no steps of it.
 
 
 def test_what_the_model_says_nothing_of_is_counted_by_its_reason() -> None:

@@ -36,7 +36,7 @@ EVERYTHING = kinds()["a queue with cursors"]
 
 
 def broken_in(view: CursorQueueView, *, rests: bool = False) -> set[str]:
-    """Return what is wrong with a view."""
+    """Return the broken invariants of a view."""
     return {name for name, _ in snapshot(view, rests=rests).broken}
 
 
@@ -73,7 +73,7 @@ def at(**changes: object) -> CursorQueueView:
 
 
 def held_as(**changes: object) -> CursorQueueView:
-    """Return it with what somebody has changed."""
+    """Return it with changed acquired messages."""
     return replace(PENDING, paged_in=(replace(HELD, **changes),))
 
 
@@ -127,7 +127,7 @@ FULL = full()
 
 
 def reference(name: str) -> ReferenceView:
-    """Return what is paged in of this name."""
+    """Return the paged-in message of this name."""
     return next(each for each in FULL.paged_in if each.message == name)
 
 

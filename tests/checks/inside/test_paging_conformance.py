@@ -30,7 +30,7 @@ from tests.checks.inside.shown_views import (
 
 
 class Shown(PoweredBroker):
-    """The reference with tiny sizes, which shows what `shows` makes of its views."""
+    """The reference with tiny sizes, with views changed by `shows`."""
 
     shows: Callable[[PagingQueueView], Inspection] = staticmethod(lambda view: view)
 
@@ -73,7 +73,7 @@ def test_a_view_of_another_kind_than_before_is_a_finding() -> None:
 
 def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
     class Forgets(Shown):
-        """Shows nothing of what is pending."""
+        """Hides pending messages."""
 
         shows = staticmethod(
             lambda view: replace(
@@ -84,7 +84,7 @@ def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
     assert "what steps of the model paging-places make of" in departure_of(Forgets, 60)
 
 
-# Crashes: what comes back is looked at, and how it came about is not asked.
+# Crashes: the state afterwards is checked, the steps to it are not.
 
 
 def test_nobody_looks_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:

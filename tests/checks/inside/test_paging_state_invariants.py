@@ -28,7 +28,7 @@ AT_REST, IN_LINE, BY_LEVEL = "I17", "P1", "PQ1"
 
 
 def broken_in(view: PagingQueueView, *, rests: bool = False) -> set[str]:
-    """Return what is wrong with a view."""
+    """Return the broken invariants of a view."""
     return {name for name, _ in snapshot(view, rests=rests).broken}
 
 
@@ -101,7 +101,7 @@ B, C = WELL.pending
         ({"pending": (replace(A, delivered=True), B, C)}, {"I7", "I8", "I14"}),
         ({"persistent_count": 2}, {"I9"}),
         ({"pending": (B, replace(C, delivered=False))}, {"I10", "I13"}),
-        # What is in two places is no state of the model at all.
+        # A message in two places is no state of the model at all.
         ({"pending": (B, C, replace(C, seq=9, indexed=False))}, {"I8", "I14"}),
         ({"pending": (B, replace(C, seq=20)), "next_seq": 21}, {"I11", "I13"}),
         ({"next_seq": 9}, {"I12"}),

@@ -1,4 +1,4 @@
-"""Views by themselves: what the reference shows keeps every invariant, and each can be broken."""
+"""Single views: the reference's keep every invariant, and each can be broken."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def holds_more(view: PointerQueueView) -> PointerQueueView:
 
 
 def told_as_another(view: PointerQueueView) -> PointerQueueView:
-    """Let everybody be among the interested."""
+    """Put all consumers among the interested."""
     accounts = accounts_in(view)
     states = tuple(replace(each, state="interested") for each in accounts.subscriptions)
     pull = pull_in(accounts)
@@ -156,7 +156,7 @@ def test_every_invariant_that_is_asked_is_a_requirement_with_its_part() -> None:
     assert {each.id for each in catalogue().values() if "inspect" in each.needs} == INSIDE
 
 
-# The form of accounts, which is whatever a candidate has made.
+# The form of internal counters, which a candidate may get wrong.
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_accounts_in_no_form_are_no_view(change: Change, complaint: str) -> None
 
 
 class Counts(Broker):
-    """The reference, which shows what `shows` makes of its accounts."""
+    """The reference, with internal counters changed by `shows`."""
 
     shows: Callable[[Accounts], Accounts | None] = staticmethod(lambda accounts: accounts)
 
@@ -195,7 +195,7 @@ class Counts(Broker):
 
 def test_what_is_not_shown_is_not_claimed() -> None:
     class Silent(Counts):
-        """Shows no accounts."""
+        """Shows no internal counters."""
 
         shows = staticmethod(lambda _: None)
 

@@ -53,7 +53,7 @@ class Shown(Broker):
 
 
 def report_on(start: Callable[[], Candidate], operations: int = 200, examples: int = 0) -> Report:
-    """Return what the gate says."""
+    """Return the gate's report."""
     subject = Subject("shown", start().hello(), start, in_process=True)
     return run_gate(subject, catalogue(), Budget(operations, examples), 0)
 
@@ -64,7 +64,7 @@ def verdict_on(report: Report) -> Verdict:
 
 
 def said(report: Report) -> str:
-    """Return what the stage says of itself."""
+    """Return the stage's line."""
     return next(stage.did for stage in report.stages if stage.name == "snapshot")
 
 
@@ -91,7 +91,7 @@ def test_a_reference_that_is_pulled_from_rests_as_its_model_may() -> None:
 
 
 def notified(answer: Answer) -> Answer:
-    """Say of who is interested that it is notified."""
+    """Show interested consumers as notified."""
     view = answer.inspection
     if not isinstance(view, PointerQueueView) or view.lists is None:
         return answer
@@ -101,7 +101,7 @@ def notified(answer: Answer) -> Answer:
 
 def test_a_rest_with_somebody_notified_is_a_finding() -> None:
     class Restless(Pulled):
-        """Says that it is done, and that somebody is still to come."""
+        """Shows a drained queue with a notified consumer."""
 
     Restless.shows = staticmethod(notified)
     verdict = verdict_on(report_on(Restless))
@@ -158,7 +158,7 @@ def test_a_view_that_is_wrong_or_missing_is_a_finding(
 
 
 def spoils(answer: Answer) -> Answer:
-    """Say that somebody stands behind the last entry."""
+    """Show a place behind the last entry."""
     view = answer.inspection
     if not isinstance(view, PointerQueueView) or not view.subscriptions:
         return answer
@@ -180,7 +180,7 @@ def test_a_view_that_cannot_be_read_is_one_finding_and_the_run_goes_on() -> None
 
 def test_after_a_view_that_cannot_be_read_the_next_step_is_not_judged() -> None:
     class Spoils(Shown):
-        """Shows once what cannot be read."""
+        """Shows an unreadable view once."""
 
     broker, watch, book = Spoils(), Watch(), Oracle(Shown.claims).book
     declare = Declare(queue="q0", order=Fifo())

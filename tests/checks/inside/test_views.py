@@ -1,4 +1,4 @@
-"""The form of views: what is wrong is said, and what passes can be read however wrong it is."""
+"""The form of views: errors are reported, and accepted views can be read, however wrong."""
 
 from __future__ import annotations
 

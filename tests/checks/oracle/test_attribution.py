@@ -22,7 +22,7 @@ def test_every_promise_in_the_tables_is_in_the_catalogue() -> None:
 
 
 def test_what_a_census_decides_is_every_guard_about_a_message_that_was_not_given() -> None:
-    """Guards of the broker's own actions that look at other entries are about what was overdue."""
+    """Guards of the broker's own actions that read other entries are about overdue messages."""
     about_others = {
         label
         for contract in (CONTRACT, whole().contract)
@@ -30,7 +30,8 @@ def test_what_a_census_decides_is_every_guard_about_a_message_that_was_not_given
         for label, _ in action.each
         if name not in ("census", "rest")
     }
-    # Who waits at an earlier entry is asked of two at once, so its guard is not entry by entry.
+    # The guard on waiting at an earlier entry reads two entries at once, so it is not entry by
+    # entry.
     assert about_others | {"flush-delivers"} == LATE_OR_GONE
 
 

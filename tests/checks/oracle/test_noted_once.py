@@ -1,7 +1,7 @@
-"""Settling again what was settled again: no row of the window, and the same judgement.
+"""Repeated second settlements: no row of the window, and the same judgement.
 
-The oracle is held against one that keeps a row for each time, on random runs with brokers that tell
-late, and with broken ones. The twins show that the comparison sees a note that is not taken.
+The oracle is compared with one that keeps a row for each, on random runs with brokers that send
+events late, and with broken ones. The twins show that the comparison sees a missing note.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ Judged = list[tuple[Operation, Answer, object]]
 
 
 def moves_of_a_run(seed: int, oracle: Oracle) -> Iterator[Move]:
-    """Yield moves at random, every other one settles again what was settled, where that can be."""
+    """Yield random moves; every other one repeats a settlement, if possible."""
     yield from RELEASED_BEHIND_A_BROWSER
     chance = random.Random(seed)  # noqa: S311 (nothing is secret)
     for number in range(STEPS_MAX):
@@ -82,7 +82,7 @@ def moves_of_a_run(seed: int, oracle: Oracle) -> Iterator[Move]:
 
 
 def walked(start: Callable[[], Candidate], seed: int) -> tuple[Judged, int]:
-    """Return what an oracle made of a random run, step for step, and the most rows it had."""
+    """Return an oracle's results on a random run, step by step, and its largest number of rows."""
     candidate = start()
     candidate.handle(Reset())
     oracle = Oracle(candidate.hello().capabilities)
@@ -127,7 +127,7 @@ def given(delivery: str, *, redelivered: bool = False) -> Answer:
 
 
 def after_settling_again(times: int) -> Oracle:
-    """Return the oracle of a queue with a browser that may still be shown what was released."""
+    """Return the oracle of a queue with a browser that may still be shown a released message."""
     oracle = Oracle(Capabilities(get=True, modes=("browse",), browse=True))
     run: list[tuple[Operation, Answer]] = [
         (Declare(queue="q0", order=Fifo()), OK),
@@ -153,7 +153,7 @@ def test_it_does_grow_where_each_time_has_its_row(monkeypatch: pytest.MonkeyPatc
 
 
 def blamed_for_a_message_given_twice_after_settling_again() -> str:
-    """Return the requirement broken by who gives what is held, after d0 came twice."""
+    """Return the requirement broken by delivering an acquired message, after d0 came twice."""
     oracle = Oracle(Capabilities(get=True))
     get = Get(channel="ch0", queue="q0", mode="acknowledge")
     run: list[tuple[Operation, Answer]] = [

@@ -1,9 +1,9 @@
-"""Which operations must succeed and which must be refused: never both, and as a sound broker does.
+"""Operations that must succeed, and those that must be refused: never both, as in a sound broker.
 
-The whole broker of the examples was written from the protocol's text alone. Along random runs of it
-every operation of a long list is asked of a copy of it, and what it answers is compared with what
-is said to be obligatory. The twins at the end show that the comparison notices a broker that
-refuses what it should not, and one that takes everything.
+The whole broker of the examples was written from the protocol's text alone. Along its random runs
+the test tries every operation of a long list on a copy, and compares the answer with the
+obligation. The twins at the end show that the comparison notices a broker that refuses too much,
+and one that refuses nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CONSUMERS = ("c0", "c1", "closing", "nobody")
 
 
 def of_queues() -> Iterator[Operation]:
-    """Yield operations about queues, some of which nobody can carry out."""
+    """Yield operations about queues, some of them impossible."""
     for queue in QUEUES:
         order = Sorted("k") if queue == "sorted" else Fifo()
         yield Declare(queue=queue, order=order)
@@ -100,7 +100,7 @@ def of_consumers() -> Iterator[Operation]:
 
 
 def of_the_rest() -> Iterator[Operation]:
-    """Yield settlements, and what concerns the whole broker."""
+    """Yield settlements, and operations of the whole broker."""
     for delivery in ("d0", "d1", "d2", "d3", "unknown"):
         yield from (kind(delivery=delivery) for kind in (Acknowledge, Release, Reject))
     yield from (CloseChannel(channel=channel) for channel in ("ch0", "ch1", "ch9"))
@@ -116,7 +116,7 @@ COMMON: list[Operation] = [
 
 
 def asked(operation: Operation, oracle: Oracle) -> Operation:
-    """Return the operation as it is asked now: every message is a new one."""
+    """Return the operation in its current form: every message is a new one."""
     if isinstance(operation, Publish):
         name = f"m{len(oracle.book.messages)}"
         return replace(operation, message=replace(operation.message, id=name))
@@ -179,7 +179,7 @@ def test_nothing_must_both_succeed_and_be_refused_and_each_kind_comes_to_both() 
 
 
 class Grumpy(WholeBroker):
-    """Refuses to be told twice about a queue."""
+    """Refuses a second declaration of a queue."""
 
     def declare(self, declare: Declare) -> Answer:
         """Make a queue, once."""
@@ -218,7 +218,7 @@ def test_a_broker_that_does_otherwise_is_found_out(twin: type[WholeBroker], comp
     assert set(found) == {complaint}
 
 
-# What is not claimed need not be done.
+# Unclaimed operations are not required.
 
 LESS = {
     "get": Capabilities(modes=("acknowledge",)),
@@ -240,7 +240,7 @@ def test_what_is_not_claimed_need_not_succeed(name: str) -> None:
 
 
 def obliged(claims: Capabilities) -> list[Operation]:
-    """Return what must succeed with two queues and a consumer, or with a get of one."""
+    """Return the operations that must succeed with two queues and a consumer, or a get of one."""
     oracle = Oracle(claims)
     for queue in ("q0", "q1"):
         oracle.observe(Declare(queue=queue, order=Fifo()), OK)

@@ -1,9 +1,9 @@
-"""The oracle accepts what the protocol allows and names the promise that anything else breaks.
+"""The oracle accepts lawful conversations and names the requirement that any other breaks.
 
 Each example is a conversation written by hand, operation by operation with its answer; no broker
 takes part. For each requirement of the catalogue there is a lawful conversation and its twin, which
-differs in one thing and is refused under exactly that id. What only a census can tell apart (is a
-message late, or gone?) is asked of a script that goes on answering.
+differs in one thing and is refused under exactly that id. Where only a final drain check decides
+(is a message late, or gone?), a script goes on answering.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def failed(told: Told, code: ErrorCode) -> Told:
 
 
 def breaches(conversation: Iterable[Told], claims: Capabilities = CLAIMS) -> list[Breach]:
-    """Return what the oracle says is broken, up to the first breach that ends a run."""
+    """Return the oracle's breaches, up to the first one that ends a run."""
     oracle, found = Oracle(claims), []
     for operation, answer in conversation:
         found += oracle.observe(operation, answer)
@@ -168,11 +168,11 @@ def breaches(conversation: Iterable[Told], claims: Capabilities = CLAIMS) -> lis
 
 
 def broken(conversation: Iterable[Told], claims: Capabilities = CLAIMS) -> list[str]:
-    """Return the ids of what is broken."""
+    """Return the ids of the broken requirements."""
     return [breach.requirement for breach in breaches(conversation, claims)]
 
 
-# Each requirement: what is kept, and what breaks it.
+# Each requirement: a conversation that keeps it, and one that breaks it.
 
 
 @dataclass(frozen=True)
@@ -454,7 +454,7 @@ def test_a_broken_promise_names_the_others_that_the_same_moment_speaks_against()
     assert (breach.requirement, breach.also) == ("right-queue", ("nothing-twice",))
 
 
-# Late, or gone: a script goes on answering when the census asks.
+# Late, or gone: a script goes on answering in the final drain check.
 
 
 @dataclass
@@ -470,7 +470,7 @@ class Script:
         return Hello(name="script", version="1", capabilities=CLAIMS)
 
     def handle(self, operation: Operation) -> Answer:
-        """Read the next answer; then tell the census what is left."""
+        """Read the next answer; then give the final drain check the remaining messages."""
         if self.answers:
             return self.answers.pop(0)
         if isinstance(operation, Consume):
@@ -481,7 +481,7 @@ class Script:
 
 
 def played(conversation: tuple[Told, ...], left: tuple[str, ...]) -> Breach | None:
-    """Return the breach that a script's run ends with, once the census has been asked."""
+    """Return the breach at the end of a script's run, after the final drain check."""
     script = Script([answer for _, answer in conversation], left)
     moves = [move_of(operation) for operation, _ in conversation]
     return play(script, Oracle(CLAIMS), moves).broken
@@ -642,7 +642,7 @@ def test_what_is_told_with_the_closing_of_its_channel_is_already_released(
     found = [*start, get(given("m0", None, again=True), channel="ch1"), drain()]
     assert broken(found, claims) == []
     assert broken([*start, get(channel="ch1"), drain()], claims) == ["get-finds"]
-    # Nobody holds it any more, so its settlement may be refused.
+    # It is not acquired any more, so its settlement may be refused.
     assert broken([*start, failed(acknowledge("d0"), "refused"), drain()], claims) == []
 
 
@@ -720,7 +720,7 @@ def test_a_publish_that_was_never_seen_may_be_available_after_the_drain() -> Non
     start = [declare(), failed(publish("m0"), "timeout"), drain(), publish("m1")]
     assert broken([*start, get(given("m0", None)), get(given("m1", None))]) == []
     assert broken([*start, get(given("m1", None)), get()]) == []
-    # Now it has its place: who was given m1 was given what was first, so m0 is not there.
+    # Now it has its place: m1 was delivered as the first, so m0 is not there.
     assert broken([*start, get(given("m1", None)), get(given("m0", None))]) == ["nothing-invented"]
 
 
@@ -736,7 +736,7 @@ def test_a_settlement_without_an_answer_may_take_effect_until_the_next_drain() -
     assert broken([*start, get(), get(again)]) == []
     assert broken([*start, get(), drain(), get()]) == []
     assert broken([*start, get(), drain(), get(again)]) == []
-    # What an empty get has ruled out after the drain does not come back.
+    # A state that an empty get has ruled out after the drain does not come back.
     assert broken([*start, drain(), get(), get(again)]) == ["nothing-twice"]
 
 
@@ -764,10 +764,10 @@ def test_a_broker_that_cannot_come_to_rest_does_not_do_what_it_claims() -> None:
     assert broken([declare(), failed(drain(), "timeout")]) == ["does-what-it-claims"]
 
 
-# Finer points of what is told late, and of what is not certain.
+# Details of late events, and of uncertain outcomes.
 
 IMPATIENT = (declare(), consume("c"), publish("m0"), get())
-"""Lawful only if c was given m0 before the get, which nobody has told so far."""
+"""Lawful only if c was given m0 before the get, by an event that is still outstanding."""
 
 
 @pytest.mark.parametrize("told", [cancel("c"), close("ch0")])
@@ -886,7 +886,7 @@ def test_what_cannot_be_followed_is_not_judged(name: str) -> None:
         assert broken([*start, told]) == []
 
 
-# What is counted.
+# Counts.
 
 
 def test_a_requirement_is_exercised_only_where_its_fault_would_show() -> None:

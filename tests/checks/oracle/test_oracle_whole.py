@@ -1,8 +1,8 @@
-"""What is promised beyond the core: for each requirement a conversation that keeps it, and a twin.
+"""Requirements beyond the core: for each a conversation that keeps it, and a twin.
 
 Each example is a conversation written by hand, like those in `test_oracle.py`; no broker takes
-part. The twin differs in one thing and is refused under exactly that id. What only a census can
-tell apart (is a message late, or gone?) is asked of a script. The fine print of the protocol is in
+part. The twin differs in one thing and is refused under exactly that id. Where only a final drain
+check decides (is a message late, or gone?), a script answers. The details of the protocol are in
 `test_oracle_whole_windows.py` and its neighbours.
 """
 
@@ -153,7 +153,7 @@ def parked(told: Told) -> Told:
 
 
 def purge(*events: Event, queue: str = "q") -> Told:
-    """Drop what is available."""
+    """Drop the available messages."""
     return Purge(queue=queue), Answer(events)
 
 
@@ -181,7 +181,7 @@ RESTART: Told = (Restart(), OK)
 
 
 def closed(consumer: str) -> ConsumerClosed:
-    """Return the event that a consumer was closed without being asked."""
+    """Return the event of a consumer that closed by itself."""
     return ConsumerClosed(consumer=consumer)
 
 
@@ -190,7 +190,7 @@ def deleted(queue: str = "q") -> QueueDeleted:
     return QueueDeleted(queue=queue)
 
 
-# Each requirement: what is kept, and what breaks it.
+# Each requirement: a conversation that keeps it, and one that breaks it.
 
 
 @dataclass(frozen=True)
@@ -415,11 +415,11 @@ def test_what_breaks_a_promise_is_refused_under_its_id(pair: Pair) -> None:
     assert (breach.requirement, breach.witnesses) == (pair.requirement, pair.witnesses)
 
 
-# Late, or gone: a script goes on answering when the census asks.
+# Late, or gone: a script goes on answering in the final drain check.
 
 
 def played(conversation: tuple[Told, ...], left: tuple[str, ...]) -> Breach | None:
-    """Return the breach that a script's run ends with, once the census has been asked."""
+    """Return the breach at the end of a script's run, after the final drain check."""
     script = Script([answer for _, answer in conversation], left)
     return play(script, Oracle(WHOLE), [move_of(told) for told in conversation]).broken
 

@@ -1,8 +1,8 @@
-"""Where the core says all that there is to say, the whole contract says the same.
+"""On conversations within the core, the whole contract agrees with the core.
 
-The same conversations are followed by both: those that a sound broker leads, told promptly or late,
-and those with a lie in them. The oracles must refuse the same step for the same reason, and count
-the same situations. A twin of the whole contract shows that the comparison notices a difference.
+Both follow the same conversations: of a sound broker, with prompt or late events, and with a fault
+in them. The oracles must refuse the same step for the same reason, and count the same situations. A
+twin of the whole contract shows that the comparison notices a difference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SOUND: dict[str, Candidate] = {"reference": make("qpid-push"), "naive": NaiveBro
 
 
 def conversations(candidate: Candidate, number: int) -> Iterator[list[Told]]:
-    """Yield what a broker answers to random walks in the scopes of the core."""
+    """Yield a broker's answers to random walks in the scopes of the core."""
     scopes = scopes_for(CLAIMS)
     for seed in range(number):
         chosen = random.Random(seed)  # noqa: S311  the same in each run, nothing secret
@@ -61,7 +61,7 @@ def conversations(candidate: Candidate, number: int) -> Iterator[list[Told]]:
 def judged(
     conversation: list[Told], claims: Capabilities, *, whole: bool
 ) -> tuple[list[tuple[str, tuple[str, ...]]], Counter[str]]:
-    """Return what an oracle says is broken, and the situations of the core that it counts."""
+    """Return an oracle's breaches, and the situations of the core that it counts."""
     oracle = Oracle(claims, beyond_the_core=whole)
     found: list[tuple[str, tuple[str, ...]]] = []
     for operation, answer in conversation:

@@ -1,7 +1,7 @@
-"""Queues that go, consumers that end, places after a return, and time: the fine print.
+"""Deleted queues, consumers that end, places after a return, and time: the details.
 
-Conversations written by hand, as in `test_oracle_whole.py`, whose words they use. Numbers in
-brackets are the rules of driver protocol 1.
+Conversations written by hand, with the helpers of `test_oracle_whole.py`. Numbers in brackets are
+the rules of driver protocol 1.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def test_a_queue_that_stays_is_not_deleted_by_itself() -> None:
     assert broken([*start, drain(deleted())], WHOLE) == ["auto-delete-when-unused"]
 
 
-# Purges, with what is told late (31).
+# Purges, with late events (31).
 
 
 @in_either_order
@@ -363,7 +363,7 @@ def test_the_tail_and_the_head_are_those_of_a_priority_level(claims: Capabilitie
     start = [make(order=Priority(10)), put("m0", priority=9), put("m1", priority=0)]
     back = [*start, taken("m0"), release("d0")]
     assert broken([*back, taken("m0", again=True)], claims) == []
-    # Whoever overtakes what has returned did not put it back where it belongs.
+    # A broker that overtakes a returned message did not put it back in its place.
     assert broken([*back, taken("m1")], claims) == ["returns-where-claimed"]
 
 

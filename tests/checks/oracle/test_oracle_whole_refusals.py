@@ -1,6 +1,6 @@
-"""What makes no sense has to be refused, what makes sense has to be done, and what is open is open.
+"""Invalid operations must be refused, valid ones must succeed, and uncertain ones may do either.
 
-Conversations written by hand, as in `test_oracle_whole.py`, whose words they use.
+Conversations written by hand, with the helpers of `test_oracle_whole.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tests.checks.oracle.test_oracle_whole import (
     window,
 )
 
-# What must be refused.
+# Operations that must be refused.
 
 UP = (make(), subscribe("c"))
 DOWN = (make(durable=True), crash())
@@ -119,7 +119,7 @@ def test_only_what_had_to_be_refused_exercises_that_promise() -> None:
     assert counted(make(), failed(put("m0", priority=10), "refused")) == 1
 
 
-# Rule 39: what may have closed or gone by itself, and nobody has told it yet.
+# Rule 39: consumers and queues that may have ended by themselves, with the event outstanding.
 
 CLOSES = (make(), subscribe("c", auto_close=True))
 MAY_HAVE_CLOSED = {
@@ -135,7 +135,7 @@ def test_a_consumer_that_may_have_closed_may_answer_or_not(name: str) -> None:
     told = MAY_HAVE_CLOSED[name]
     refusal = [*CLOSES, failed(told, "refused"), drain(closed("c"))]
     assert broken(refusal, WHOLE) == []
-    # Whoever does not close itself is there until it is told that it is not.
+    # A consumer that does not close by itself is there until its closing is told.
     stays = (make(), subscribe("c"))
     if name != "the name once more":
         assert broken([*CLOSES, told], WHOLE) == []
@@ -203,14 +203,14 @@ def test_a_queue_declared_again_while_it_may_be_gone_is_not_judged() -> None:
         broken([*LEFT, make(auto_delete=True)], WHOLE)
 
 
-# What is not certain.
+# Uncertain operations.
 
 
 def test_a_broker_that_went_down_by_itself_and_forgets_all_is_not_judged_any_further() -> None:
     volatile = replace(WHOLE, durable=False)
     with pytest.raises(Unfollowable, match="comes back only by a reset"):
         broken([make(), failed(put("m0"), "crashed")], volatile)
-    # What it told before that is judged.
+    # Its earlier events are judged.
     wrong = failed(put("m0", given("m7", "c")), "crashed")
     assert broken([make(), subscribe("c"), wrong], WHOLE) == ["nothing-invented"]
 
@@ -277,7 +277,7 @@ def test_a_purge_that_is_not_certain_has_dropped_what_is_there_or_not() -> None:
 
 
 def alarms(conversation: list[Told]) -> list[str]:
-    """Return what is broken, as far as the conversation can be followed."""
+    """Return the breaches, as far as the conversation can be followed."""
     try:
         return broken(conversation, WHOLE)
     except Unfollowable:

@@ -1,7 +1,7 @@
-"""Windows that change, count bytes, and are shared: who may be given what, and who must be.
+"""Windows that change, count bytes, and are shared: permitted and required deliveries.
 
-Conversations written by hand, as in `test_oracle_whole.py`, whose words they use. Numbers in
-brackets are the rules of driver protocol 1.
+Conversations written by hand, with the helpers of `test_oracle_whole.py`. Numbers in brackets are
+the rules of driver protocol 1.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def test_a_consumer_that_is_cancelled_gives_its_channels_window_back() -> None:
     start = [*POOL, put("m0", given("m0", "c")), put("m1"), cancel("c")]
     assert broken([*start, drain(given("m1", "d"))], WHOLE) == []
     assert broken([*start, drain()], WHOLE) == ["quiescence"]
-    # What it holds can be settled as before, and gives nothing back twice.
+    # Its deliveries can be settled as before, and give no room back twice.
     settled = [*start, drain(given("m1", "d")), acknowledge("d0"), put("m2")]
     assert broken([*settled, drain()], WHOLE) == []
     assert broken([*settled, drain(given("m2", "d"))], WHOLE) == ["channel-credit-not-exceeded"]

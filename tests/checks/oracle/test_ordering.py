@@ -1,4 +1,4 @@
-"""Whose turn is first, what a selector means, and which values are equal: tables and twins."""
+"""Delivery order, selectors, and equality of values: tables and twins."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_message_meets_a_selector_if_it_has_all_of_it(
     assert matches(asked, selector) == met
 
 
-# Turns.
+# Delivery order.
 
 
 AFTER: list[tuple[Order, Message, Message, bool]] = [

@@ -1,4 +1,4 @@
-"""A reset in the midst of a run is asked in every grade: what was before must have no effect."""
+"""Every grade resets in the middle of a run: the earlier operations must have no effect."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Forgetful(Box):
     asked = 0
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked."""
+        """Carry out the operation."""
         if isinstance(operation, Reset):
             self.asked += 1
             if self.asked > 1:
@@ -91,7 +91,7 @@ class Opaque(Forgetful):
 
 
 def report_on(start: type[Candidate]) -> Report:
-    """Return what the gate says."""
+    """Return the gate's report."""
     subject = Subject("reset", start().hello(), start, in_process=True)
     return run_gate(subject, catalogue(), Budget(600, 0), 0)
 

@@ -1,4 +1,4 @@
-"""What is told late, or in an unknown order, is refused exactly where no order of it is lawful.
+"""Late or unordered events are refused exactly if no order of them is lawful.
 
 The truth is a naive one, written here: try every order of operations and events that the protocol
 allows, step by step over the contract's plain `take`. It is compared with the oracle, which reaches
@@ -102,7 +102,7 @@ def test_a_release_explains_that_both_consumers_were_given_a_message() -> None:
     rest = (given("m1", "c"), given("m2", "c"), given("m3", "c"))
     back = given("m0", "d", again=True)
     assert broken([*first, release("d0"), drain(back, *rest)], PER_CONSUMER) == []
-    # Told before the release was asked for, it cannot have come after it.
+    # An event told before the release was requested cannot have come after it.
     assert broken([*first, publish("m4", back), release("d0"), drain(*rest)], PER_CONSUMER) == [
         "nothing-twice"
     ]
@@ -149,7 +149,7 @@ def test_the_search_returns_an_order_that_is_lawful_step_by_step() -> None:
 
 @dataclass
 class Span:
-    """What happened between two rests: operations in order, and events by where they were told.
+    """The steps between two rests: operations in order, and events by the answers that told them.
 
     An operation that may have happened has the number of operations and of events before it.
     """
@@ -163,7 +163,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Happened:
-    """An event: whose it is, told before operation `latest`, and not before operation `floor`."""
+    """An event: its consumer; it happened before operation `latest`, not before `floor`."""
 
     number: int
     consumer: int
@@ -202,7 +202,7 @@ class Naive:
             yield after, departed | labels
 
     def _ends(self, span: Span) -> set[Possibility]:
-        """Walk through every order; a position says what has been done and told so far."""
+        """Walk through every order; a position has the operations and events so far."""
         streams = self._streams(span)
         start = (0, (0,) * len(streams), frozenset[int]())
         seen = {(start, here) for here in self.possible}
@@ -372,11 +372,11 @@ def _row(name: str) -> int:
     return CONTRACT.row_of(name)
 
 
-# Random small histories: what the reference broker does, told late, and sometimes spoilt.
+# Random small histories: runs of the reference broker, with late and sometimes wrong events.
 
 
 class Teller:
-    """The reference broker behind somebody who withholds its events as long as is allowed."""
+    """The reference broker behind a proxy that withholds its events as long as is allowed."""
 
     def __init__(self, chosen: random.Random, claims: Capabilities) -> None:
         self.chosen, self.claims = chosen, claims
@@ -427,7 +427,7 @@ class Teller:
                 return Publish(queue="q", message=message)
 
     def _asks(self, operation: Operation, *, hush: bool = False) -> None:
-        """Hand an operation on and note what is said of it, which may be that nobody knows."""
+        """Hand an operation on and note its answer, which may be an unknown outcome."""
         unsure = isinstance(operation, Publish | Acknowledge | Release)
         unsure = unsure and self.chosen.random() < 0.1
         answer = OK if unsure and self.chosen.random() < 0.5 else self.broker.handle(operation)
@@ -459,7 +459,7 @@ class Teller:
         return [next(theirs[name]) for name in names]
 
     def _holds(self, operation: Operation, told: tuple[Delivered, ...]) -> None:
-        """Ask the book of an oracle: what can be settled is its business."""
+        """Track the held deliveries."""
         if isinstance(operation, Acknowledge | Release):
             self.holding.pop(operation.delivery, None)
         channels = {o.consumer: o for o, _ in self.said if isinstance(o, Consume)}
@@ -526,7 +526,7 @@ def histories(number: int, claims: Capabilities) -> Iterator[list[Told]]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """At which drain a conversation is refused, if it is, and what was only advised against."""
+    """The drain at which a conversation is refused, if any, and the broken recommendations."""
 
     refused_at: int | None
     departures: tuple[tuple[str, ...], ...] = ()
@@ -593,12 +593,12 @@ def forgetful(window: EventWindow, *_: object) -> EventWindow:
 
 
 def hoarding(window: EventWindow, *_: object) -> EventWindow:
-    """Keep every row, but not which consumers have told all."""
+    """Keep every row, but not the set of consumers without outstanding events."""
     return EventWindow(window.rows, window.floating)
 
 
 def careless(*_: object) -> bool:
-    """Owe nothing: what was told before an operation may have happened after it."""
+    """Ignore the order: an event told before an operation may have happened after it."""
     return False
 
 

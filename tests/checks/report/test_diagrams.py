@@ -1,4 +1,4 @@
-"""What the page draws: what queues hold after each step, and which arrow goes where."""
+"""The page's drawings: the contents of queues after each step, and the arrows."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def found(*steps: Line, event_order: EventOrder = "total", witness: str = "m0") 
 
 
 def contents(counterexample: Counterexample) -> list[str]:
-    """Return what the queue holds after each step, in one line each."""
+    """Return the queue's contents after each step, in one line each."""
     shown = content_of(counterexample)
     assert shown.reason == ""
     lines = []

@@ -317,7 +317,7 @@ def test_sarif_that_is_not_in_form_is_noticed(old: bytes, new: bytes) -> None:
         sound(content.replace(old, new))
 
 
-# What a CI host is told.
+# Output for CI hosts.
 
 
 def test_annotations_tell_what_matters() -> None:
@@ -408,7 +408,7 @@ class _Reader(HTMLParser):
 
 
 def read_page(record: VerdictFile) -> _Reader:
-    """Return what a browser would see of the page of a record."""
+    """Return the page of a record as a browser would show it."""
     reader = _Reader(page(record).decode("utf-8"))
     assert reader.open == []
     return reader

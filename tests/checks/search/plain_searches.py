@@ -1,7 +1,7 @@
-"""The searches as plainly as they can be written: each oracle is copied and asked at every step.
+"""Naive searches, without a cache: each oracle is copied and used at every step.
 
-What the grades of the exhaustive stage find must be what these find; they are held against each
-other in `test_searches_agree.py`.
+The grades of the exhaustive stage must have the same findings; `test_searches_agree.py` compares
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Steps = tuple[Exchange, ...]
 
 @dataclass
 class _State:
-    """What was tried in a contract state, where it led, and how often it was approached."""
+    """The moves tried in a contract state, their successors, and the number of approaches."""
 
     moves: list[Move]
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class _State:
 
 
 def _count(found: Search, oracle: Oracle) -> None:
-    """Add what an oracle has counted since it was copied."""
+    """Add an oracle's counts since its copy."""
     for requirement, times in oracle.exercised.items():
         found.exercised[requirement] += times
     for outcome, times in oracle.outcomes.items():

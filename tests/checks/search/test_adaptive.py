@@ -1,4 +1,4 @@
-"""Walks for candidates that cannot repeat a run: what they visit, what they find, when they end."""
+"""Walks for nondeterministic candidates: visited states, findings, and the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TWO = Scope("two messages", (Fifo(),), messages=2, gets=("acknowledge",))
 def walked(
     start: Callable[[], Box], scope: Scope, operations: int = 20_000, stop: str = ""
 ) -> Search:
-    """Return what a walk through a scope found."""
+    """Return the findings of a walk through a scope."""
     found = Search(scope, "adaptive")
     search_adaptively(found, lambda: fresh(start), operations, lambda: stop)
     return found
@@ -62,14 +62,14 @@ def pairs_of(scope: Scope) -> int:
 
 
 class Seldom(Box):
-    """An honest queue that gives the newest first when a count over all its runs says so."""
+    """An honest queue that gives the newest first at certain counts over all its runs."""
 
     def __init__(self, gets: Iterator[int] | None = None) -> None:
         super().__init__()
         self.gets = itertools.count() if gets is None else gets
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked; what is counted outlives a reset."""
+        """Carry out the operation; the count outlives a reset."""
         if isinstance(operation, Reset):
             Seldom.__init__(self, self.gets)
             return Answer()
@@ -89,7 +89,7 @@ class Unsure(Box):
         self.publishes = itertools.count() if publishes is None else publishes
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked; what is counted outlives a reset."""
+        """Carry out the operation; the count outlives a reset."""
         if isinstance(operation, Reset):
             Unsure.__init__(self, self.publishes)
             return Answer()
@@ -99,7 +99,7 @@ class Unsure(Box):
         return answer
 
 
-# What is visited.
+# Visited states.
 
 
 def test_a_walk_tries_every_move_in_every_state_of_a_steady_candidate() -> None:
@@ -127,7 +127,7 @@ def test_no_run_is_longer_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) ->
     assert found.depth == 6
 
 
-# What is found.
+# Findings.
 
 
 def test_a_fault_that_comes_and_goes_is_found() -> None:
@@ -148,7 +148,7 @@ def test_a_breach_ends_its_run_and_not_the_walk() -> None:
     assert found.exercised["get-finds"] > 0
 
 
-# What ends it.
+# The end of a walk.
 
 
 def test_moves_of_states_that_are_not_offered_again_are_counted_and_given_up() -> None:

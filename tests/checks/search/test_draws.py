@@ -1,4 +1,4 @@
-"""What is drawn in a stateful example, and that a seed gives the same verdict in every process."""
+"""The draws of a stateful example; a seed gives the same verdict in every process."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ for verdict in report.verdicts:
 
 
 def verdicts(address: str, operations: int, seed: int, hash_seed: int) -> str:
-    """Return what the gate says of a candidate in a process of its own."""
+    """Return the gate's verdict on a candidate in a separate process."""
     script = VERDICTS.format(address=address, operations=operations, seed=seed)
     ran = subprocess.run(
         [sys.executable, "-c", script],
@@ -268,7 +268,7 @@ def test_a_seed_gives_the_same_bytes_in_every_process(address: str) -> None:
     one, other = (verdicts(address, 120, 5, hash_seed) for hash_seed in (1, 2))
     assert one == other
     assert "fifo-order" in one
-    # Another seed is another run, so that the comparison says something.
+    # Another seed is another run, so the comparison is meaningful.
     assert verdicts(address, 120, 6, 1) != one
 
 

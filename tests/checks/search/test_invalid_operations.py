@@ -1,4 +1,4 @@
-"""What is asked in order to be refused: all of it in form, refused by a sound broker, no effect."""
+"""Invalid operations: well formed, refused by a sound broker, and without effect."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def map_operations(oracle: Oracle) -> Iterator[Operation]:
 
 
 def in_form(operation: Operation) -> bool:
-    """Whether a driver could be asked this at all."""
+    """Whether the operation can be sent to a driver."""
     try:
         msgspec.convert({"id": 1, **msgspec.to_builtins(operation)}, RequestShape)
     except msgspec.ValidationError:
@@ -148,7 +148,7 @@ def test_a_window_below_0_from_the_start_is_asked_in_this_process_only() -> None
     assert must_be_refused(below, after(MADE)[1].book)
 
 
-# What must be refused, and what may not be said of it.
+# Required refusals, and forbidden answers.
 
 WRONG: dict[str, Operation] = {
     "get": Get(channel="ch0", queue=NOWHERE),

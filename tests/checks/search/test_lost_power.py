@@ -1,7 +1,7 @@
-"""The power goes in the midst of operations: what the search tries, what it finds, how it is told.
+"""Power losses during operations: the moves of the search, its findings, and their texts.
 
-The reference on its disk keeps what it promises at every change; planted into it are mistakes in
-the order of writing that no crash between two operations can show, and each must be found.
+The reference on its disk keeps all requirements at every change. Planted faults in the order of
+writing, which no crash between two operations can show, must be found.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_the_reference_keeps_what_it_promises_wherever_the_power_goes(scope: str
     found = searched(lambda: make(TIGHT), scope)
     assert found.broken == {}
     assert found.cuts > 700
-    # Of a declaration alone nobody can say whether it has happened.
+    # The outcome of a declaration alone is unknown.
     assert found.cuts_unjudged < 20
 
 
@@ -201,7 +201,7 @@ class Raises(PoweredBroker):
 
 
 class Uncounted(PoweredBroker):
-    """A broker that does not count what its disk is asked for."""
+    """A broker that does not count the changes of its disk."""
 
     __slots__ = ()
 

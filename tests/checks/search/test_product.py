@@ -1,7 +1,7 @@
 """The product grade beside its ideal: candidates whose copies fail in the middle of a search.
 
-What was found until then is kept, and the scope is searched by sequences instead: nothing is called
-kept that was not searched.
+Earlier findings stay, and the scope is searched by sequences instead: no requirement counts as kept
+without a search.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def test_a_broker_that_does_less_than_it_claims_is_found_out(flag: str) -> None:
         list(itertools.chain(*(walked(scope, claims, less, seed) for scope, seed in every)))
 
 
-# Names, and what a scope holds.
+# Names, and the contents of a scope.
 
 
 def test_no_two_scopes_of_the_same_claims_have_one_name() -> None:

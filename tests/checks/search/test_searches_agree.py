@@ -1,8 +1,8 @@
 """The searches find what their plain forms find, move for move and count for count.
 
-Sound brokers and broken ones, brokers that tell late or park, and those whose deliveries are named
-in ways that no broker may use. The twins show that the comparison sees what could go wrong: what is
-remembered under too little, and names of deliveries that are not looked at.
+Sound brokers and broken ones, brokers that send events late or park, and those with forbidden names
+of deliveries. The twins show that the comparison sees a cache key that is too coarse, and names of
+deliveries that are ignored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Repeater(Box):
         return "d0"
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, but for names."""
+        """Carry out the operation, with other names."""
         if isinstance(operation, Reset):
             Repeater.__init__(self)
         if isinstance(operation, Acknowledge | Release | Reject):

@@ -1,7 +1,7 @@
-"""Every sequence of moves, shorter ones first: what is found, how sure it is, and what ends it.
+"""Every sequence of moves, shorter ones first: findings, certificates, and the end.
 
-Candidates are tiny queues that can be got from (`broken_candidates`). Most of what is asserted is
-compared with a naive enumeration written here.
+Candidates are tiny queues with gets only (`broken_candidates`). Most assertions compare with a
+naive enumeration written here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ending(Scope):
     """A scope in which every sequence ends: there are so many gets, and nothing comes to rest."""
 
     def moves(self, book: Bindings) -> Iterator[Move]:
-        """Yield what is possible now."""
+        """Yield the possible moves."""
         for move in super().moves(book):
             is_over = isinstance(move, Get) and bool(book.getters)
             if not isinstance(move, Drain) and not is_over:
@@ -52,7 +52,7 @@ ENDS = Ending("two messages that end", (Fifo(),), messages=2, gets=("automatic",
 def searched(
     start: Callable[[], Box], scope: Scope, operations: int = ENOUGH, stop: str = ""
 ) -> Search:
-    """Return what a search of a scope by sequences found."""
+    """Return the findings of a search of a scope by sequences."""
     found = Search(scope, "sequences")
     search_sequences(found, lambda: fresh(start), operations, lambda: stop)
     return found
@@ -81,7 +81,7 @@ def every_sequence(scope: Scope) -> list[tuple[Move, ...]]:
     return found
 
 
-# What is found.
+# Findings.
 
 
 def test_a_scope_that_ends_is_searched_whole() -> None:
@@ -138,7 +138,7 @@ def test_what_has_no_certain_outcome_is_not_followed_and_the_scope_is_not_called
     assert found.broken == {}
 
 
-# What ends it.
+# The end of a search.
 
 
 def test_a_search_ends_with_its_budget_and_says_so() -> None:
@@ -183,7 +183,7 @@ class Moody(Box):
         self.sulks = next(self.runs) % 3 == 2
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked; each reset begins a new run."""
+        """Carry out the operation; each reset begins a new run."""
         if isinstance(operation, Reset):
             Moody.__init__(self, self.runs)
             return Answer()
@@ -204,7 +204,7 @@ def test_a_candidate_that_answers_differently_to_the_same_is_found_out() -> None
 
 
 def judged(candidate: Box, operations: int = 6_000) -> Report:
-    """Return what the gate says of a queue that it can neither copy nor begin anew."""
+    """Return the gate's report on a queue that it can neither copy nor reset."""
     subject = Subject("a queue", candidate.hello(), lambda: candidate, in_process=False)
     return run_gate(subject, catalogue(), Budget(operations=operations, examples=0), seed=0)
 
@@ -245,7 +245,7 @@ def test_what_a_steady_candidate_breaks_is_certified_by_sequences() -> None:
 
 
 class Impatient(Stack):
-    """Gives the last first; somebody presses Ctrl-C, once, at a given operation."""
+    """Gives the last first; Ctrl-C comes once, at a given operation."""
 
     def __init__(self, presses_at: int) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class Impatient(Stack):
         self.handled = 0
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked."""
+        """Carry out the operation."""
         self.handled += 1
         if self.handled == self.presses_at:
             raise KeyboardInterrupt

@@ -1,7 +1,7 @@
 """What parallel cases miss unless they look twice.
 
-A message that got lost where nobody has room for it; one that is sent to somebody who has been told
-that it has left; and, where there is nothing to find, a channel that is used again.
+A lost message while no consumer has room; a message sent to a consumer whose cancellation was
+answered; and, without a fault, a channel that is used again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Loses(LockedQueue):
         self.published = AtomicInteger()
 
     def handle(self, operation: Operation) -> Answer:
-        """Count arrivals, and take none in whose count is not the one that was read before."""
+        """Count arrivals, and drop those whose count differs from the one read before."""
         if not isinstance(operation, Publish):
             return super().handle(operation)
         before = self.published.get()
@@ -76,14 +76,14 @@ def test_a_message_that_nobody_has_room_for_is_missed() -> None:
 
 
 class SendsLate(LockedQueue):
-    """It decides under one lock what is sent, and sends it under another."""
+    """It chooses deliveries under one lock, and sends them under another."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sending = Lock()
 
     def told(self, answer: Answer) -> Answer:
-        """Keep what is to be told until the first lock was given back."""
+        """Keep the events until the first lock is released."""
         return answer
 
     def handle(self, operation: Operation) -> Answer:
@@ -127,7 +127,7 @@ def test_a_channel_can_be_used_again(start: Callable[[], Candidate]) -> None:
 
 
 class Keeps(LockedQueue):
-    """What a closing channel held is not returned, but settled."""
+    """A closing channel settles its deliveries instead of returning them."""
 
     def handle(self, operation: Operation) -> Answer:
         """Acknowledge where the naive queue releases."""

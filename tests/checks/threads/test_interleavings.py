@@ -1,4 +1,4 @@
-"""The search of interleavings visits each class once: as a search that reduces nothing tells."""
+"""The search of interleavings visits each class once, as a search without reduction shows."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def is_small(program: Program) -> bool:
 
 
 def steps_of(act: str) -> int:
-    """Return how many steps an act is at most; what it starts has two besides."""
+    """Return the largest number of steps of an act; a started thread has two more."""
     if "under" not in act:
         return 1
     return 5 if act[0] in "xy" else 3
@@ -109,7 +109,7 @@ Form: TypeAlias = frozenset[tuple[object, ...]]
 
 
 def form_of(case: Case[Shared], choices: tuple[int, ...]) -> Form:
-    """Return what runs of one class have in common: what came before what."""
+    """Return the common part of the runs of one class: the order of dependent steps."""
     orders = Orders()
     counts: dict[str, int] = {}
     seen, names = [], []
@@ -171,7 +171,7 @@ def test_each_class_of_interleavings_is_run_exactly_once(program: Program) -> No
         ((("write a",), ("read a",), ("read a",)), 4),
         ((("a under x",), ("a under x",), ("a under x",)), 6),
         ((("y under x",), ("x under y",)), 3),
-        # Also where two wait for ever after what a third does has been tried.
+        # Also if two wait for ever after the steps of a third have been tried.
         ((("0 to 1 in a",), ("x under y",), ("y under x",)), 5),
     ],
 )

@@ -39,7 +39,7 @@ CASES = [
 def explored(
     candidate: Candidate, parallel: Parallel, runs_max: int, watches: Sequence[type] = ()
 ) -> Sequence[tuple[str, ...]]:
-    """Return what was wrong with the runs that failed, of the first so many."""
+    """Return the failures among the first so many runs."""
     reset(candidate)
     copier = copier_of(candidate)
     assert isinstance(copier, Copier)
@@ -47,7 +47,7 @@ def explored(
     case = parallel_case(parallel, candidate, copier, oracle, watches=watches)
     found = explore(case, runs_max=runs_max)
     for failed in found.failed:
-        # It runs again, and can be told.
+        # It runs again, and can be printed.
         assert len(accesses(case, failed)) <= len(failed.choices)
         assert table(case, failed).row_count
     return [failed.complaints for failed in found.failed]
@@ -81,7 +81,7 @@ def test_no_two_threads_of_the_reference_touch_an_attribute_without_order(
 
 
 def test_a_place_in_two_references_loses_what_comes_back_twice() -> None:
-    """What `models/qpid/released_pointer.py` shows, on the code that runs."""
+    """The fault of `models/qpid/released_pointer.py`, in the running code."""
 
     def tried(address: str) -> Tried:
         parallel = next(each for each in lost_wake_ups(Fifo()) if each.name == COMES_BACK_TWICE)
@@ -104,7 +104,7 @@ def test_a_case_that_cannot_begin_says_why() -> None:
 
 
 class _DoesNothing:
-    """A broker that does nothing and says that it was done."""
+    """A broker that answers `ok` and does nothing."""
 
     def hello(self) -> Hello:
         return make("qpid-push").hello()
@@ -121,11 +121,11 @@ def test_the_reference_can_be_used_on_threads() -> None:
     assert isinstance(make("qpid-push"), OnThreads)
 
 
-# What an order of a history may be.
+# Lawful orders of a history.
 
 
 def judge() -> Judge:
-    """Return a judge of what follows: a queue with a consumer that may hold one message."""
+    """Return a judge after the setup: a queue with a consumer that may hold one message."""
     oracle = Oracle(make("qpid-push").hello().capabilities)
     oracle.watch = None
     for operation in SUBSCRIBED:
@@ -181,7 +181,7 @@ def test_what_arrives_while_somebody_looks_may_be_seen_later() -> None:
             ]
         )
 
-    # Who began to look before m was there.
+    # A walk that began before m was there.
     assert judge().breach(history(3), OK) is None
     assert judge().breach(history(4), OK) is not None
 

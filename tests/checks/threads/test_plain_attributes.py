@@ -31,7 +31,7 @@ class InADictionary:
 
 
 class Shared:
-    """What the threads share, and what may order them."""
+    """The shared state of the threads, and the means to order them."""
 
     def __init__(self, threads: Threads, kind: type[InSlots | InADictionary]) -> None:
         self.threads = threads
@@ -228,7 +228,7 @@ class Tally(Sum):
     """A sum of which one step takes others."""
 
     def add(self, number: int) -> None:
-        """Add a number, by what the sum is."""
+        """Add a number, by the kind of the sum."""
         self.put(self.value() + number)
 
     def put(self, number: int) -> None:

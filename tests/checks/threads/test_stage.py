@@ -1,4 +1,4 @@
-"""The concurrent stage of the gate: what it finds, how it is told, and what is left out."""
+"""The concurrent stage of the gate: its findings, their texts, and its limits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the stage run every eighth case: what is asked does not hang on the case."""
+    """Let the stage run every eighth case: these tests do not depend on the case."""
     monkeypatch.setattr(stage, "cases_for", lambda claims: [*cases_for(claims)][::8])
 
 
@@ -116,7 +116,7 @@ def test_whoever_runs_a_job_comes_after_who_has_scheduled_it(
 
 
 def judged(start: Callable[[], Candidate], interleavings: int = 5) -> Report:
-    """Return what the gate says of a broker."""
+    """Return the gate's report on a broker."""
     asked = {name: catalogue()[name] for name in sorted(stage.REQUIREMENTS)}
     return run_gate(subject_of(start), asked, Budget(1, 0, None, interleavings), 0)
 
@@ -196,7 +196,7 @@ def test_ctrl_c_leaves_what_was_counted() -> None:
     assert run.evidence.exercised["as-in-some-order"] > 0
 
 
-# What needs no threads is not charged here.
+# A fault without threads does not count here.
 
 
 class Forgetful(LockedQueue):
@@ -225,7 +225,7 @@ def test_a_mistake_that_needs_no_threads_is_charged_elsewhere(
 
 
 class Uncopied(LockedQueue):
-    """It holds what cannot be copied."""
+    """It holds an object that cannot be copied."""
 
     def __deepcopy__(self, memo: dict[int, object]) -> Uncopied:
         raise TypeError("no copies")
@@ -248,12 +248,12 @@ def test_who_has_no_consumers_is_asked_what_gets_can_show() -> None:
     assert run_on(subject_of(OfGets)).report.stages[0].complete
 
 
-# How it is told.
+# Texts of findings.
 
 
 @pytest.fixture(scope="module")
 def race() -> Counterexample:
-    """Return what the gate says of the hasty queue."""
+    """Return the gate's report on the hasty queue."""
     with pytest.MonkeyPatch.context() as patched:
         only(ONE_CASE, patched)
         hasty = open_subject(f"{LOCKED}:make_hasty_broker")

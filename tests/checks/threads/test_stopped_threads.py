@@ -1,4 +1,4 @@
-"""A thread that stops for ever: whom it keeps from ending, and whom not."""
+"""A thread that stops for ever: the threads that it blocks, and those it does not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_who_waits_for_a_lock_that_is_held_for_ever_is_named() -> None:
     stops = stop_everywhere(counting(under_a_lock))
     assert Stop("one", 2, 0, ("other",)) in stops.blocking
     assert Stop("other", 2, 0, ("one",)) in stops.blocking
-    # Before it takes the lock, and before it ends, nobody needs it.
+    # Before it takes the lock, and before it ends, no thread waits for it.
     assert {stop.after for stop in stops.blocking} == {2, 3}
 
 

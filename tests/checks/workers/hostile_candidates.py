@@ -1,7 +1,7 @@
-"""Candidates that hurt what runs them, each at the first publish to a second queue.
+"""Candidates that harm their process, each at the first publish to a second queue.
 
-Beside that, each delivers last in, first out, so that a report must have that finding as well: it
-is made in scopes of one queue. `twin` does nothing else.
+Each also delivers last in, first out, so a report must have that finding as well: it comes in
+scopes of one queue. `twin` does only this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Hostile(Stack):
     """Does something at each publish to the second queue."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, after the hostile act."""
+        """Carry out the operation, after the hostile act."""
         if isinstance(operation, Publish) and operation.queue == SECOND:
             answer = self.act(operation)
             if answer is not None:
@@ -43,7 +43,7 @@ class Multiplies(Hostile):
     """Doubles all messages that wait at each close of a channel."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, and double."""
+        """Carry out the operation, and grow."""
         if isinstance(operation, CloseChannel) and SECOND in self.queues:
             for waiting in self.queues.values():
                 waiting.extend([*waiting])
@@ -59,7 +59,7 @@ class Exits(Hostile):
 
 
 class KillsItself(Hostile):
-    """Ends as what crashes in native code ends."""
+    """Ends like a crash in native code."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Crash, without the dump of a test runner."""
@@ -69,7 +69,7 @@ class KillsItself(Hostile):
 
 
 class LongAnswer(Hostile):
-    """Says 50 MB in an error message."""
+    """Returns an error message of 50 MB."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Refuse at length."""
@@ -77,7 +77,7 @@ class LongAnswer(Hostile):
 
 
 class LongException(Hostile):
-    """Says 50 MB in an exception."""
+    """Raises an exception of 50 MB."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Raise at length."""
@@ -85,10 +85,10 @@ class LongException(Hostile):
 
 
 class ManyEvents(Hostile):
-    """Tells a million events."""
+    """Returns a million events."""
 
     def act(self, operation: Operation) -> Answer | None:
-        """Answer with what never happened."""
+        """Answer with invented events."""
         assert isinstance(operation, Publish)
         phantom = Delivered(delivery="d", consumer=None, queue=operation.queue, message="m")
         return Answer((phantom,) * 10**6)
@@ -104,7 +104,7 @@ class Allocates(Hostile):
 
 
 class Forks(Hostile):
-    """Copies its process, whose copy goes on as if it were the gate."""
+    """Forks its process, and the copy goes on as if it were the gate."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Fork."""
@@ -113,7 +113,7 @@ class Forks(Hostile):
 
 
 class ForksAndStays(Hostile):
-    """Copies its process, whose copy stays."""
+    """Forks its process, and the copy stays."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Fork, and wait in the copy."""
@@ -180,7 +180,7 @@ class Prints(Hostile):
 
 
 class Leaves(Hostile):
-    """Asks the interpreter to exit."""
+    """Calls for an exit of the interpreter."""
 
     def act(self, _operation: Operation) -> Answer | None:
         """Leave."""
@@ -193,7 +193,7 @@ class LosesOneInAHundred(Box):
     published = 0
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or lose."""
+        """Carry out the operation, or lose."""
         if isinstance(operation, Publish) and operation.queue in self.queues:
             LosesOneInAHundred.published += 1
             if LosesOneInAHundred.published % 100 == 0:

@@ -60,13 +60,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def judged(
     start: Callable[[], Candidate], budget: Budget = LITTLE, *, in_process: bool = True
 ) -> Report:
-    """Return what the gate says of a candidate."""
+    """Return the gate's report on a candidate."""
     subject = Subject("hostile", start().hello(), start, in_process=in_process)
     return run_gate(subject, catalogue(), budget, 0, jobs=2)
 
 
 def broken(report: Report) -> dict[str, str]:
-    """Return the requirements found broken, each with what was seen."""
+    """Return the requirements found broken, each with its observation."""
     return {
         v.requirement.id: v.counterexample.summary
         for v in report.verdicts
@@ -85,10 +85,10 @@ SEEN = {
     "SwallowsAll": "did not come back within 0.5 s",
     "Leaves": "publish raised SystemExit",
 }
-"""What a hostile candidate does that is a finding of its own; the others do what they may."""
+"""Hostile acts that are findings themselves; the others are lawful."""
 
 MAY_SHOW = {"ClosesAll"}
-"""What ends its process at some time after the operation."""
+"""Acts that end the process some time after the operation."""
 
 
 @pytest.mark.slow
@@ -208,10 +208,10 @@ def test_a_traceback_of_the_candidate_is_shown_where_it_is_asked_for(tmp_path: P
 
 
 class Sleeps(Box):
-    """Sleeps at the first get, and swallows what wakes it."""
+    """Sleeps at the first get, and swallows the interrupt."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or sleep."""
+        """Carry out the operation, or sleep."""
         if isinstance(operation, Get):
             while True:
                 try:
@@ -239,12 +239,12 @@ class SlowAndWrong(hostile_candidates.Hostile):
     """Takes its time for everything."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, slowly."""
+        """Carry out the operation, slowly."""
         time.sleep(0.02)
         return super().handle(operation)
 
 
-# What fails once.
+# Faults that occur once.
 
 
 @pytest.mark.parametrize("in_process", [True, False])

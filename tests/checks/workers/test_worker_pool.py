@@ -42,7 +42,7 @@ class TwoFaced(Box):
     gets = 0
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or nothing."""
+        """Carry out the operation, or nothing."""
         TwoFaced.gets += isinstance(operation, Get)
         if isinstance(operation, Get) and TwoFaced.gets % 2:
             return Answer()
@@ -53,24 +53,24 @@ class Deserter(Box):
     """Ends the process, unless that is the one of the tests."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or leave."""
+        """Carry out the operation, or leave."""
         if isinstance(operation, Get) and os.getpid() != GATE:
             os._exit(7)
         return super().handle(operation)
 
 
 class Pressed(Box):
-    """Stands for somebody who presses Ctrl-C at the first get, wherever that is."""
+    """Simulates Ctrl-C at the first get, wherever that is."""
 
     def handle(self, operation: Operation) -> Answer:
-        """Do as asked, or be interrupted."""
+        """Carry out the operation, or be interrupted."""
         if isinstance(operation, Get):
             raise KeyboardInterrupt
         return super().handle(operation)
 
 
 class Holder(Box):
-    """Holds something outside of this process, as it says."""
+    """Claims to hold a resource outside of this process."""
 
     def close(self) -> None:
         """Give it back."""
@@ -315,7 +315,7 @@ def test_workers_at_rest_clean_up_when_the_pool_ends(tmp_path: Path) -> None:
 def test_a_pool_that_ends_before_another_cleans_up_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process of the other pool must not hold the pipe open by which the first is told to end."""
+    """A process of the other pool must not hold open the pipe that tells the first one to end."""
     monkeypatch.setattr(worker_pool, "END_S", 5.0)
 
     def work(_number: int, _tell: Tell, _is_interrupted: Callable[[], bool]) -> None:

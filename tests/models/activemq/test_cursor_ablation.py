@@ -1,8 +1,8 @@
-"""Which faults of ActiveMQ's queue the analysis' mend cures: each fault, with that one and without.
+"""The faults of ActiveMQ's queue that the analysis's fix cures: each with the fix and without.
 
-The mend is that a read stops where there is no room. So what a row has in its first column is what
-is left of its fault with the mend, and its second what there was without. The table is made here,
-printed by `python tests/models/activemq/test_cursor_ablation.py`, and stands in the page on proofs.
+The fix ("mend") is that a read stops where there is no room. A row's first column has the failures
+of its fault with the fix, and its second those without. `python
+tests/models/activemq/test_cursor_ablation.py` prints the table, which stands in the page on proofs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HARMS = {
     IN_TURN: "out of turn",
     OWNED: "with nobody",
 }
-"""What an invariant's loss is called in the table."""
+"""The name of an invariant's loss in the table."""
 
 STAYS = "not given in the end"
 
@@ -70,7 +70,7 @@ ROWS: dict[str, Faults] = {
     "both of these": (CountsDuplicates, SchedulesNoOther),
     "all of them": tuple(each for each in RELEASE_5_1 if each is not PassesWithoutRoom),
 }
-"""The faults of release 5.1.0 but the analysed one, by what they are called in the table."""
+"""The faults of release 5.1.0 but the analysed one, by their names in the table."""
 
 
 def scope(messages: int, page: int = 2, consumers: int = 1) -> Scope:
@@ -85,15 +85,15 @@ def scope(messages: int, page: int = 2, consumers: int = 1) -> Scope:
 
 
 IN_THE_END = (scope(3, page=1), scope(3, page=2), scope(2, consumers=2))
-"""Where it is asked what comes about: a consumer that has left stays away beside another one."""
+"""The queue for liveness: a consumer that has left stays away beside another one."""
 
 
 def harms_of(
     faults: Faults, messages: int = 4, in_the_end: tuple[Scope, ...] = IN_THE_END
 ) -> dict[str, int]:
-    """Return what a queue with these faults does wrong, with the fewest steps to it.
+    """Return the failures of a queue with these faults, with the fewest steps to each.
 
-    What is not given in the end has no number of steps: it goes on for ever.
+    A message not given in the end has no number of steps: it is a loop.
     """
     system = trace(of(*faults, among=CursorProgress))
     found = {
@@ -112,7 +112,7 @@ def harms_of(
 
 
 def cell(faults: Faults) -> str:
-    """Return what a queue with these faults does wrong, in a cell of the table."""
+    """Return the failures of a queue with these faults, as a cell of the table."""
     shown = [f"{what} {steps}" if steps else what for what, steps in harms_of(faults).items()]
     return ", ".join(shown) or "nothing"
 
@@ -129,7 +129,7 @@ def table() -> str:
 
 
 def quick(*faults: type[CursorRoom]) -> set[str]:
-    """Return what is found of them in scopes that take no time."""
+    """Return the failures found in small scopes."""
     return set(harms_of(faults, 3, (scope(2, page=1), scope(2, consumers=2))))
 
 
@@ -139,7 +139,7 @@ def test_the_mend_cures_the_fault_that_was_analysed_alone() -> None:
 
 
 def test_the_mend_does_not_cure_the_window() -> None:
-    """What is below it is lost, with the position or without: the queue of the analysis, mended."""
+    """Messages below the window are lost in the analysis's fixed queue, whatever the position."""
     assert {"lost for good", STAYS} <= quick(CallsOldDuplicate)
     assert {"lost for good", STAYS} <= quick(PassesWithoutRoom, CallsOldDuplicate)
 

@@ -37,7 +37,7 @@ class BeginsAtNothing(CursorAudit):
 
     @action
     def ask_first(self, i: Index, at: Index, v: Word) -> None:  # type: ignore[override]
-        """The first index that is asked for has the bit of one in the first word."""
+        """The first queried index has the bit of one in the first word."""
         require(~self.has_begun())
         require(forall(Word, lambda w: ~self.earlier(w, v)))
         require((self.word[at] == v) & self.same[i, at])
@@ -103,7 +103,7 @@ class SlidesTooFar(CursorAudit):
 
 
 class KeepsItsBits(CursorAudit):
-    """Slides, and keeps the bits of what it leaves behind."""
+    """Slides, and keeps the bits of the ids that it leaves behind."""
 
     def _starts_at(self, v: Word) -> None:
         bit = self.bit.map(lambda _, old: old)
@@ -112,7 +112,7 @@ class KeepsItsBits(CursorAudit):
 
 
 class ForgetsToRecord(CursorAudit):
-    """Asks beyond the window, and records nothing."""
+    """Answers a query beyond the window, and records nothing."""
 
     @action
     def ask_beyond(self, i: Index, v: Word) -> None:
@@ -230,7 +230,7 @@ def test_each_rule_is_needed(
 def test_the_arithmetic_is_that_of_the_releases(
     words: int, indices: tuple[int, ...], old: str, new: str
 ) -> None:
-    """Windows of 64 bits, and what both releases answer: the vectors that were taken from them."""
+    """Windows of 64 bits, and the answers of both releases, as recorded from them."""
     for release, answers in (("5.1", old), ("5.2", new)):
         kept = Bin(words, 64, release)  # type: ignore[arg-type]
         assert "".join("nD"[kept.ask(index)] for index in indices) == answers

@@ -31,7 +31,7 @@ TWO_AND_ONE = Scope({Message: 3}, range(16), {"limit": 3, "size": (2, 2, 1)})
 
 
 class LooksAfterwards(CursorMemory):
-    """Asks whether memory is full before it adds, and not whether what it adds fits (M-25)."""
+    """Checks whether memory is full before it adds a message, not whether that fits (M-25)."""
 
     def fits(self, m: Message) -> Bool:
         """Whether memory is not full."""
@@ -40,7 +40,7 @@ class LooksAfterwards(CursorMemory):
 
 
 class AddsToWhatIsTooLarge(CursorMemory):
-    """Adds what is larger than the limit beside others."""
+    """Adds a message larger than the limit beside others."""
 
     def fits(self, m: Message) -> Bool:
         """Whether the message fits, or could never."""
@@ -51,12 +51,12 @@ class NeverAddsWhatIsTooLarge(CursorMemory):
     """Adds nothing that is larger than the limit, though nothing else be there."""
 
     def fits(self, m: Message) -> Bool:
-        """Whether the message fits beside what is there."""
+        """Whether the message fits beside the others."""
         return self.used[IT] + self.size[m] <= self.limit
 
 
 class LetsOthersPass(CursorMemory):
-    """Adds what fits, though others be parked."""
+    """Adds a message that fits, though others are parked."""
 
     @action
     def publish(self, m: Message) -> None:
@@ -67,7 +67,7 @@ class LetsOthersPass(CursorMemory):
 
 
 class TakesAnyThatFits(CursorMemory):
-    """Takes whatever fits of what is parked."""
+    """Takes any parked publish that fits."""
 
     @action
     def take(self, m: Message) -> None:
@@ -105,7 +105,7 @@ class WakesWhenItWasFull(CursorMemory):
 
 
 class GivesUpInSilence(CursorMemory):
-    """Gives a publish up, and wakes nobody for what is behind it."""
+    """Gives a publish up, and wakes none behind it."""
 
     @action
     def give_up(self, m: Message) -> None:

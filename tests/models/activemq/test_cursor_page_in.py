@@ -119,7 +119,7 @@ class ReturnsInNoOrder(CursorPageIn):
 
 
 class ReturnsWhatOthersHold(CursorPageIn):
-    """Returns what another consumer has."""
+    """Returns a message that another consumer has."""
 
     @action
     def release(self, who: Consumer, m: Message) -> None:
@@ -226,7 +226,7 @@ def test_the_proof_loses_what_a_fault_breaks(model: type[Model], broken: str) ->
     ],
 )
 def test_a_fault_is_a_fault_against_few_invariants(model: type[Model], lost: set[str]) -> None:
-    """All others are proved to survive it, since each is proved where all of them hold."""
+    """All other invariants are proved to hold, since each is proved where all of them hold."""
     proof = prove(trace(model))
     stated = (*proof.invariants, *proof.counters)
     assert {each.name for each in stated if each.outcome != "proved"} == lost

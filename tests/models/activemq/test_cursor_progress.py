@@ -46,7 +46,7 @@ def scope(messages: int = 3, *, capacity: int = 2, page: int = 1, consumers: int
 
 
 class WakesAtNoArrival(CursorProgress):
-    """A message that arrives wakes nobody."""
+    """An arriving message does not wake the queue."""
 
     def _arrives(self, m: Message) -> None:
         woken = self.woken.map(lambda _, old: old)
@@ -55,7 +55,7 @@ class WakesAtNoArrival(CursorProgress):
 
 
 class WakesAtNoConsumer(CursorProgress):
-    """A consumer that comes wakes nobody."""
+    """A new consumer does not wake the queue."""
 
     @action
     def attach(self, who: Consumer) -> None:
@@ -66,7 +66,7 @@ class WakesAtNoConsumer(CursorProgress):
 
 
 class WakesAtNoReturn(CursorProgress):
-    """What a consumer returns wakes nobody (AMQ-2483)."""
+    """A returned message does not wake the queue (AMQ-2483)."""
 
     @action
     def release(self, who: Consumer, m: Message) -> None:
@@ -77,7 +77,7 @@ class WakesAtNoReturn(CursorProgress):
 
 
 class WakesAtNoMemory(CursorProgress):
-    """Memory that is given back wakes nobody."""
+    """Memory that is given back does not wake the queue."""
 
     @action
     def unload(self, m: Message) -> None:
@@ -88,7 +88,7 @@ class WakesAtNoMemory(CursorProgress):
 
 
 class DropsInSilence(CursorProgress):
-    """A batch that is dropped wakes nobody: what is ahead is passed over at the next wake-up."""
+    """A dropped batch does not wake the queue: messages ahead wait for the next wake-up."""
 
     @action
     def clear(self) -> None:
@@ -99,7 +99,7 @@ class DropsInSilence(CursorProgress):
 
 
 class ForgetsAWakeUp(CursorProgress):
-    """What wakes the queue while it makes a pass is forgotten at its end (AMQ-2483, M-43)."""
+    """A wake-up during a pass is forgotten at its end (AMQ-2483, M-43)."""
 
     @action
     def end(self) -> None:
@@ -109,10 +109,10 @@ class ForgetsAWakeUp(CursorProgress):
 
 
 class LooksAtTheEndAlone(CursorProgress):
-    """Ends its pass beside something that somebody takes."""
+    """Ends its pass beside a message that a consumer takes."""
 
     def has_something_to_give(self) -> Bool:
-        """Whether something was returned, and somebody takes it."""
+        """Whether a message was returned, and a consumer takes it."""
         returned = exists(Message, lambda m: self.returned[m])
         return returned & exists(Consumer, lambda c: self.takes[c])
 
@@ -162,7 +162,7 @@ def test_all_is_given_in_the_end(chosen: Scope) -> None:
 
 
 def test_so_it_is_where_duplicates_without_room_end_a_pass() -> None:
-    """The analysis' mend may come later to what is behind them, and comes to it all the same."""
+    """The analysis's fix may reach the messages behind duplicates later, but does reach them."""
     assert broken(StopsAtDuplicates, scope(2)) == {}
     assert broken(StopsAtDuplicates, scope(2, capacity=1)) == {}
 
@@ -191,7 +191,7 @@ def test_what_is_wrong_leaves_a_message_for_ever(
 
 
 def test_a_batch_of_duplicates_never_gets_past_them() -> None:
-    """Each time that the reading starts over it ends at what is in memory, and another pass does.
+    """Each reading that starts over ends at the messages in memory, and another pass starts over.
 
     One message is held, the other stored behind it: five steps, again and again.
     """

@@ -1,7 +1,7 @@
-"""The queue with a cursor keeps the whole contract, for any number of messages; what is wrong not.
+"""The queue with a cursor keeps the whole contract, for any number of messages; twins do not.
 
-That it does says that nobody sees what of the store is in memory: to read, to page in and to drop
-the batch are no steps.
+So clients cannot see which messages are in memory: to read, to page in and to drop the batch are
+stutters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GOOD = CURSOR_QUEUE_REFINES_CONTRACT
 
 
 class RestsBeforeTheEnd(CursorQueue):
-    """Says that it is at rest where nothing waits in memory, though the store go on."""
+    """Announces rest when no message waits in memory, though the store has more."""
 
     def has_nothing_to_give(self) -> Bool:
         """Whether nothing waits in memory."""
@@ -49,7 +49,7 @@ class RestingRemembering(RestsBeforeTheEnd, Remembering):
 
 
 class GivesNewOnesFirst(CursorQueue):
-    """Gives what waits before what was returned."""
+    """Delivers waiting messages before returned ones."""
 
     def is_first_to_give(self, m: Message) -> Bool:
         """Whether the message is next."""
@@ -79,7 +79,7 @@ class ReturningRemembering(ReturnsAtTheFront, Remembering):
 
 
 class LosesWhatTheChannelHeld(CursorQueue):
-    """Drops what a channel has that closes, instead of returning it."""
+    """Drops the messages of a closing channel, instead of returning them."""
 
     @action
     def return_at_close(self, who: Consumer, m: Message) -> None:
@@ -110,16 +110,16 @@ class ClosesAfterOne(ClosesTooSoon):
 
     @action
     def close_after_one(self, who: Consumer, m: Message) -> None:
-        """A channel returns what was delivered first, and then all the rest at once."""
+        """A channel returns the message that was delivered first, and then all others at once."""
         self.return_at_close(who, m)
         self.close(self.channel[who])
 
 
 class ClosesAfterAny(ClosesAfterOne):
-    """The same, but what is returned first is any message that the channel has."""
+    """The same, but the first returned message is any of the channel's."""
 
     def is_first_to_go_back(self, which: Channel, m: Message) -> Bool:
-        """Whether nothing that the channel has was delivered before: that is not asked."""
+        """Whether the channel returns the message, whichever was delivered first."""
         return self.goes_back(which, m)
 
 
@@ -140,7 +140,7 @@ class AnybodyRemembering(GivesToAnybody, Remembering):
 
 
 def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
-    """Return what is not proved of these actions, and how it came out."""
+    """Return the obligations of these actions that are not proved, and their outcomes."""
     proof = bind(refinement).proof(only)
     assert len(proof.answers) > 5 * len(only)
     return {(a.action, a.name): a.outcome for a in proof.answers if a.outcome != "proved"}
@@ -152,7 +152,7 @@ def of(concrete: type[CursorQueue], remembering: type[Remembering]) -> Refinemen
 
 
 def silent(_queue: Remembering, *_: object) -> Witness:
-    """Nothing is said of it."""
+    """Take the step for a stutter."""
     return stutters()
 
 

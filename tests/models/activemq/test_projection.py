@@ -1,4 +1,4 @@
-"""What the reference shows of queues with cursors moves as the model says; and twins."""
+"""Views of the reference's queues with cursors move as in the model; and twins."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def scene(*operations: Operation, address: str = TIGHT) -> Look:
 
 
 def publish(name: str, size: int = 1, *, persistent: bool = True) -> Publish:
-    """Return what publishes a message to the queue."""
+    """Return a publish of a message to the queue."""
     return Publish(queue="q", message=Message(id=name, size=size, persistent=persistent))
 
 
 def consume(name: str, window: int | None = None, *, settles: bool = False) -> Consume:
-    """Return what lets a consumer come, on a channel of its own."""
+    """Return a subscription on a separate channel."""
     return Consume(
         channel=f"ch-{name}",
         queue="q",
@@ -73,7 +73,7 @@ def consume(name: str, window: int | None = None, *, settles: bool = False) -> C
 
 CACHE_ENDS_BEHIND_NOTHING = (
     *(publish("a"), consume("x", 1), Get(channel="gets", queue="q", mode="automatic")),
-    # What is cached last is gone at once, and what x holds leaves no room for the next.
+    # The message cached last is gone at once, and x's message leaves no room for the next.
     *(publish("b"), Get(channel="gets", queue="q", mode="automatic"), publish("c", 1500)),
 )
 
@@ -110,11 +110,11 @@ def departures(address: str, seeds: int = 4) -> int:
         for seed in range(seeds):
             try:
                 for look in walk(f"activemq-cursor?{sizes}&{address}", seed):
-                    # What comes after a departure may be too far from all that the model knows.
+                    # A view after a departure may be too far from the states of the model.
                     with contextlib.suppress(TooFar):
                         found += departs(look)
             except AssertionError:
-                break  # what was paged in twice is in two lists, which the reference refuses
+                break  # a message paged in twice is in two lists, which the reference refuses
     return found
 
 
@@ -141,11 +141,11 @@ NOTHING_IS_PENDING = (
 
 
 class CachesAgainWhenEmpty(CursorPageIn):
-    """The queue of 5.3, whose cache comes back when nothing is stored."""
+    """The queue of 5.3, whose cache comes back when no message is stored."""
 
     @action
     def cache_again(self) -> None:
-        """Nothing is stored: what comes is cached again."""
+        """No message is stored: arrivals are cached again."""
         require(forall(Stored, lambda m: ~self.stored[m]))
         super().cache_again()
 
@@ -220,7 +220,7 @@ def test_a_channel_that_closes_gives_back_what_it_has() -> None:
     assert path(look.before, kept, look.happened) is None
 
 
-# What the model does not do, and what it says nothing of.
+# Steps that the model forbids, and views that it does not cover.
 
 
 def test_what_is_given_before_its_turn_is_no_path() -> None:

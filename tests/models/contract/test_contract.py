@@ -1,7 +1,7 @@
-"""The contract and the catalogue name the same promises, and the contract's readings agree.
+"""The contract and the catalogue name the same requirements, and the contract's readings agree.
 
-Besides, what first-order logic cannot state is checked in scopes: the ghost counter of what a
-consumer has not settled counts what it holds. Each check is held against a twin that is broken.
+Scopes check a fact beyond first-order logic: the ghost counter of a consumer's unsettled messages
+counts its acquired messages. Each check has a broken twin.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from brokerproof.models.language.read.pointwise import Blame, Frame, Pointwise, 
 from brokerproof.spec import requirements
 
 OF_THE_CONVERSATION = frozenset(("does-what-it-claims", "protocol"))
-"""What the protocol asks of an answer itself; the contract is about what happened."""
+"""Requirements on the answers themselves; the contract is about their effects."""
 OF_A_DOCUMENTED_MODEL = frozenset(("documented-steps",))
-"""What a look inside is held against: a model that refines the contract, not the contract."""
+"""Requirements on views: these are compared with a model that refines the contract."""
 NOT_OF_THE_CONTRACT = OF_THE_CONVERSATION | OF_A_DOCUMENTED_MODEL
 
 CONTRACT = trace(Contract)
@@ -37,7 +37,7 @@ ACKNOWLEDGE, AUTOMATIC, BROWSE = range(3)
 
 
 class Forgetful(Contract):
-    """Forgets to give back credit for what is released."""
+    """Forgets to give back credit for a released message."""
 
     @action
     def release(self, entry: Entry) -> None:
@@ -73,7 +73,7 @@ def labels(system: System) -> frozenset[str]:
 
 
 def unmatched(stated: Iterable[str], meant: Iterable[str]) -> list[str]:
-    """Return what is stated without a meaning, and what is meant without a statement."""
+    """Return the requirements without a guard, and the guards without a requirement."""
     stated, meant = frozenset(stated) - NOT_OF_THE_CONTRACT, frozenset(meant)
     return [
         *(f"{each} has no guard" for each in sorted(stated - meant)),
@@ -88,7 +88,7 @@ def stated_in(name: str) -> set[str]:
 
 
 CORE = stated_in("core.toml") | stated_in("qpid.toml")
-"""What the core knows; `test_whole_contract.py` is about the others."""
+"""The requirements of the core; `test_whole_contract.py` has the others."""
 
 
 def test_every_guard_is_a_requirement_and_every_requirement_a_guard() -> None:
@@ -103,7 +103,7 @@ def test_a_requirement_without_a_guard_and_a_guard_without_a_requirement_are_fou
 
 
 def without_situation(stated: Iterable[str], system: System) -> list[str]:
-    """Return the requirements of which no action says when a fault would show."""
+    """Return the requirements that no action exercises."""
     said = {situation.label for each in system.actions for situation in each.situations}
     return sorted(frozenset(stated) - NOT_OF_THE_CONTRACT - said)
 
@@ -297,7 +297,7 @@ def certain(world: World) -> Iterator[World]:
 def uncertain(
     plain: PlainReading, pointwise: Pointwise, chosen: random.Random, states: Iterable[State]
 ) -> Iterator[tuple[Frame, World]]:
-    """Yield worlds in which an entry may be what it is in one of several states."""
+    """Yield worlds in which each entry has its values from one of several states."""
     alike: dict[tuple[Frame, object], list[World]] = {}
     for state in states:
         frame, world = as_world(plain, pointwise, state)
@@ -311,7 +311,7 @@ def uncertain(
 def inexact(
     plain: PlainReading, pointwise: Pointwise, worlds: Iterable[tuple[Frame, World]]
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the actions that lead somewhere else from what is uncertain than from each case."""
+    """Yield the actions whose result in an uncertain world differs from that of its cases."""
     for frame, world in worlds:
         for each in plain.system.actions:
             for arguments in plain.arguments(each.name):

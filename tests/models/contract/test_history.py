@@ -66,14 +66,14 @@ class Overtaking(HistoryOfContract):
 
 
 class Misremembering(HistoryOfContract):
-    """A recording that says of each delivery when it likes that it was."""
+    """A recording with an arbitrary time for each delivery."""
 
     def _requires_its_moment(self, entry: Entry) -> None:
         """Let it be given at any time."""
 
 
 class Vague(HistoryOfContract):
-    """A recording that says of a return when it likes that it was."""
+    """A recording with an arbitrary time for a return."""
 
     @action
     def release(self, entry: Entry) -> None:
@@ -83,14 +83,14 @@ class Vague(HistoryOfContract):
 
 
 class Generous(HoldsOfContract):
-    """A contract that gives what somebody has."""
+    """A contract that delivers acquired messages."""
 
     def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """Let anything be given to anybody."""
+        """Deliver any message to any consumer."""
 
 
 class Forgetful(HistoryOfContract):
-    """A contract that loses in a crash what it has taken responsibility for."""
+    """A contract that loses confirmed messages in a crash."""
 
     def may_be_lost(self, e: Entry) -> Bool:
         """Lose whatever is there."""
@@ -98,7 +98,7 @@ class Forgetful(HistoryOfContract):
 
 
 class Trusting(HistoryOfContract):
-    """A rule that takes it that a crash keeps what lasts, answered or not."""
+    """A rule that assumes that a crash keeps persistent messages, answered or not."""
 
     def must_be_kept(self, e: Entry) -> Bool:
         """Ask for no answer."""
@@ -127,14 +127,14 @@ SEEN_FIRST = Rule(((PUBLISHED, PUBLISHED),), ((GIVEN, GIVEN),))
 """Forgets that the early one may have been given before."""
 
 HAD_BEGUN = Rule(((PUBLISHED, PUBLISHED), (PUBLISHED, GIVEN)), ((GIVEN, LEFT),))
-"""Takes what was published long ago for what waits since then, though somebody may have had it."""
+"""Takes an old message for one that has waited since its publish, though it may have been given."""
 
 IN_ANY_ORDER = Rule(((BEGUN, GIVEN),), ((GIVEN, LEFT),))
-"""Takes what came later for what comes first."""
+"""Takes the later message for the first."""
 
 
 NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
-"""Takes a message that may have left for one that waits, as long as nobody saw it given."""
+"""Takes a message that may have left for one that waits, until its delivery was received."""
 
 
 @pytest.mark.slow

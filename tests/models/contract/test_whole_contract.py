@@ -42,7 +42,7 @@ from tests.models.contract.test_contract import (
 WHOLE = trace(WholeContract)
 BEYOND = stated_in("whole.toml")
 COUNTED_BY_THE_ORACLE = frozenset(("exclusive-is-alone", "refuses-what-it-must"))
-"""Whether something had to be refused is seen in the operation, not in what happened."""
+"""A refusal depends on the operation, not on its effects."""
 
 
 # The promises by name.
@@ -67,7 +67,7 @@ def test_only_requirements_are_exercised() -> None:
 
 
 def test_the_whole_goes_on_where_the_core_ends() -> None:
-    """Every guard of the core is asked in the whole, and nothing in the core is forgotten."""
+    """The whole has every guard of the core, and drops none."""
     for each in CONTRACT.actions:
         known = {guard.label for guard in WHOLE.action(each.name).guards}
         assert {guard.label for guard in each.guards} <= known, each.name
@@ -86,7 +86,7 @@ def scope(
     channels: int = 1,
     **fixed: int | tuple[int, ...],
 ) -> Scope:
-    """Return a scope in which all rigid things are fixed, to 0 where nothing else is said."""
+    """Return a scope in which all rigid symbols are fixed, to 0 by default."""
     sizes: dict[Sort, int] = {
         Queue: queues,
         Channel: channels,
@@ -170,7 +170,7 @@ def _after_some_step(plain: PlainReading, state: State, chosen: random.Random) -
 
 
 USUAL = ("publish", "consume", "set_credit", "deliver", "deliver", "get", "browse", "release")
-"""Whoever never subscribes, or is deleted at once, shows nothing."""
+"""Actions drawn more often: a run without them, or with an early deletion, shows nothing."""
 
 
 @functools.cache
@@ -227,12 +227,12 @@ class Impartial(WholeContract):
 
     @action
     def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        """Deliver to anybody."""
+        """Deliver to any consumer."""
         self.deliver(who, entry, redelivered)
 
 
 class Hasty(WholeContract):
-    """Lets nobody wait at what does not fit."""
+    """Lets no consumer wait at a message that does not fit."""
 
     def waits_before(self, who: Consumer, f: Entry) -> Bool:
         """Whether something without an order is in the way."""
@@ -266,7 +266,7 @@ def test_a_reading_of_another_text_is_found_out(
     assert any(difference in each for each in found)
 
 
-# What follows from it, in scopes that can be explored.
+# Its consequences, in scopes that can be explored.
 
 
 class Steady(WholeContract):
@@ -284,13 +284,13 @@ class Steady(WholeContract):
     def set_pool(
         self, which: Channel, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
     ) -> None:
-        """Nobody does."""
+        """No channel gets a window."""
         require(limited & ~limited)
         super().set_pool(which, limited, limit, byte_limited, byte_limit)
 
 
 class Overfull(Steady):
-    """Delivers whatever the window says."""
+    """Delivers regardless of the window."""
 
     def _requires_room(self, who: Consumer, entry: Entry) -> None:
         require(self.has_bytes_left(who, entry), "byte-credit-not-exceeded")

@@ -47,35 +47,35 @@ class TakesNothingOfTheUnlimited(ChannelCredit):
 
     @action
     def take_room(self, c: Consumer, m: Message) -> None:
-        """What is unlimited stays as it is."""
+        """An unlimited window stays unchanged."""
         super().take_room(c, m)
         which = self.channel[c]
         self.left[which] = ite(self.limit[which] == 0, self.left[which] + 1, self.left[which])
 
 
 class ReturnsTwice(ChannelCredit):
-    """Gives room back also for what is sent again in place."""
+    """Gives room back also for a message that is sent again in place."""
 
     @action
     def send_again(self, m: Message) -> None:
-        """What is unsettled is sent once more."""
+        """An unsettled message is sent once more."""
         super().send_again(m)
         self.left[self.channel_of(m)] = self.left[self.channel_of(m)] + 1
 
 
 class KeepsWhatItMissed(ChannelCredit):
-    """Gives no room back where somebody else was faster."""
+    """Gives no room back if another thread was faster."""
 
     @action
     def miss(self, m: Message) -> None:
-        """Somebody else was faster."""
+        """Another thread was faster."""
         super().miss(m)
         which = self.channel_of(m)
         self.left[which] = self.left[which] - 1
 
 
 class DrivesItselfOnly(ChannelCredit):
-    """Room that comes back is told to the consumer alone that had taken it."""
+    """Announces returned room only to the consumer that had taken it."""
 
     @action
     def drive(self, m: Message) -> None:
@@ -86,7 +86,7 @@ class DrivesItselfOnly(ChannelCredit):
 
 
 class LooksForCreditOnly(ChannelCredit):
-    """Tells nobody of room where there was some before: QPID-1187, of bytes."""
+    """Does not announce room if there was some before: QPID-1187, of bytes."""
 
     def is_news(self, which: Channel, had: Bool) -> Bool:
         """Whether any message may pass, and none could."""
@@ -113,7 +113,7 @@ class AcquiresNothing(ChannelCredit):
 
 
 class ForgetsAfterLooking(ChannelCredit):
-    """Forgets that it was driven when it has looked, and so what came meanwhile."""
+    """Clears its `driven` mark after its look, and so forgets changes in between."""
 
     @action
     def rest(self, c: Consumer) -> None:

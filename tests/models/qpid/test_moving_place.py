@@ -47,22 +47,22 @@ def test_the_pair_loses_nothing_in_a_scope(entries: int, seekers: int, openers: 
 
 
 class Content(PairedPointer):
-    """May leave the pair alone where what came back lies far enough back already, as Qpid does."""
+    """May leave the pair unchanged if the released entry is far enough back, as Qpid does."""
 
     @action
     def leave_it(self, who: Opener) -> None:
-        """What came back earlier is before the entry: nothing is to be done."""
+        """The earlier released entry is before this one: no change."""
         require(self.opening[who] == Opening.READS)
         require(self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who]))
         self.opening[who] = Opening.OPENS
 
 
 class Forgetful(PairedPointer):
-    """What is given moves the place beyond what is next but for it."""
+    """A delivery moves the place beyond the next entry after it."""
 
     @action
     def set(self, who: Seeker, following: Entry) -> None:
-        """Forget what was next."""
+        """Forget the next entry."""
         super().set(who, following)
         self.rewound[IT] = False
 

@@ -1,4 +1,4 @@
-"""The queue of pointers with a clock: what becomes due is passed by nobody who wants it."""
+"""The queue of pointers with a clock: no interested subscription passes an entry that falls due."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 
 
 class Silent(TimedQueue):
-    """What becomes due takes nobody back."""
+    """An entry that falls due takes no subscription back."""
 
     @action
     def come_due(self, entry: Entry) -> None:
@@ -24,7 +24,7 @@ class Silent(TimedQueue):
 
 
 class Grasping(TimedQueue):
-    """What is over is taken from whoever has it, and left marked as held back."""
+    """An expired entry is taken from its holder, and left marked as held back."""
 
     @action
     def expire(self, entry: Entry) -> None:

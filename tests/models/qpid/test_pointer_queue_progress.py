@@ -25,7 +25,7 @@ STATES = 4_000
 
 
 class ByTheLast(ProgressingQueue):
-    """Takes everybody back to the wrong one of the entries."""
+    """Takes all subscriptions back to the wrong entry."""
 
     @action
     def close_channel(self, which: Channel, first: Entry) -> None:

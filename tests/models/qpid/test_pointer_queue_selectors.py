@@ -1,4 +1,4 @@
-"""The queue of pointers with selectors: nothing wanted is passed, and what is not may be."""
+"""The queue of pointers with selectors: pointers pass unwanted entries only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASSES_NOTHING = "pointer-passes-nothing-of-interest"
 
 
 class Sated(SelectingQueue):
-    """A pointer passes what is there, wanted or not."""
+    """A pointer passes an available entry, wanted or not."""
 
     @action
     def pass_over(self, who: Subscription, entry: Entry) -> None:
@@ -27,7 +27,7 @@ class Sated(SelectingQueue):
 
 
 class Indifferent(SelectingQueue):
-    """A subscription is given what it does not want, which need not be its first."""
+    """A subscription receives an unwanted entry, which need not be its first."""
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:

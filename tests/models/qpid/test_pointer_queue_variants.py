@@ -14,7 +14,7 @@ SCOPE = Scope({Entry: 3, Subscription: 2}, range(1))
 
 
 class TakesWhatIsHeld(PointerQueue):
-    """Gives an entry that somebody has to another as well."""
+    """Gives an acquired entry to another subscription as well."""
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:
@@ -28,7 +28,7 @@ class TakesWhatIsHeld(PointerQueue):
 
 
 class ForgetsWhoIsPast(PointerQueue):
-    """A return takes back the place of whoever returned it, and nobody else's."""
+    """A return takes back only the place of the subscription that returned the entry."""
 
     @action
     def release(self, who: Subscription, entry: Entry) -> None:
@@ -43,10 +43,10 @@ class ForgetsWhoIsPast(PointerQueue):
 
 
 class GoesBackOnlyFromBeyond(PointerQueue):
-    """Looks at what came back only if the place is beyond it, not at it (B-01/QPID-5877)."""
+    """Looks at a released entry only if the place is beyond it, not at it (B-01/QPID-5877)."""
 
     def candidate(self, who: Subscription, e: Entry) -> Bool:
-        """Whether e is what `who` looks at next."""
+        """Whether e is the next entry of `who`."""
         back = self.rewound[who] & self.before(self.released[who], self.last_seen[who])
         return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
 

@@ -1,4 +1,4 @@
-"""What the reference shows of its queues moves as the model of the documents says, and twins."""
+"""Views of the reference's queues move as in the model of the documents; and twins."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GETS: tuple[GetMode, ...] = ("acknowledge", "automatic")
 
 @dataclass(frozen=True)
 class Look:
-    """Two views of the reference's queue and what a client did between them."""
+    """Two views of the reference's queue and the client's operation between them."""
 
     before: PointerQueueView
     after: PointerQueueView
@@ -140,7 +140,7 @@ def consumer(name: str, last_seen: int, released: int | None = None) -> Subscrip
 
 
 def held(message: str, by: int = 0) -> EntryView:
-    """Return an entry that somebody has."""
+    """Return an acquired entry."""
     return EntryView(message, 0, "acquired", by)
 
 
@@ -168,7 +168,7 @@ RELEASED = view([free("a"), held("b")], consumer("c", 2))
         (TWO, view([free("a"), free("b")], consumer("c", 1, 1)), RELEASE, ("release",)),
         # It may go straight back to the same consumer.
         (TWO, view([held("a"), free("b")], consumer("c", 1)), RELEASE, ("release", "deliver")),
-        # What is behind the place is given without a release.
+        # An entry behind the place is delivered without a release.
         (TWO, view([held("a"), held("b")], consumer("c", 2)), NOTHING, ("deliver",)),
     ],
 )
@@ -184,16 +184,16 @@ def test_what_the_documents_do_is_explained(
 @pytest.mark.parametrize(
     ("before", "after", "happened"),
     [
-        # The pointer itself is moved back: what comes next is the same, the way is not.
+        # The pointer itself is moved back: the next entry is the same, the step is not.
         (TWO, view([free("a"), free("b")], consumer("c", 0)), RELEASE),
         # The pointer does not go back at all.
         (TWO, view([free("a"), free("b")], consumer("c", 1)), RELEASE),
         # A later entry overtakes the released one.
         (TWO, RELEASED, RELEASE),
-        # Something moves that nobody has asked for.
+        # A pointer moves without an operation.
         (TWO, view([free("a"), free("b")], consumer("c", 1)), NOTHING),
         (TWO, view([held("a")], consumer("c", 1)), NOTHING),
-        # A pointer passes what it could have given.
+        # A pointer passes an entry that it could have delivered.
         (TWO, view([held("a"), free("b")], consumer("c", 2)), NOTHING),
         # Another entry than the settled one goes back.
         (

@@ -1,4 +1,4 @@
-"""The queue that consumers pull from: what it adds is proved, and twins."""
+"""The queue that consumers pull from: its additions are proved; and twins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StaysListed(PullQueue):
 
 
 def unproved(bound: Bound, *actions: str) -> set[tuple[str, str]]:
-    """Return what is not proved of these actions, with the action."""
+    """Return the unproved obligations of these actions, with the action."""
     answers = [each for action in actions for each in bound.answers(action)]
     assert len(answers) > 5 * len(actions)
     return {(each.action, each.name) for each in answers if each.outcome != "proved"}

@@ -1,4 +1,4 @@
-"""Where consumers pull, a queue that says it is at rest is at rest in the model; and twins."""
+"""A pull queue that announces rest is at rest in the model; and twins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def may_rest(view: PointerQueueView) -> bool:
 
 
 def operations() -> Iterator[Operation]:
-    """Yield what lets consumers take, lose their room and find it again, and be passed by."""
+    """Yield operations that let consumers take, lose and regain room, and be passed over."""
     yield Declare(queue="q", order=Fifo())
     yield Consume(channel="a", queue="q", consumer="c0", credit=Credit(1), priority=1)
     yield Consume(channel="b", queue="q", consumer="c1", credit=Credit(1))

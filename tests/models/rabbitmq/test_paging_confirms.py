@@ -33,7 +33,7 @@ class ConfirmsTheContent(PagingConfirms):
 
     @action
     def hear_written(self, which: SetOf[Message]) -> None:
-        """The store says of some contents that they are on disk."""
+        """The store reports some contents as on disk."""
         super().hear_written(which)
         self._records(lambda m: which[m] & self.unconfirmed[m])
 
@@ -59,11 +59,11 @@ class NotesWhatIsWritten(PagingConfirms):
 
 
 class NotesWhatNobodyAskedFor(PagingConfirms):
-    """Notes the sync of what nobody waits for."""
+    """Notes the sync of a message without a waiting confirm."""
 
     @action
     def hear_written(self, which: SetOf[Message]) -> None:
-        """The store says of some contents that they are on disk."""
+        """The store reports some contents as on disk."""
         super().hear_written(which)
         self.content_known = self.content_known.map(lambda m, old: old | which[m])
 
@@ -73,7 +73,7 @@ class LooksOnlyWhenIndexed(PagingConfirms):
 
     @action
     def hear_written(self, which: SetOf[Message]) -> None:
-        """The store says of some contents that they are on disk."""
+        """The store reports some contents as on disk."""
         require(forall(Message, lambda m: implies(which[m], self.tells_written[m])))
         self.tells_written = self.tells_written.map(lambda m, old: old & ~which[m])
         self.content_known = self.content_known.map(
@@ -91,7 +91,7 @@ class KeepsWhatIsConfirmed(PagingConfirms):
 
 
 class TellsNobody(PagingConfirms):
-    """Lets go of what is safe, and confirms nothing."""
+    """Drops safe messages, and confirms none."""
 
     def _records(self, is_it: Callable[[Message], Bool]) -> None:
         to_confirm = self.to_confirm.map(lambda _, old: old)
@@ -100,7 +100,7 @@ class TellsNobody(PagingConfirms):
 
 
 class ConfirmsAnewWhatReturns(PagingConfirms):
-    """Waits to confirm what returns once more."""
+    """Waits to confirm a returned message once more."""
 
     @action
     def requeue(self, m: Message) -> None:
@@ -110,7 +110,7 @@ class ConfirmsAnewWhatReturns(PagingConfirms):
 
 
 class SaysNothingOfWhatIsRemoved(PagingConfirms):
-    """Lets the store forget what was removed early, and say nothing."""
+    """Lets the store forget a message removed early, without a report."""
 
     @action
     def settle(self, m: Message) -> None:
@@ -120,7 +120,7 @@ class SaysNothingOfWhatIsRemoved(PagingConfirms):
 
 
 class IgnoresWhatIsPending(PagingConfirms):
-    """Takes what a consumer has for done with."""
+    """Takes an acquired message for settled."""
 
     @action
     def fetch(self, m: Message) -> None:
@@ -130,7 +130,7 @@ class IgnoresWhatIsPending(PagingConfirms):
 
 
 class SaysItTooEarly(PagingConfirms):
-    """The store says that contents are on disk before they are."""
+    """The store reports contents as on disk before they are."""
 
     @action
     def sync_store(self) -> None:

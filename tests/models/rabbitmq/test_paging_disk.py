@@ -1,4 +1,4 @@
-"""What the paging queue writes, and when: each write, and each look at what was written, is needed.
+"""Writes of the paging queue: each write, and each check of what was written, is needed.
 
 The queue itself is proved in `test_paging_places`.
 """
@@ -55,7 +55,7 @@ class DropsUnwritten(PagingPlaces):
 
 
 class KeepsContentInQ3(PagingPlaces):
-    """Writes what returns to q3, and keeps it in memory, as before 3.1.2."""
+    """Writes a message that returns to q3, and keeps it in memory, as before 3.1.2."""
 
     @action
     def requeue_to_q3(self, head: Message, m: Message) -> None:
@@ -85,7 +85,7 @@ class PutsBackWithoutContent(PagingPlaces):
 
 
 class KeepsPendingContent(PagingPlaces):
-    """Keeps the content of what a consumer has, though it can be read again."""
+    """Keeps the content of an acquired message, though it can be read again."""
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
         super()._fetches(m, keeps)
@@ -111,7 +111,7 @@ class KeepsTheStatus(PagingPlaces):
 
 
 class NotesNoDelivery(PagingPlaces):
-    """Tells the index nothing when a message is fetched."""
+    """Does not note a fetch in the index."""
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
         noted = self.noted[m]
@@ -120,7 +120,7 @@ class NotesNoDelivery(PagingPlaces):
 
 
 class ForgetsTheFlag(PagingPlaces):
-    """Takes what is read from delta for never delivered."""
+    """Takes a message read from delta for never delivered."""
 
     def _reads(self, first: Message) -> None:
         self.delivered = self.delivered.map(lambda n, old: old & ~self.is_reloaded(first, n))
@@ -147,7 +147,7 @@ class PurgesUndelivered(PagingPlaces):
 
 
 class LeavesContentBehind(PagingPlaces):
-    """Leaves what is acknowledged in the store."""
+    """Leaves an acknowledged message in the store."""
 
     def _forgets(self, is_it: Callable[[Message], Bool]) -> None:
         stored = self.stored.map(lambda _, old: old)
@@ -156,7 +156,7 @@ class LeavesContentBehind(PagingPlaces):
 
 
 class LeavesAnEntryBehind(PagingPlaces):
-    """Leaves what is fetched for good in the index."""
+    """Leaves a message fetched for good in the index."""
 
     @action
     def fetch_from_q4(self, m: Message, keeps: Bool) -> None:
@@ -177,7 +177,7 @@ class DeltaWithoutPosition(PagingPlaces):
 
 
 class LimitsAcksUnwritten(PagingPlaces):
-    """Lets the content of what is pending leave memory, whether it was written or not."""
+    """Lets the content of a pending message leave memory, even if it was not written."""
 
     @action
     def limit_ram_acks(self, m: Message) -> None:

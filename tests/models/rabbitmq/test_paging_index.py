@@ -1,4 +1,4 @@
-"""The index of the paging queue: recovery is exact, and its tables are what they mean."""
+"""The index of the paging queue: recovery is exact, and its tables are right."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class TruncatesTooEarly(PagingIndex):
 
 
 class TakesTheJournalAsItIs(PagingIndex):
-    """Recovers the journal, and does not take from it what files have."""
+    """Recovers the journal, and does not subtract the entries of files from it."""
 
     @action
     def recover(self) -> None:
@@ -117,7 +117,7 @@ class TakesTheJournalAsItIs(PagingIndex):
 
 
 class ForgetsTheJournal(PagingIndex):
-    """Recovers what is in files alone."""
+    """Recovers the entries in files only."""
 
     @action
     def recover(self) -> None:
@@ -127,7 +127,7 @@ class ForgetsTheJournal(PagingIndex):
 
 
 class KeepsWhatWasAppended(PagingIndex):
-    """Leaves in memory what it has appended."""
+    """Leaves appended entries in memory."""
 
     def _has_flushed(self, s: Segment) -> None:
         self.flushed[s] = True
@@ -168,7 +168,7 @@ class WritesItAllAgain(PagingIndex):
 
 
 class KeepsItsMemory(PagingIndex):
-    """Knows what it knew when it has stopped."""
+    """Keeps its memory across a stop."""
 
     def _stops(self) -> None:
         self.phase[Index.IT] = Phase.IS_DOWN
@@ -204,7 +204,7 @@ class ForgetsWhatIsFlushed(PagingIndex):
 
 
 class KeepsFiles(PagingIndex):
-    """Appends to what is done with, too."""
+    """Appends to settled entries, too."""
 
     def is_dead(self, s: Segment) -> Bool:
         """Nothing is."""
@@ -223,7 +223,7 @@ class StaysDown(PagingIndex):
 
 
 class KeepsWhatWasTorn(StaysDown):
-    """Waits for ever for what was being appended when it stopped."""
+    """Waits for ever for an append that its stop interrupted."""
 
     @action
     def reach(self, p: Position) -> None:
@@ -233,7 +233,7 @@ class KeepsWhatWasTorn(StaysDown):
 
     @action
     def recover(self) -> None:
-        """The journal is read, and what was being appended stays."""
+        """The journal is read, and the interrupted append stays."""
         torn = self.torn.map(lambda _, old: old)
         super().recover()
         self.torn = torn
@@ -271,7 +271,7 @@ def is_live(written: str) -> int:
 
 
 def counts(written: str) -> int:
-    """Return what is counted: publishes less acknowledgements."""
+    """Return the count: publishes minus acknowledgements."""
     return ("P" in written) - ("a" in written)
 
 
@@ -333,7 +333,7 @@ def test_without_the_rows_of_a_deleted_segment_the_shortest_run_flushes_twice() 
 
 def test_a_deleted_segment_that_counts_nothing_twice_is_counted_wrongly() -> None:
     class CountsZero(PagingIndex):
-        """Takes what was subtracted for a deleted segment as it is, as the notes have it."""
+        """Subtracts nothing for a deleted segment, as in the notes."""
 
         without_segment: ClassVar[Mapping[tuple[str, str], tuple[str, int]]] = {
             **JOURNAL_WITHOUT_SEGMENT,
@@ -376,7 +376,7 @@ PROMISES = {FLUSHED, FLUSH_ENDS, RECOVERED, DELETED, TORN_ENDS}
 
 
 def kept_by(model: type[Model]) -> set[str]:
-    """Return which promises about the end a model keeps, and is asked for."""
+    """Return the liveness properties that a model keeps, and those checked."""
     scope = Scope({Position: 1, Segment: 1}, range(-1, 2))
     return {each.name for each in check(trace(model), scope) if each.kept and each.asked}
 

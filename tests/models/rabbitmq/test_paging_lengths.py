@@ -27,7 +27,7 @@ SCOPE = Scope({}, range(-5, 6), {"most": 5})
 
 
 class PublishesToQ4(PagingLengths):
-    """Appends what arrives to q4, whatever is in q3."""
+    """Appends arrivals to q4, whatever is in q3."""
 
     @action
     def publish(self) -> None:
@@ -38,7 +38,7 @@ class PublishesToQ4(PagingLengths):
 
 
 class PublishesToQ1(PagingLengths):
-    """Appends what arrives to q1, though nothing be in q3."""
+    """Appends arrivals to q1, though q3 is empty."""
 
     @action
     def publish(self) -> None:
@@ -71,14 +71,14 @@ class PagesAllOfQ3(PagingLengths):
 
 
 class KeepsQ1(PagingLengths):
-    """Leaves q1 what it is when the last of q3 leaves."""
+    """Leaves q1 unchanged when the last of q3 leaves."""
 
     def _q1_becomes_q4(self) -> None:
         pass
 
 
 class LeavesQ2(PagingLengths):
-    """Reads all of delta, and leaves q2 what it is."""
+    """Reads all of delta, and leaves q2 unchanged."""
 
     def _reloads_all(self) -> None:
         self._gains(Part.Q3, self.length[Part.DELTA])
@@ -138,7 +138,7 @@ class RecoversIntoDelta(PagingLengths):
 
 
 class PutsBackUncounted(PagingLengths):
-    """Forgets what it puts back."""
+    """Forgets requeued messages."""
 
     @action
     def put_back_into_q4(self) -> None:

@@ -27,7 +27,7 @@ FOUR = Scope({Message: 4, Segment: 3}, range(1), {"persistent": (1, 0, 0, 1)})
 
 
 class PublishesToQ4(PagingPlaces):
-    """Appends what arrives to q4, whatever is in q3."""
+    """Appends arrivals to q4, whatever is in q3."""
 
     @action
     def publish(self, m: Message) -> None:
@@ -37,7 +37,7 @@ class PublishesToQ4(PagingPlaces):
 
 
 class PublishesToQ1(PagingPlaces):
-    """Appends what arrives to q1, though nothing be in q3."""
+    """Appends arrivals to q1, though q3 is empty."""
 
     @action
     def publish(self, m: Message) -> None:
@@ -116,14 +116,14 @@ class PagesAllOfQ3(PagingPlaces):
 
 
 class KeepsQ1(PagingPlaces):
-    """Leaves q1 what it is when the last of q3 leaves."""
+    """Leaves q1 unchanged when the last of q3 leaves."""
 
     def _q1_becomes_q4(self) -> None:
         pass
 
 
 class LeavesQ2(PagingPlaces):
-    """Reads the rest of delta, and leaves q2 what it is."""
+    """Reads the rest of delta, and leaves q2 unchanged."""
 
     def _reloads_all(self, first: Message) -> None:
         self._reads(first)
@@ -157,7 +157,7 @@ class ReadsPastTheEnd(PagingPlaces):
 
 
 class ReadsWhatIsPending(PagingPlaces):
-    """Reads what a consumer has, too."""
+    """Reads acquired messages, too."""
 
     def is_found(self, m: Message) -> Bool:
         """Whether a reload finds the message."""

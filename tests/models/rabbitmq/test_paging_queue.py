@@ -1,7 +1,6 @@
-"""The paging queue keeps the contract: proved for any number of messages, and what is wrong is not.
+"""The paging queue keeps the contract: proved for any number of messages; twins do not.
 
-That it refines the contract says that nobody sees its paging (I24): moves between places, and out
-of memory, are no steps.
+So clients cannot see its paging (I24): moves between places, and out of memory, are stutters.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ GOOD = PAGING_QUEUE_REFINES_CONTRACT
 
 
 class RestsBesideQ3(PagingQueue):
-    """Says that it is at rest, and that there is nothing, where nothing is in q4."""
+    """Announces rest, and emptiness, when q4 is empty."""
 
     @action
     def come_to_rest(self) -> None:
@@ -70,7 +69,7 @@ class FetchingRemembering(FetchesQ3First, Remembering):
 
 
 class LosesWhatTheChannelHeld(PagingQueue):
-    """Drops what a closed channel had, instead of requeueing it."""
+    """Drops the messages of a closed channel, instead of requeueing them."""
 
     @action
     def close_channel(self, which: Channel) -> None:
@@ -85,7 +84,7 @@ class LosingRemembering(LosesWhatTheChannelHeld, Remembering):
 
 
 class PurgesThePending(PagingQueue):
-    """Drops what consumers have, too."""
+    """Drops acquired messages, too."""
 
     @action
     def purge(self) -> None:
@@ -99,7 +98,7 @@ class PurgingRemembering(PurgesThePending, Remembering):
 
 
 def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
-    """Return what is not proved of these actions, and how it came out."""
+    """Return the obligations of these actions that are not proved, and their outcomes."""
     proof = bind(refinement).proof(only)
     assert len(proof.answers) > 5 * len(only)
     return {(a.action, a.name): a.outcome for a in proof.answers if a.outcome != "proved"}
@@ -111,7 +110,7 @@ def of(concrete: type[PagingQueue], remembering: type[Remembering]) -> Refinemen
 
 
 def silent(_queue: Remembering, *_: object) -> Witness:
-    """Nothing is said of it."""
+    """Take the step for a stutter."""
     return stutters()
 
 
@@ -187,7 +186,7 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
 
 
 def attacked(*names: str) -> dict[str, tuple[str, ...]]:
-    """Return what of the refinement each change of the queue loses."""
+    """Return the obligations of the refinement that each change of the queue loses."""
     bound = bind(GOOD)
     system = bound.concrete
     return {

@@ -41,10 +41,10 @@ class SkipsQ2(PagingReduction):
 
 
 class CountsUntrimmed(PagingReduction):
-    """Keeps the content of what returns to q3, which no paging takes away (before 3.1.2)."""
+    """Keeps the content of a message that returns to q3, which no paging removes (before 3.1.2)."""
 
     def counts(self, part: Part) -> Bool:
-        """Whether what is in the place is counted as in memory."""
+        """Whether messages in the place count as in memory."""
         return super().counts(part) | (part == Part.Q3)
 
 
@@ -57,10 +57,10 @@ class PermitsLess(PagingReduction):
 
 
 class LooksAtQ1AndQ4Alone(PagingReduction):
-    """May leave what is pending in memory."""
+    """May leave pending messages in memory."""
 
     def has_paged_pending(self) -> Bool:
-        """Whether enough of what is pending has left."""
+        """Whether enough pending messages have left."""
         return TRUE
 
 
@@ -96,7 +96,7 @@ class ReportsNothing(PagingReduction):
 
 
 class PagesForGood(PagingReduction):
-    """Forgets that what it pages is in memory no more."""
+    """Does not count paged messages as out of memory."""
 
     def _is_paged(self) -> None:
         self.quota[IT] = self.quota[IT] - 1
@@ -124,7 +124,7 @@ class LosesWhatItPages(PagingReduction):
 
 
 class LosesWhatIsPending(PagingReduction):
-    """Forgets what is pending with its content."""
+    """Forgets pending messages with their contents."""
 
     @action
     def page_pending(self) -> None:
@@ -139,7 +139,7 @@ class ForgetsToReport(PagingReduction):
 
     @action
     def end(self) -> None:
-        """It says nothing."""
+        """It reports nothing."""
         super().end()
         self.is_done[IT] = False
 

@@ -1,4 +1,4 @@
-"""What the reference shows of queues that page moves as the model says; and twins."""
+"""Views of the reference's paging queues move as in the model; and twins."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_each_step_of_the_reference_is_a_path() -> None:
     assert taken.keys() == {name for name in names if not name.startswith("put_back")}
 
 
-# What is no path.
+# Views without a path between them.
 
 NOTHING = ClientStep(Drain())
 
@@ -139,10 +139,10 @@ def test_a_path_is_told(
             NOTHING,
         ),
         (FULL, queue(q4=(status(0, in_ram=True),), q3=(status(1),)), NOTHING),
-        # The second was fetched first; what was fetched does not count as delivered.
+        # The second was fetched first; the fetched message does not count as delivered.
         (FULL, queue(q4=(status(0, in_ram=True),)), NOTHING),
         (FULL, queue(q4=(status(1, in_ram=True),), pending=(status(0, in_ram=True),)), NOTHING),
-        # What left memory came back without being fetched; q3 was emptied by paging.
+        # A paged message came back without a fetch; paging emptied q3.
         (PAGED, FULL, NOTHING),
         (
             PAGED,

@@ -1,4 +1,4 @@
-"""Small histories in which messages take turns in waiting, while gets and deliveries take long."""
+"""Small histories with covering chains of waiting messages, beside long gets and deliveries."""
 
 from __future__ import annotations
 

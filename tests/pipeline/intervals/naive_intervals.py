@@ -1,8 +1,8 @@
-"""What the records of each message say together, derived record by record with plain loops.
+"""The waiting intervals of each message, derived record by record with plain loops.
 
-Owns the meaning of a passage as the pipeline's docstrings give it, and shares no code with it: the
-two are held against each other. Written to be obviously right; every question looks at all records
-again. Times that there are not are `NEVER`.
+Owns the meaning of a waiting interval as in the pipeline's docstrings, and shares no code with it:
+tests compare the two. Written to be obviously right; each function reads all records again. Missing
+times are `NEVER`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Facts:
         )
 
     def selective(self, run: str, queue: str) -> bool:
-        """Whether somebody takes only some of a queue's messages, or it may be of any order."""
+        """Whether a selective consumer takes from a queue, or its order is unknown."""
         is_known = self.is_declared(run, queue) and self._is_one(run, queue)
         return not is_known or any(
             each.selective and each.mode != "browse" and each.outcome != "failed"
@@ -119,7 +119,7 @@ class Facts:
         return Span(min((each.start for each in closes), default=NEVER), min(after, default=NEVER))
 
     def unseen_returns(self, run: str, queue: str) -> list[Span]:
-        """Return when what nobody saw given may have returned to a queue.
+        """Return when an unrecorded delivery may have returned to a queue.
 
         That is when a consumer's channel closed which had not left before, when a channel was lost
         on which a get may have gone without an answer, and when the broker crashed and came back.
@@ -260,10 +260,10 @@ class Message:
 
 @dataclass
 class Wait:
-    """A passage of a message: the wait, and the delivery that was seen to end it.
+    """A waiting interval of a message: the wait, and the recorded delivery that ended it.
 
-    `returned_by` is the delivery from which the message had come back, None on its first passage;
-    `sure` says that the delivery is certainly what ended the wait.
+    `returned_by` is the delivery from which the message had come back, None on its first waiting
+    interval; `sure` says that the delivery certainly ended the wait.
     """
 
     message: Message
@@ -392,7 +392,7 @@ def _find_starts(message: Message) -> None:
 
 
 def waits_of(message: Message) -> Iterator[Wait]:
-    """Yield the passages of a message, whatever may have ended them unseen."""
+    """Yield the waiting intervals of a message, whatever may have ended them unseen."""
     if message.publish is None:
         return
     before: Delivery | None = None
@@ -410,7 +410,7 @@ def waits_of(message: Message) -> Iterator[Wait]:
 
 
 def unseen_until(wait: Wait, facts: Facts) -> int:
-    """Return until when somebody may have had the message whom nobody saw given it, or -1."""
+    """Return until when an unrecorded delivery may have held the message, or -1."""
     until = NEVER if wait.given is None else wait.given.end
     spans = facts.unseen_returns(wait.message.run, wait.message.queue)
     latest_end = max((int(span.end) for span in spans if span.start <= until), default=-1)

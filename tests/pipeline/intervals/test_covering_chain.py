@@ -1,4 +1,4 @@
-"""Messages that take turns in waiting: who is wrong for their sake, and who is spared."""
+"""Covering chains of waiting messages: records that they make wrong, and sound ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories in their own forms: each row is used or set aside at its place, none is lost."""
+"""Histories in their own forms: each row is checked or rejected at its place, none is lost."""
 
 from __future__ import annotations
 

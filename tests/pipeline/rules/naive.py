@@ -1,4 +1,4 @@
-"""The rules on histories asked of each pair: slow, and as plainly right as it can be written.
+"""The rules on histories, checked on each pair: slow and plainly right.
 
 This is the other side of `brokerproof.pipeline.alone`: the passages of `naive_passages`, the rules
 of `models/contract/history.py` asked with plain numbers, and of each violation the strongest
@@ -152,7 +152,7 @@ def _held_by_two(message: Message) -> Iterator[Violation]:
 
 
 def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
-    """Find what may have returned and is not told so; after a crash it need not be."""
+    """Find deliveries without a required redelivered flag; after a crash it is not required."""
     if not message.deliveries:
         return
     first = message.deliveries[0]
@@ -234,13 +234,13 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
 
 
 def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:
-    """Find what was given after all of a purge, deletion or crash for which it had waited."""
+    """Find messages delivered although a purge, deletion or crash should have removed them."""
     message, given = wait.message, wait.given
     if given is None:
         return
     run, queue = message.run, message.queue
     begun = int(wait.begun.end)
-    # What somebody has is not dropped by a purge.
+    # A purge does not drop acquired messages.
     at_rest = max(begun, unseen_until(wait, facts))
     breaks = [
         ("purge-drops", "kept-after-a-purge", facts.of_kind("purge", run, queue), at_rest),

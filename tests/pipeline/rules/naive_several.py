@@ -45,13 +45,13 @@ def found_drained(wait: Wait, facts: Facts) -> Span | None:
         if (each.op, each.run, each.queue) == ("drained", message.run, message.queue)
         and each.outcome == "ok"
     ]
-    # Nobody held anything when the queue was drained, so nobody had it unseen.
+    # No message was held when the queue was drained, so there is no unrecorded delivery.
     return first_within(drained, wait.begun.end, certain_end(wait, facts))
 
 
 @dataclass(frozen=True)
 class Row:
-    """A passage, a view or a get that found nothing, as the rules about several messages see it."""
+    """A waiting interval, a view or an empty get, as the rules about several messages see it."""
 
     kind: str
     run: str

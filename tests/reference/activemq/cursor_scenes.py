@@ -57,7 +57,7 @@ class Scene:
         return usage.limit == 0 or usage.used <= usage.limit
 
     def given(self, operation: Operation) -> list[str]:
-        """Do something, and return what was given, as `consumer:message`."""
+        """Carry out an operation, and return the deliveries, as `consumer:message`."""
         return [
             f"{event.consumer or 'get'}:{event.message}"
             for event in self.do(operation).events

@@ -1,12 +1,12 @@
-"""What the releases' own classes answered, written down as it came; nothing here is reckoned.
+"""Answers recorded from the releases' own classes; none is computed.
 
-`MEMORY` is `MemoryUsage` of 5.17.2, of three nodes one below the other, each told of by 0, 1 and 2,
-the lower ones with half of the limit above and all with a delta of 5. A line is what was done at a
-node, the answer, limit/used/percent of the three, and who was told of what then: a callback by its
-letter, a listener by its node and the change. Where nothing is answered there is a dash.
+`MEMORY` is `MemoryUsage` of 5.17.2, of three nodes one below the other, named 0, 1 and 2, the lower
+ones with half of the limit above and all with a delta of 5. A line is the call on a node, the
+answer, limit/used/percent of the three, and the notifications: a callback by its letter, a listener
+by its node and the change. A dash means no answer.
 
-`AUDIT` is `ActiveMQMessageAudit` with a depth of 63 and 2 producers at first. A line is what was
-asked, and the answers of 5.1.0 and 5.17.2, or the one answer of both.
+`AUDIT` is `ActiveMQMessageAudit` with a depth of 63 and 2 producers at first. A line is the query,
+and the answers of 5.1.0 and 5.17.2, or the one answer of both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The audit of messages: producers and who is forgotten, rollbacks, and ids that are texts."""
+"""The audit of messages: the limit of producers, rollbacks, and ids that are texts."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_audit_answers_as_the_release_did(rules: AuditRules) -> None:
 
 
 def answered(audit: MessageAudit, rules: AuditRules) -> bool:
-    """Say whether an audit answers as was written down of a release, when it is asked the same."""
+    """Say whether an audit gives the recorded answers of a release to the same queries."""
     said, expected = [], []
     for line in AUDIT.strip().splitlines():
         asked_for, answers = line.split(" | ")
@@ -122,7 +122,7 @@ def answered(audit: MessageAudit, rules: AuditRules) -> bool:
 
 
 def model_of_forgetting(asks: Sequence[Ask], most: int) -> list[str]:
-    """Return whose windows are left, by when they were last asked for."""
+    """Return the producers with windows, by last use."""
     known: list[str] = []
     for what, producer, _ in asks:
         if what in {"probe", "first"} or (what == "rollback" and producer not in known):
@@ -133,7 +133,7 @@ def model_of_forgetting(asks: Sequence[Ask], most: int) -> list[str]:
 
 
 class ByAge(MessageAudit):
-    """Forgets who came first, however recently it was asked for."""
+    """Forgets the oldest producer, however recently it was used."""
 
     __slots__ = ()
 

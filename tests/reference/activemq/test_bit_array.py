@@ -27,11 +27,11 @@ GOLDEN: list[tuple[int, str, str, str]] = [
     (100, "5 70 200 5 70 200 0", "n n n/64 D D n/128 D", "n n n/128 n n D n"),
     (128, "64 768 576 768 575 64", "n/0 n/64 n/128 n/192 n/256 D", "n/64 n/640 n D n n"),
 ]
-"""Depth, numbers in order, and what 5.1.0 and 5.2.0 answer: new or duplicate, and `first` then."""
+"""Depth, numbers in order, and the answers of 5.1.0 and 5.2.0: new or duplicate, and `first`."""
 
 
 def answered(window: BitArrayBin, numbers: str, like: str) -> str:
-    """Return what a window answers, with `first` wherever the other answers name it."""
+    """Return the answers of a window, with `first` wherever the other answers name it."""
     said = []
     for number, other in zip(numbers.split(), like.split(), strict=True):
         answer = "D" if window.set(int(number), True) else "n"
@@ -52,7 +52,7 @@ def test_no_release_would_pass_for_the_other() -> None:
 
 
 def read_right_below(window: BitArrayBin) -> list[bool]:
-    """Return what is read below a window that begins at 64: right below it, and a word further."""
+    """Return the answers below a window that begins at 64: right below it, and a word further."""
     assert window.set(64, True) is False
     return [window.get(1), window.get(63), window.get(0)]
 
@@ -173,14 +173,14 @@ def test_in_5_1_the_window_begins_anew_beyond_31_bits() -> None:
 
 
 class Step(NamedTuple):
-    """What is asked of a window: `set` with a flag, or `get`."""
+    """A query of a window: `set` with a flag, or `get`."""
 
     number: int
     flag: bool | None
 
 
 def steps(highest: int) -> st.SearchStrategy[list[Step]]:
-    """Draw what is asked of numbers up to `highest`."""
+    """Draw queries of numbers up to `highest`."""
     step = st.builds(Step, st.integers(0, highest), st.sampled_from([True, True, False, None]))
     return st.lists(step, max_size=30)
 

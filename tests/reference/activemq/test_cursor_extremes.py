@@ -99,13 +99,13 @@ def test_pages_that_are_given_out_late_may_be_many() -> None:
     assert given + scene.given(Drain()) == [f"all:{name}" for name in names]
 
 
-# Paged in once more, while somebody has it (AMQ-1957).
+# Paged in once more, while a consumer holds it (AMQ-1957).
 
 TWICE = "activemq-cursor?paged=replaced"
 
 
 def with_one_that_is_held_and_was_given_again() -> Scene:
-    """Return a queue whose message "0" two deliveries are of."""
+    """Return a queue with two deliveries of message "0"."""
     scene = Scene(f"{TWICE}&depth=0&word=1")
     scene.publish("0", "1", "2")
     assert scene.consume("slow", 1) == ["slow:0"]
@@ -139,7 +139,7 @@ def test_what_was_paged_in_twice_is_known_until_both_are_settled() -> None:
 
 
 def settled_before_it_gave_way() -> list[str]:
-    """Return what is given of a message that was settled once, gave way, and comes back."""
+    """Return the deliveries of a message that was settled once, gave way, and comes back."""
     scene = Scene(f"{TWICE}&memory=1100&depth=1&word=1")
     scene.publish("0")
     scene.browse("looks")

@@ -1,8 +1,8 @@
-"""Mistakes that ActiveMQ's queues once made, and that no operation of the gate's clients shows.
+"""Historic faults of ActiveMQ's queues that no operation of the gate's clients shows.
 
-They cost memory, are about groups or turns, which no promise names, or take numbers beyond 31 bits.
-Each is planted, and what holds a queue to its word must find it; where nothing else did, the test
-that it is held by is here too. `tests/faults/historic/activemq.toml` has their ids.
+They cost memory, are about groups or rotation, which no requirement covers, or need numbers beyond
+31 bits. Each is planted, and an existing test must find it; if there was none, the test is here.
+`tests/faults/historic/activemq.toml` has their ids.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.reference.activemq.cursor_scenes import ONE_MESSAGE, Scene
 def let_go_of_batches(monkeypatch: pytest.MonkeyPatch) -> int:
     """Take from two levels that have room for one message; return how often ids are rolled back.
 
-    None of them may be above what the audit has recorded: that moves the window, and all is
+    None of them may be above the audit's last recorded id: that moves the window, and all ids are
     forgotten.
     """
     rolled_back: list[int] = []
@@ -133,7 +133,7 @@ def test_memory_that_is_not_given_back_is_found(monkeypatch: pytest.MonkeyPatch)
         test_cursor_queue.test_all_is_given_in_order_whatever_is_in_memory(0, 2)
 
 
-# Groups, turns and levels.
+# Groups, rotation and levels.
 
 
 def count_groups_that_are_forgotten() -> None:

@@ -1,4 +1,4 @@
-"""What the queue of ActiveMQ keeps inside and no single view shows; each test has a twin."""
+"""Inside rules of ActiveMQ's queue that no single view shows; each test has a twin."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ InOrder = Callable[[], Iterable[Reference]]
 Send = Callable[[RankedConsumer, Reference], None]
 
 
-# What the audit does not cover is looked up (AMQ-I11).
+# Messages that the audit does not cover are looked up (AMQ-I11).
 
 
 def give_what_is_below_the_window(rule: str) -> Counter[str]:
-    """Hold what the window has passed, let the store be read anew, and count deliveries."""
+    """Hold messages that the window has passed, read the store anew, and count deliveries."""
     scene = Scene(f"activemq-cursor?memory=0&page=9&{TINY}&{rule}")
     names = [f"m{number}" for number in range(5)]
     given = Counter[str]()
@@ -53,11 +53,11 @@ def test_who_trusts_the_audit_gives_it_twice() -> None:
     assert max(give_what_is_below_the_window("paged=replaced").values()) == 2
 
 
-# One producer, since the queue numbers what arrives (AMQ-I12).
+# One producer, since the queue numbers its arrivals (AMQ-I12).
 
 
 def known_producers() -> set[str]:
-    """Return whose numbers the audit has when several publishers' messages have come."""
+    """Return the audit's producers when several publishers' messages have come."""
     scene = Scene("activemq-cursor?producers=1")
     scene.publish("a:1", "b:1", "c:1")
     scene.consume("x", 1)
@@ -124,7 +124,7 @@ def test_a_window_that_goes_back_is_found_out(monkeypatch: pytest.MonkeyPatch) -
 
 
 def order_of_the_parked() -> list[str]:
-    """Return in which order publishes that wait for memory are told that they were accepted."""
+    """Return the order in which publishes that wait for memory are accepted."""
     scene = Scene(f"activemq-cursor?{ONE_MESSAGE}&transient=memory", durable=False)
     scene.publish("a")
     for name in ("b", "c", "d"):
@@ -154,7 +154,7 @@ def test_to_take_the_last_one_first_is_found_out(monkeypatch: pytest.MonkeyPatch
     assert order_of_the_parked() != ["b", "c", "d"]
 
 
-# Turns (AMQ-I27).
+# Rotation (AMQ-I27).
 
 
 def shares(consumers: int, messages: int) -> list[int]:
@@ -192,7 +192,7 @@ def test_who_stays_in_front_is_given_more(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def given_after(browses: Callable[[Scene], object]) -> list[str]:
-    """Return what consumers are given after somebody has looked at the queue."""
+    """Return the deliveries to consumers after an inspection of the queue."""
     scene = Scene("activemq-cursor?memory=2200&page=2&depth=1&word=2")
     scene.publish("a", "b", "c")
     scene.publish("d", persistent=False)

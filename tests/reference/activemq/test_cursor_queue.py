@@ -1,4 +1,4 @@
-"""The queue of ActiveMQ from outside: what is given to whom, whatever is in memory and on disk."""
+"""The queue of ActiveMQ from outside: its deliveries, whatever is in memory and on disk."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_equal_consumers_are_served_in_turn() -> None:
 
 
 def group_goes_to_one_consumer() -> None:
-    """Demand that a group goes to one consumer until that leaves, and keeps back nobody else."""
+    """Demand that a group goes to one consumer until that leaves, and blocks no other message."""
     scene = Scene("activemq-cursor")
     for name in ("x", "y"):
         scene.consume(name, 2)
@@ -126,7 +126,7 @@ def group_goes_to_one_consumer() -> None:
     assert publish("a1", "a") == ["x:a1"]
     assert publish("b1", "b") == ["y:b1"]
     assert publish("a2", "a") == ["x:a2"]
-    # Its consumer is full, and nobody else may have it; what is behind it is not kept back.
+    # Its consumer is full, and no other may have it; messages behind it are not held back.
     assert publish("a3", "a") == []
     assert publish("b2", "b") == ["y:b2"]
     scene.acknowledge("b1")
@@ -144,9 +144,9 @@ def test_a_group_that_goes_to_anybody_is_noticed(monkeypatch: pytest.MonkeyPatch
 
 
 def elected_has_the_queue() -> None:
-    """Demand that nobody else is given anything new while an exclusive consumer is elected."""
+    """Demand that other consumers get no new messages while an exclusive one is elected."""
     scene = Scene("activemq-cursor")
-    # No operation asks for it, since the protocol would have the others refused.
+    # No operation uses this, since the protocol would have the others refused.
     scene.broker.claimed = structs.replace(scene.broker.claimed, exclusive=True)
 
     def consume(name: str, *, exclusive: bool) -> list[str]:
@@ -158,7 +158,7 @@ def elected_has_the_queue() -> None:
     assert consume("plain", exclusive=False) == ["plain:a", "plain:b"]
     assert consume("first", exclusive=True) == consume("second", exclusive=True) == []
     assert scene.publish("c", "d") == ["first:c", "first:d"]
-    # What somebody gives back goes to who is elected, too.
+    # A returned message goes to the elected consumer, too.
     assert scene.release("b") == ["first:b"]
     assert scene.given(Cancel(consumer="first")) == []
     assert scene.publish("e") == ["second:e"]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def elected(election: ExclusiveElection, text: str) -> str:
-    """Let consumers come, as ``a5`` with their priority, and leave, as ``-a``; say who is elected.
+    """Let consumers come (``a5``, with a priority) and leave (``-a``); return the elected ones.
 
-    Nobody is ``.``.
+    ``.`` means that none is elected.
     """
     said = []
     for each in text.split():
@@ -30,7 +30,7 @@ def elected(election: ExclusiveElection, text: str) -> str:
 
 
 def outdoes_by_priority(election: ExclusiveElection) -> None:
-    """Demand that only a higher priority, or the one that always wins, replaces who is elected."""
+    """Demand that only a higher priority, or the one that always wins, replaces the elected one."""
     assert elected(election, "a b5 c5 d4 e6 f127 g127 h126") == "abbbefgg"
 
 
@@ -60,7 +60,7 @@ def test_only_a_higher_priority_or_127_replaces_who_is_elected() -> None:
 
 
 def goes_to_the_best(election: ExclusiveElection) -> None:
-    """Demand that who is left with the highest priority is next, of equals who came first."""
+    """Demand that the remaining one of highest priority is next, of equals the first to come."""
     assert elected(election, "a3 b c2 d2 -a -c -x -d -b e") == "aaaacddb.e"
     election.remove("e")
     assert elected(election, "a127 b127 -a -b") == "abb."
@@ -68,7 +68,7 @@ def goes_to_the_best(election: ExclusiveElection) -> None:
 
 
 class InTurn(ExclusiveElection):
-    """Goes to who came first of those who are left, whatever its priority."""
+    """Elects the first to come of the remaining ones, whatever its priority."""
 
     __slots__ = ()
 

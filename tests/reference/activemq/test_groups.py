@@ -1,4 +1,4 @@
-"""Message groups: who owns them, who may take a message, and how many groups each consumer has."""
+"""Message groups: their owners, permitted takers, and the number of groups of each consumer."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_groups_of_a_consumer_that_leaves_are_free(make: Callable[[], GroupM
 
 
 class Forgetful(CachedGroupMap):
-    """Does not tell who has lost a group that was forgotten, as before AMQ-5483."""
+    """Does not name the consumer that has lost a forgotten group, as before AMQ-5483."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ class Forgetful(CachedGroupMap):
 
 
 def forgotten_groups_do_not_count(owners: CachedGroupMap) -> None:
-    """Demand that a group that is forgotten counts for nobody; the map has room for two."""
+    """Demand that a forgotten group counts for no consumer; the map has room for two."""
     rule = GroupRule(owners)
     taken(rule, "a:g a:h b:i")
     assert (rule.count("a"), rule.count("b")) == (1, 1)
@@ -157,7 +157,7 @@ def test_groups_of_one_bucket_have_one_owner_and_are_freed_together() -> None:
 def one_consumer_from_first_to_last(rule: GroupRule, seed: int) -> int:
     """Demand that a group is taken by one consumer between first flag and end (AMQ-I25).
 
-    Who owns what is kept apart, in a plain dictionary; return how many messages were taken.
+    A plain dictionary keeps the owners separately; returns how many messages were taken.
     """
     draw = random.Random(seed)  # noqa: S311
     owners: dict[str, str] = {}

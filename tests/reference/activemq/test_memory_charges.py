@@ -1,4 +1,4 @@
-"""What a message costs, and how its content is charged while somebody refers to it."""
+"""The size of a message, and the memory of its content while it has references."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_body_of_100_bytes_costs_between_1_1_and_1_3_kib() -> None:
 
 
 def charged_while_referred_to(content: Charged, usage: MemoryUsage) -> None:
-    """Demand that content is charged with its first reference and discharged with its last."""
+    """Demand that content uses memory from its first reference to its last."""
     content.house(usage)
     steps = (content.retain, content.retain, content.release, content.retain, content.release)
     counted = [(step(), usage.used) for step in steps]
@@ -41,12 +41,12 @@ def charged_while_referred_to(content: Charged, usage: MemoryUsage) -> None:
 
 
 class EachTime(Charged):
-    """Is charged for each reference."""
+    """Uses memory for each reference."""
 
     __slots__ = ()
 
     def retain(self) -> int:
-        """Charge it again."""
+        """Add its size again."""
         assert self.usage is not None
         self.usage.increase(self.size)
         self.references += 1

@@ -1,4 +1,4 @@
-"""The tree of accounts: percentages, limits, who is told of space, and what a message costs."""
+"""The usage tree: percentages, limits, notifications of space, and the size of a message."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_makes_no_node_is_refused(make: Callable[[], object]) -> None:
 
 
 class Heard(NamedTuple):
-    """Somebody who writes down a name, and a change if there is one."""
+    """A callback that logs a name, and a change if there is one."""
 
     name: str
     log: list[str]
@@ -214,7 +214,7 @@ def test_a_new_limit_makes_space_as_well() -> None:
 
 
 def looked_at_again(log: list[str]) -> None:
-    """Demand that who waits for a full parent goes on to wait for its own node."""
+    """Demand that a waiter for a full parent goes on to wait for its own node."""
     root, child = family(10, 5)
     child.increase(5)
     root.increase(5)
@@ -295,7 +295,7 @@ def test_a_callback_that_fails_does_not_keep_the_others_from_being_told() -> Non
 
 
 def nobody_waits_for_ever(root: MemoryUsage, child: MemoryUsage) -> None:
-    """Demand that all who wait for a node go on when it stops, and nobody again (AMQ-4361)."""
+    """Demand that all waiters for a node go on when it stops, each only once (AMQ-4361)."""
     log: list[str] = []
     child.increase(5)
     own = Waiter("own", log, lambda: child.notify_when_not_full(Waiter("again", log)))
@@ -312,7 +312,7 @@ def nobody_waits_for_ever(root: MemoryUsage, child: MemoryUsage) -> None:
 
 
 class Deaf(MemoryUsage):
-    """Stops, and leaves those who wait where they are, as before AMQ-4361."""
+    """Stops, and leaves its waiters waiting, as before AMQ-4361."""
 
     __slots__ = ()
 
@@ -408,7 +408,7 @@ def test_threads_that_charge_at_once_lose_nothing() -> None:
 
 
 def never_above(usage: MemoryUsage, has_room: Callable[[int], bool]) -> None:
-    """Demand that who asks before each addition never goes beyond the limit (AMQ-I17)."""
+    """Demand that a check before each addition keeps usage within the limit (AMQ-I17)."""
     draw = random.Random(1)  # noqa: S311
     for _ in range(300):
         size = draw.randrange(1, 5)

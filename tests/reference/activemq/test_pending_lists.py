@@ -1,4 +1,4 @@
-"""The lists of what is to be handed out: by arrival, by priority, and with what was given back."""
+"""The lists of pending messages: by arrival, by priority, and with returned messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Letter(NamedTuple):
-    """What the lists read of an entry."""
+    """The fields of an entry that the lists read."""
 
     id: str
     priority: int = 4
@@ -150,7 +150,7 @@ def test_what_was_given_back_is_not_paged_in_besides() -> None:
 
 
 class ReturnedFirst(DispatchPendingList[Letter]):
-    """Serves what was given back first, whatever its priority, as before AMQ-6151."""
+    """Serves returned messages first, whatever their priority, as before AMQ-6151."""
 
     __slots__ = ()
 
@@ -160,7 +160,7 @@ class ReturnedFirst(DispatchPendingList[Letter]):
 
 
 def priority_before_return(held: DispatchPendingList[Letter]) -> None:
-    """Demand that a higher priority is served before what was given back (AMQ-I24)."""
+    """Demand that a higher priority is served before returned messages (AMQ-I24)."""
     held.add_all(letters("a9 b c0"))
     held.add_for_redelivery(letters("d e9 f0"))
     assert ids(held) == "eadbfc"
@@ -174,7 +174,7 @@ def test_what_was_given_back_is_first_only_of_its_priority() -> None:
 
 
 def return_before_paged_in(held: DispatchPendingList[Letter]) -> None:
-    """Demand that what was given back is served first, in the order in which it was."""
+    """Demand that returned messages are served first, in the order of return."""
     held.add_all(letters("a9 b"))
     held.add_for_redelivery(letters("c d9"))
     held.add_first(Letter("e"))
@@ -185,7 +185,7 @@ def return_before_paged_in(held: DispatchPendingList[Letter]) -> None:
 
 
 class Appended(DispatchPendingList[Letter]):
-    """Puts what was given back behind all else, as before AMQ-2719."""
+    """Puts returned messages behind all others, as before AMQ-2719."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What the tests of memory usage share: who waits and listens, and writes down what it hears."""
+"""Shared by the tests of memory usage: callbacks and listeners that log their notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Waiter:
-    """Writes its name into the common log when it is told; then does what it was made for."""
+    """Writes its name into the common log when it is called; then runs its action."""
 
     def __init__(self, name: str, log: list[str], then: Callable[[], object] | None = None) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class Waiter:
 
 
 class Listener:
-    """Writes each change into the common log, with what its node has used by then."""
+    """Writes each change into the common log, with its node's usage."""
 
     def __init__(self, name: str, log: list[str], usage: MemoryUsage) -> None:
         self.name = name
@@ -40,6 +40,6 @@ class Listener:
 
 
 def name_of(who: SpaceCallback | UsageListener) -> Hashable:
-    """Name who waits or listens."""
+    """Set the name of the callback or listener."""
     assert isinstance(who, Waiter | Listener)
     return who.name

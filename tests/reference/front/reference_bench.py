@@ -48,7 +48,7 @@ def subscription_in(broker: Broker, consumer: str) -> Subscription:
 
 
 class Bench:
-    """A broker under an example; each verb returns what was delivered, as `consumer:message`."""
+    """A broker under an example; each verb returns the deliveries, as `consumer:message`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Bench:
         self.ok(Declare(queue="q", order=fifo_or_other, auto_delete=auto_delete, durable=durable))
 
     def do(self, operation: Operation) -> Answer:
-        """Hand over an operation and note what is told."""
+        """Hand over an operation and note the events."""
         answer = self.broker.handle(operation)
         for event in answer.events:
             if isinstance(event, Delivered):
@@ -129,7 +129,7 @@ class Bench:
     ) -> list[str]:
         """Subscribe, on a channel of its own unless one is named; `size` is a window of bytes.
 
-        What else is named are the properties that it wants.
+        Further keywords are the properties of its selector.
         """
         return self.ok(
             Consume(

@@ -1,8 +1,8 @@
-"""Copies are independent, and what has the same name behaves alike.
+"""Copies are independent, and states of one fingerprint behave alike.
 
-The second is checked as a bisimulation: two states of one name, reached by different paths, must
-answer every operation alike and go to states of one name again. A search of a small scope compares
-the first state that it finds of each name with later ones.
+The second is checked as a bisimulation: two states of one fingerprint, reached by different paths,
+must answer every operation alike and go to states of one fingerprint again. A search of a small
+scope compares the first state of each fingerprint with later ones.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def settlements(message: str, delivery: str) -> dict[str, Operation]:
 def operations(
     broker: Broker, order: Order, fixed: Operations = plain_operations
 ) -> dict[str, Operation]:
-    """Return what can be done, by names that do not hang on the names of deliveries.
+    """Return the possible operations, by names that do not depend on those of deliveries.
 
     A message is published once on a path: a broker may rely on ids being unique.
     """
@@ -174,7 +174,7 @@ def start(address: str, order: Order, *, auto_delete: bool = False) -> Broker:
 def first_difference(
     address: str, order: Order, seed: int = 1, fixed: Operations = plain_operations
 ) -> str | None:
-    """Return what two states of one name answered differently, or None if nothing was found."""
+    """Return the different answers of two states of one fingerprint, or None."""
     choice = random.Random(seed)  # noqa: S311 - a repeatable choice is wanted
     root = start(address, order, auto_delete=fixed is special_operations)
     found: dict[Hashable, tuple[Broker, frozenset[str]]] = {root.fingerprint(): (root, frozenset())}

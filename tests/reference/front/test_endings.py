@@ -1,4 +1,4 @@
-"""What ends by itself: consumers at the end of their queue, and queues; and who is alone."""
+"""Auto-close, auto-delete, and exclusive consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker says about itself, what it refuses, and how it is asked for."""
+"""The broker's introduction, its refusals, and its address."""
 
 from __future__ import annotations
 

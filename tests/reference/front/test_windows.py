@@ -1,4 +1,4 @@
-"""Flow control: windows of bytes, the window of a channel, and waiting at what does not fit."""
+"""Flow control: windows of bytes, the window of a channel, and waiting at a large message."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_whoever_is_not_woken_by_a_new_window_could_not_use_it(
 
 
 class Queue:
-    """A queue that counts how often it was told that there is room."""
+    """A queue that counts its notifications of room."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""The clock: what has to wait, what expires, and the housekeeping that sees to both."""
+"""The clock: delayed messages, expiry, and the housekeeping for both."""
 
 from __future__ import annotations
 

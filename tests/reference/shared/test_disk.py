@@ -1,4 +1,4 @@
-"""The two disks keep one contract; the simulated one forgets what was not synced, and counts."""
+"""The two disks keep one contract; the simulated one loses unsynced data, and counts changes."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def make(disk: Disk, changes: list[Change]) -> None:
 
 
 def left_of(synced: bytes, changes: list[Change], kept: int) -> bytes:
-    """Return what a crash leaves, by making the changes anew, byte by byte."""
+    """Return the disk after a crash, by making the changes anew, byte by byte."""
     content = bytearray(synced)
     for offset, data in changes:
         at = len(content) if offset is None else offset

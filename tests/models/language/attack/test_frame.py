@@ -1,4 +1,4 @@
-"""The attack on starts and axioms: what is needed is refuted without it, and the rest is told."""
+"""Mutants of initial states and axioms: needed ones are refuted, the others are reported."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tests.models.small_models import Counters, Item
 
 
 class Assuming(Counters):
-    """Counters with axioms that nothing needs, or that another axiom says too."""
+    """Counters with redundant axioms, or axioms that another one implies."""
 
     weight: Fixed[Item, Int]
 
     @axiom("something-is-heavy")
     def heavy(self) -> Bool:
-        """Say what no action and no invariant is about."""
+        """Constrain a symbol that no action and no invariant uses."""
         return forall(Item, lambda i: self.weight[i] > 1)
 
     @axiom("something-has-weight")
@@ -61,7 +61,7 @@ class Bounded(Counters):
 
 
 def frame_fates(model: type[Model]) -> dict[str, JudgedMutant]:
-    """Return what becomes of the mutants that are no actions'."""
+    """Return the outcomes of the mutants of initial states and axioms."""
     system = trace(model)
     return {
         mutant.name: judged_frame(system, mutant, None)

@@ -99,7 +99,7 @@ class Wires(Model):
 
 
 def fates() -> dict[str, str]:
-    """Return what became of each mutant of the lamps."""
+    """Return the outcome of each mutant of the lamps."""
     return {each.name: each.fate for each in attack(trace(Lamps), {}).judged}
 
 
@@ -145,7 +145,7 @@ def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
 
 
 def test_what_is_read_at_other_places_is_not_what_it_was() -> None:
-    """One of two branches is the old value, and is what staying as it was is; the other is not."""
+    """One branch is the old value, so taking it always equals no update; the other does not."""
     stays, turns_all = [each for each in mutants(trace(Wires)) if each.name.startswith("turn")]
     assert stays.name == "turn: wired: stays as it was"
     assert turns_all.name.endswith("always, not only if lit[l]")

@@ -1,4 +1,4 @@
-"""The attack on promises about the end: what only they hold is refuted by a run, and shown so."""
+"""Mutants that only a liveness property refutes: a run shows each."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from brokerproof.models.language.core.model import System, trace
 
 
 class Guest(Family):
-    """Who rings."""
+    """A visitor."""
 
 
 class Door(Model):
-    """A door that is opened for whoever has rung."""
+    """A door that opens for visitors who have rung."""
 
     rang: Map[Guest, Bool]
     is_in: Map[Guest, Bool]
 
     @initial
     def closed(self) -> None:
-        """Nobody is there."""
+        """No visitor is there."""
         self.rang.fill(False)
         self.is_in.fill(False)
 
@@ -59,7 +59,7 @@ class Door(Model):
 
     @invariant("who-is-in-has-rung")
     def has_rung(self) -> Bool:
-        """Nobody is in who has not rung."""
+        """Every visitor who is in has rung."""
         return forall(Guest, lambda guest: implies(self.is_in[guest], self.rang[guest]))
 
 
@@ -68,21 +68,21 @@ class Promising(Door):
 
     @leads_to("whoever-rings-comes-in", fair=("open",))
     def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
-        """Whoever rings comes in."""
+        """A visitor who rings comes in."""
         return self.rang[guest], self.is_in[guest]
 
 
 class Hoping(Door):
-    """A door of which more is said than is true: nothing makes anybody ring."""
+    """A door with a false property: no action must be a ring."""
 
     @leads_to("whoever-is-out-comes-in", fair=("open",))
     def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
-        """Whoever has not rung comes in."""
+        """A visitor who has not rung comes in."""
         return ~self.rang[guest], self.is_in[guest]
 
 
 def judged(model: type[Model]) -> dict[str, JudgedMutant]:
-    """Return what becomes of each mutant."""
+    """Return the outcome of each mutant."""
     return {each.name: each for each in attack(trace(model), {}).judged}
 
 
@@ -158,7 +158,7 @@ def reasons() -> dict[str, dict[str, str]]:
 
 
 REFINED = {"contract", "cursor-page-in", "paging-places", "pointer-queue", "pull-queue"}
-"""Whose mutants a refinement refutes too: their reasons are not complete without it."""
+"""Models whose mutants a refinement refutes too: their reasons are incomplete without it."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`least`: a finite order has it and logic does not know it; a step states it, a proof tells it."""
+"""`least`: true in finite orders, assumed by a step, and reported by the proof."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class WithoutLeast(Line):
 
 
 class AboutTheVoid(Line):
-    """A line that assumes a first ticket of those that are void, which helps nobody."""
+    """A line that assumes a first void ticket, which no proof needs."""
 
     @action
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Shop(Model):
 
 
 def proof_of(model: type[Model], name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the outcome of an invariant and what was assumed."""
+    """Return the outcome of an invariant and its assumptions."""
     system = trace(model)
     [statement] = [s for s in system.invariants if s.name == name]
     proof = prove_invariant(system, statement)
@@ -159,7 +159,7 @@ def test_without_the_right_assumption_it_is_not_proved(
 
 
 def as_invariants(system: System) -> System:
-    """Return the system that states what its actions assume."""
+    """Return the system that states the assumptions of its actions."""
     stated = tuple(
         Statement(f"{action.name} {number}", "", assumption.term)
         for action in system.actions
@@ -199,7 +199,7 @@ def test_least_is_about_an_order_and_comes_before_the_first_assignment() -> None
             least(self.drawn, lambda t: self.shut[t])  # type: ignore[arg-type]
 
     class Late(Line):
-        """States what it assumes of a state that it has changed."""
+        """States its assumption about a state that it has changed."""
 
         @action
         def close(self) -> None:

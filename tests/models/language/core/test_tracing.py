@@ -1,4 +1,4 @@
-"""Tracing: what a model's text may say, and what each statement of it means."""
+"""Tracing: the permitted statements of a model, and their meanings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.models.small_models import Counters, Item, Place, Shelves
 
 
 class Flags(Model):
-    """What the models of this file have in common."""
+    """The common base of this file's models."""
 
     fixed: Fixed[Item, Bool]
     flag: Map[Item, Bool]
@@ -160,7 +160,7 @@ def test_sorts_are_checked_where_they_are_written() -> None:
         trace(Mixed)
 
     class Odd(Model):
-        """Declares what is nothing of a model."""
+        """Declares an attribute that is no part of a model."""
 
         number: int
 
@@ -184,14 +184,14 @@ class Sequence(Flags):
 
     @action
     def read_then_change(self, item: Item) -> None:
-        """What was read before a change is what was there before."""
+        """A value read before a change is the old one."""
         some = exists(Item, lambda i: self.flag[i])
         self.flag.fill(False)
         self.other[item] = some
 
     @action
     def change_then_read(self, item: Item) -> None:
-        """What is read after a change is what is there now."""
+        """A value read after a change is the new one."""
         self.flag.fill(False)
         self.other[item] = exists(Item, lambda i: self.flag[i])
 

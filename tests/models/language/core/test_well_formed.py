@@ -31,7 +31,7 @@ from brokerproof.models.language.prove.prover import prove_invariant
 
 
 class Lamp(Family):
-    """What is on or off."""
+    """A lamp, on or off."""
 
 
 class Lamps(Model):
@@ -51,7 +51,7 @@ class Lamps(Model):
 
 
 class AboutState(Lamps):
-    """An axiom about what changes would prove anything."""
+    """An axiom about a changing symbol would prove anything."""
 
     @axiom("never-on")
     def never_on(self) -> Bool:
@@ -123,7 +123,7 @@ class Comparing(Lamps):
 
 
 class Forgetting(Lamps):
-    """What a map would become, and nobody takes it."""
+    """A map's new value, which is not assigned."""
 
     @action
     def light(self, which: Lamp) -> None:
@@ -143,7 +143,7 @@ class ForgettingByName(Lamps):
 
 
 class Requiring(Lamps):
-    """A quantifier that nobody requires."""
+    """A quantifier outside of `require`."""
 
     @action
     def light(self, which: Lamp) -> None:
@@ -167,7 +167,7 @@ class SameName(Lamps):
 
 
 class Identical(Lamps):
-    """Asks whether two symbols are the same object."""
+    """Compares two symbols with `is`."""
 
     @invariant("dark")
     def dark(self) -> Bool:
@@ -247,13 +247,13 @@ def test_plain_values_stand_where_terms_do() -> None:
 
 
 class Turned(Model):
-    """A start that reads what was before it: any first state, turned round."""
+    """An initial state that reads its predecessor: any state, negated."""
 
     on: Map[Lamp, Bool]
 
     @initial
     def turned(self) -> None:
-        """Each is what it was not."""
+        """Negate each value."""
         self.on = self.on.map(lambda _, old: ~old)
 
     @action
@@ -327,7 +327,7 @@ def test_behind_the_largest_integer_that_can_be_named_nothing_is_called_kept() -
 
 
 class Everywhere(Counting):
-    """What happens in the end to all integers, which have no end."""
+    """A liveness property of all integers, which are unbounded."""
 
     @leads_to("past-all")
     def passes(self, which: Lamp) -> tuple[Bool, Bool]:
@@ -341,7 +341,7 @@ def test_a_promise_about_all_integers_is_refused() -> None:
 
 
 class Wire(Family):
-    """What only a set names."""
+    """A family that only a set uses."""
 
 
 class Sets(Lamps):

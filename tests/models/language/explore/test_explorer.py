@@ -71,7 +71,7 @@ def test_all_invariants_hold_in_a_small_scope_of_the_pointer_queue() -> None:
 
 
 class Hopeful(PointerQueue):
-    """Hopes in vain that nobody ever passes what was given back."""
+    """Claims wrongly that no place ever passes a returned entry."""
 
     @invariant("what-was-held-is-never-available-again")
     def gone(self) -> Bool:

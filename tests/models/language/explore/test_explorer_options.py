@@ -79,7 +79,7 @@ def test_a_trace_as_itf_has_maps_tuples_and_whole_numbers() -> None:
 
 @pytest.fixture
 def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file with a model; what is loaded from it leaves the catalogue at the end."""
+    """Return a file with a model; its models leave the catalogue at the end."""
     monkeypatch.setattr(model_argument, "CATALOGUE", table := dict(CATALOGUE))
     monkeypatch.setattr(explore_command, "CATALOGUE", table)
     path = tmp_path / "buckets.py"

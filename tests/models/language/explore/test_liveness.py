@@ -1,4 +1,4 @@
-"""What leads to what in the end: with fairness, without, and the run that breaks it."""
+"""Liveness: with fairness, without, and the run that breaks it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tests.models.language.explore.test_explorer import naive, replays
 
 
 class Guest(Family):
-    """Somebody who waits to be served."""
+    """A guest who waits to be served."""
 
 
 class Restaurant(Model):
-    """Guests who come, are served and go."""
+    """Guests come, are served and go."""
 
     waits: Map[Guest, Bool]
     eats: Map[Guest, Bool]
 
     @initial
     def empty(self) -> None:
-        """Nobody is there."""
+        """No guest is there."""
         self.waits.fill(False)
         self.eats.fill(False)
 
@@ -47,7 +47,7 @@ class Restaurant(Model):
 
     @action
     def serve(self, guest: Guest) -> None:
-        """A guest gets what there is only one of."""
+        """A guest is served if no other one eats."""
         require(self.waits[guest] & ~exists(Guest, lambda other: self.eats[other]))
         self.waits[guest] = False
         self.eats[guest] = True
@@ -60,7 +60,7 @@ class Restaurant(Model):
 
     @leads_to("whoever-eats-leaves", fair=("leave",))
     def eats_leaves(self, guest: Guest) -> tuple[Bool, Bool]:
-        """Nobody stays for ever."""
+        """No guest stays for ever."""
         return self.eats[guest], ~self.eats[guest]
 
     @leads_to("whoever-eats-leaves-by-themselves")
@@ -75,9 +75,9 @@ class Restaurant(Model):
 
 
 def is_fair_lasso(plain: PlainReading, found: Kept, fair: tuple[str, ...]) -> bool:
-    """Return whether the plain reading can take the run, and the run's circle closes and is fair.
+    """Return whether the plain reading can take the run, and the run's loop closes and is fair.
 
-    This says fairness once more: each instance of a fair action is taken in the circle, or
+    This is a second statement of fairness: each instance of a fair action is taken in the loop, or
     impossible in one of its states.
     """
     run = [*found.trace, *found.loop]
@@ -214,7 +214,7 @@ def test_the_command_shows_the_run_that_goes_on_for_ever(
 
 def test_only_actions_can_be_fair() -> None:
     class Odd(Restaurant):
-        """Wants what is not there to be fair."""
+        """Names an unknown action as fair."""
 
         @leads_to("nothing", fair=("dance",))
         def nothing(self, guest: Guest) -> tuple[Bool, Bool]:

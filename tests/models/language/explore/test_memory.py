@@ -1,4 +1,4 @@
-"""A search has a bound on its memory, and ends with what it has found."""
+"""A search has a bound on its memory, and ends with its findings so far."""
 
 from __future__ import annotations
 

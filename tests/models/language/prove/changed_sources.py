@@ -69,7 +69,7 @@ def read() -> list[str]:
 
 
 def units(name: str, function: str = "") -> list[int]:
-    """Return the numbers of what can be changed in a module, or in one of its functions."""
+    """Return the numbers of the possible changes in a module, or in one of its functions."""
     tree = ast.parse(sources()[name])
     named = [n for n in _functions(tree) if function in ("", n.name)]
     inside = {id(part) for each in named for part in ast.walk(each)}
@@ -124,7 +124,7 @@ def _changed(name: str, place: int, number: int | None, which: int) -> str:
 
 
 def _others(part: ast.expr) -> Iterator[ast.expr]:
-    """Yield what could stand in the place of an expression."""
+    """Yield possible replacements of an expression."""
     match part:
         case ast.BinOp(left=left, right=right):
             yield left
@@ -208,7 +208,7 @@ def changed(name: str, text: str) -> Iterator[frozenset[str]]:
 
 
 def listed(seen: frozenset[str] | None = None) -> Iterator[tuple[str, Given]]:
-    """Yield what is proved of the models as they are now, or of those that see some modules."""
+    """Yield the proofs of the current models, or of those that depend on some modules."""
 
     def module(name: str) -> Any:
         return importlib.import_module(f"{PACKAGE}.{name}")

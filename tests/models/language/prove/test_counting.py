@@ -1,4 +1,4 @@
-"""Ghost counters: each step changes them by what it moves, or is refuted; scopes compare them."""
+"""Ghost counters: a step changes them with their sets, or is refuted; scopes compare them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Library(Model):
 
     @counts("count")
     def stands_there(self, shelf: Shelf, book: Book) -> Bool:
-        """What a shelf counts is what stands on it."""
+        """A shelf's counter counts its books."""
         return (self.on[book] == shelf) & ~self.lent[book]
 
     @action
@@ -115,7 +115,7 @@ class Unguarded(Library):
 
 
 class HalfCleared(Library):
-    """Forgets what it has counted, and nothing leaves."""
+    """Resets its counter, and no book leaves."""
 
     @action
     def clear(self, shelf: Shelf) -> None:
@@ -137,7 +137,7 @@ SCOPE = Scope({Shelf: 2, Book: 3}, range(-3, 7))
 
 
 def proof_of(model: type[Model]) -> InvariantProof:
-    """Return what became of the counter."""
+    """Return the outcome of the counter's proof."""
     system = trace(model)
     [ghost] = system.ghosts
     return prove_counter(system, ghost)
@@ -189,7 +189,7 @@ def test_an_attack_on_a_step_is_refuted_by_the_counter() -> None:
 
 def test_a_counter_is_a_symbol_of_the_state_with_these_indices() -> None:
     class Nameless(Library):
-        """Counts for each book what a shelf counts."""
+        """Counts for each book instead of each shelf."""
 
         @counts("count")
         def stands_elsewhere(self, book: Book, other: Book) -> Bool:

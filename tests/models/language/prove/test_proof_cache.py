@@ -1,4 +1,4 @@
-"""What the cache of proofs keeps is what would be decided anew, whatever statement changes."""
+"""Cached results equal fresh ones, whatever statement changes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MEANINGLESS = (
     *(ModelError, TypeError, AttributeError, NameError),
     *(LookupError, ValueError, AssertionError),
 )
-"""What a change raises that leaves no model: there is no answer then, neither kept nor fresh."""
+"""The errors of a change that leaves no model: there is no answer then, cached or fresh."""
 
 DRAWN = 6
 """How many changes the quick test draws; the thorough one makes them all."""
@@ -70,9 +70,9 @@ def original() -> dict[str, Given]:
 
 
 def stale(module: str, place: int, text: Text) -> tuple[list[str], list[str]]:
-    """Return what a change of one statement alters, and what of it would be found under its text.
+    """Return the proofs that a change of one statement alters, and those still found in the cache.
 
-    The first change is taken that alters something.
+    Uses the first change that alters a proof.
     """
     for source in changes(module, place):
         try:
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_read_is_decided_anew(tmp_path: Path) -> None:
 
 
 def said(*arguments: str) -> str:
-    """Return what the command says, without its times."""
+    """Return the command's output, without its times."""
     output = CliRunner().invoke(prove, arguments).output
     return re.sub(r"\b\d+(\.\d+)? s\b", "", output)
 

@@ -1,4 +1,4 @@
-"""The prover: what holds is proved, what does not is shown, and nothing is proved by accident."""
+"""The prover: true invariants are proved, false ones are shown, and no proof is vacuous."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_pointer_queue_is_proved_for_any_size() -> None:
 
 
 class Forgetful(PointerQueue):
-    """A release that sends nobody back."""
+    """A release that sends no subscription back."""
 
     @action
     def release(self, who: Subscription, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""Bounded checking finds the shortest run, and the shape of formulas is told before Z3 is asked."""
+"""Bounded checking finds the shortest run, and warns of undecidable formulas before Z3 runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_function_from_a_family_to_itself_is_told() -> None:
 
 def test_for_all_there_is_is_told_and_a_closed_part_is_not() -> None:
     class Nested(Counters):
-        """Nests what depends on each other, and what does not."""
+        """Nests quantifiers that depend on each other, and independent ones."""
 
         @invariant("each-has-another")
         def each_has_another(self) -> Bool:

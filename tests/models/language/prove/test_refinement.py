@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 
 
 def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:
-    """Return what is not proved, by action and obligation."""
+    """Return the unproved obligations, by action."""
     proof = bind(refinement).proof(only)
     return {(a.action, a.name): proof for a in proof.answers if a.outcome != "proved"}
 
@@ -116,11 +116,11 @@ def test_without_the_assumption_about_arrivals_browsers_are_in_disorder() -> Non
 
 
 class Unforgiving(Contract):
-    """A contract in which an arrival leaves behind what was behind a browser's place."""
+    """A contract in which an arrival does not change the messages behind a browser's place."""
 
     @action
     def publish(self, entry: contract.Entry) -> None:
-        """Let what is from the arrival on be repeated, and stay behind all the same."""
+        """Let messages from the arrival on be repeated, and still count as behind."""
         require(self.status[entry] == contract.Status.ABSENT)
         self.status[entry] = contract.Status.AVAILABLE
         self.may_repeat = self.may_repeat.map(
@@ -143,7 +143,7 @@ def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> N
 
 
 class Hasty(ProgressingQueue):
-    """A queue that says it is at rest, or that there is nothing, whenever it likes."""
+    """A queue that announces rest, or emptiness, at any time."""
 
     @action
     def come_to_rest(self) -> None:
@@ -175,7 +175,7 @@ class WithoutLeastRemembering(WithoutLeast, RememberingQueue):
 
 
 class Abandoning(ProgressingQueue):
-    """A queue that takes nobody back to what a closed channel held."""
+    """A queue that takes no subscription back to the messages of a closed channel."""
 
     @action
     def close_channel(self, which: Channel, first: Entry) -> None:
@@ -200,7 +200,7 @@ def of_another_queue(
 
 def test_history_that_hinders_a_step_is_refused() -> None:
     class Hindering(RememberingQueue):
-        """A history that lets nobody release what has come back before."""
+        """A history that forbids a second release of a message."""
 
         @action
         def release(self, who: Subscription, entry: Entry) -> None:
@@ -222,7 +222,7 @@ def test_history_that_hinders_a_step_is_refused() -> None:
 
         @action
         def forget(self) -> None:
-            """Forget what was shown."""
+            """Forget the shown messages."""
             self.ever_shown.fill(False)
 
     for remembering, complaint in (

@@ -1,4 +1,4 @@
-"""What a refinement must not leave unasked: rigid things, the laws of orders, and whole starts."""
+"""Obligations of a refinement: rigid symbols, the laws of orders, and whole initial states."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InTurn(Model):
 
     @initial
     def nothing(self) -> None:
-        """Nothing is done; what was told is what is urgent, and anything else."""
+        """No task is done; the urgent ones, and any others, were told."""
         self.done.fill(False)
         self.told = self.told.map(lambda task, old: old | self.urgent[task])
 
@@ -54,7 +54,7 @@ class InTurn(Model):
 
 
 class Worker(Model):
-    """Does tasks in their order; everything was told."""
+    """Does tasks in their order; all tasks were told."""
 
     before: Order[Task]
     urgent: Fixed[Task, Bool]
@@ -63,7 +63,7 @@ class Worker(Model):
 
     @initial
     def nothing(self) -> None:
-        """Nothing is done, everything is told."""
+        """No task is done, all are told."""
         self.done.fill(False)
         self.told.fill(True)
 
@@ -86,11 +86,11 @@ class Idler(Worker):
 
 
 class Silent(Worker):
-    """Was told nothing."""
+    """No task was told."""
 
     @initial
     def nothing(self) -> None:
-        """Nothing is done or told."""
+        """No task is done or told."""
         self.done.fill(False)
         self.told.fill(False)
 
@@ -158,13 +158,13 @@ class Marked(Model):
 
     @action
     def mark(self, task: Task, ok: SetOf[Task]) -> None:
-        """Mark one that is ok, whatever the set says."""
+        """Mark one that is ok, whatever the set has."""
         require(self.ok[task] & implies(ok[task], self.bad[task] | ok[task]))
         self.bad[task] = True
 
     @invariant("only-what-is-ok")
     def only_ok(self) -> Bool:
-        """What is marked is ok."""
+        """Marked ones are ok."""
         return forall(Task, lambda task: implies(self.bad[task], self.ok[task]))
 
 

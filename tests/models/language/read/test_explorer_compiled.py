@@ -1,4 +1,4 @@
-"""The search in C against the one in NumPy and a naive one, and what happens without a compiler."""
+"""The search in C against the one in NumPy and a naive one, and the search without a compiler."""
 
 from __future__ import annotations
 

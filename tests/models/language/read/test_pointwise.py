@@ -1,4 +1,4 @@
-"""The pointwise reading where a guard relates several elements: asked of certain worlds only."""
+"""The pointwise reading of a guard that relates several elements: in certain worlds only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from brokerproof.models.language.read.pointwise import Pointwise, TooManyCases, 
 
 
 class Book(Family):
-    """What stands on a shelf."""
+    """A book on a shelf."""
 
 
 class Shelf(Model):
@@ -50,7 +50,7 @@ class Shelf(Model):
 
     @action
     def look(self, which: Book) -> None:
-        """Somebody looks at a book of a tidy shelf."""
+        """A reader looks at a book of a tidy shelf."""
         require(
             ~exists(Book, Book, lambda b, c: self.lies[b] & ~self.lies[c] & self.before(b, c)),
             "tidy",

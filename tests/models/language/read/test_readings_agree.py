@@ -195,7 +195,7 @@ def assert_step_agrees(
 
 
 class Z3Point:
-    """One state, told to Z3 cell by cell; families have their elements and no others."""
+    """One state, asserted in Z3 cell by cell; families have their elements and no others."""
 
     def __init__(self, plain: PlainReading, state: State) -> None:
         self._scope = plain.scope
@@ -209,7 +209,7 @@ class Z3Point:
             self._set(cell.symbol, cell.indices, value)
         for symbol in plain.system.symbols:
             if symbol.is_order:
-                # What is irreflexive cannot be written as a term: it folds.
+                # An irreflexive comparison cannot be written as a term: it folds.
                 for law in order_laws(symbol):
                     self._tell(law)
                 for left, right in plain.scope.tuples(symbol.domain):
@@ -287,7 +287,7 @@ def test_failing_guards_are_named_by_their_labels() -> None:
 
 
 def plain_guard_text() -> str:
-    """Return what the guard without a label is called."""
+    """Return the name of the guard without a label."""
     return repr(COUNTERS.action("begin").guards[1].term)
 
 

@@ -1,4 +1,4 @@
-"""States up to the names of a family: what they stand for, what is found, and what is refused."""
+"""States up to the names of a family: counts, findings, and refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.models.small_models import Counters, Item, Place, Shelves
 
 
 class Worker(Family):
-    """Somebody who does tasks."""
+    """A worker, who does tasks."""
 
 
 class Task(Family):
@@ -66,27 +66,27 @@ class Office(Model):
 
     @action
     def begin(self, worker: Worker) -> None:
-        """A worker who has a task sets to work."""
+        """A worker with a task sets to work."""
         require(~self.busy[worker] & exists(Task, lambda t: self.owner[t] == worker))
         self.busy[worker] = True
 
     @action
     def learn(self, task: Task) -> None:
-        """Whoever is at work on a task has learnt it afterwards."""
+        """A worker at work on a task has learnt it afterwards."""
         require(self.busy[self.owner[task]])
         self.skilled[task, self.owner[task]] = True
         self.busy[self.owner[task]] = False
 
     @action
     def hand_on(self, task: Task, worker: Worker) -> None:
-        """A task goes to another worker, from the boss or from one who knows it."""
+        """A task goes to another worker, from the boss or from a worker with knowledge of it."""
         require((self.owner[task] != worker) & ~self.busy[self.owner[task]])
         require((self.owner[task] == self.boss) | self.skilled[task, self.owner[task]])
         self.owner[task] = ite(self.busy[worker], self.boss, worker)
 
     @invariant("whoever-is-busy-has-a-task")
     def busy_with(self) -> Bool:
-        """Nobody is busy with nothing."""
+        """A busy worker has a task."""
         return forall(
             Worker, lambda w: implies(self.busy[w], exists(Task, lambda t: self.owner[t] == w))
         )
@@ -132,7 +132,7 @@ def renamed(plain: PlainReading, state: State, family: type, new: tuple[int, ...
 
 
 class Turn(Family):
-    """Whose turn it is; there is one."""
+    """The turn; there is one."""
 
 
 def orbits(plain: PlainReading, level: list[State], family: type) -> set[frozenset[State]]:
@@ -260,14 +260,14 @@ def test_elements_in_an_order_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Friends(Model):
-    """Workers who know each other."""
+    """Workers know each other."""
 
     knows: Relation[Worker, Worker]
     first: Fixed[Task, Worker]
 
     @initial
     def strangers(self) -> None:
-        """Nobody knows anybody."""
+        """No worker knows another."""
         self.knows.fill(False)
 
     @action
@@ -346,7 +346,7 @@ class Numbers(Model):
 
     @initial
     def none(self) -> None:
-        """Nobody has one."""
+        """No item has a number."""
         self.taken.fill(0)
         self.following.fill(1)
 

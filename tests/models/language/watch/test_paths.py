@@ -12,7 +12,7 @@ from brokerproof.models.language.watch.paths import ANY, Goal, Taken, TooFar, en
 
 
 class Jar(Family):
-    """What holds marbles."""
+    """A jar of marbles."""
 
 
 class Marbles(Model):

@@ -21,7 +21,7 @@ class NotifiesWhoHasNoRoom(ConsumerLists):
 
     @action
     def notify(self, who: Subscription) -> None:
-        """A consumer is told that there is work."""
+        """A consumer is notified of work."""
         require(self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOT_INTERESTED))
         self._moves(who, Listed.NOTIFIED)
 
@@ -37,7 +37,7 @@ class TakesBrowsersForOthers(ConsumerLists):
 
 
 class KeepsWhoLeaves(ConsumerLists):
-    """Who leaves stays ahead of those that it was ahead of."""
+    """A consumer that leaves stays ahead of the same others."""
 
     @action
     def leave(self, who: Subscription) -> None:
@@ -48,7 +48,7 @@ class KeepsWhoLeaves(ConsumerLists):
 
 
 class CountsOnlyWhoComes(ConsumerLists):
-    """Whoever has no room any more is counted as before."""
+    """A consumer without room still counts as before."""
 
     @action
     def want_no_more(self, who: Subscription) -> None:

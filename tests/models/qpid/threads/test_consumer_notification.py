@@ -46,7 +46,7 @@ class LooksThenReturns(ConsumerNotification):
 
 
 class HandsNothingOver(ConsumerNotification):
-    """Leaves the interested and lets nobody know."""
+    """Leaves the interested without notifying another consumer."""
 
     @action
     def decline(self, c: Consumer) -> None:
@@ -66,7 +66,7 @@ class AsksNothing(ConsumerNotification):
 
 
 class TellsBeforeItIsThere(ConsumerNotification):
-    """Notifies somebody of a message before that can be taken."""
+    """Notifies a consumer of a message before that can be taken."""
 
     @action
     def notify(self, m: Message, c: Consumer) -> None:
@@ -85,7 +85,7 @@ class TellsBeforeItIsThere(ConsumerNotification):
 
 
 class ForgetsToSchedule(ConsumerNotification):
-    """Hands over to a consumer whose connection then does not come."""
+    """Hands over to a consumer, but its connection does not come."""
 
     @action
     def schedule_other(self, c: Consumer) -> None:

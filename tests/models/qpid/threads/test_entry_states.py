@@ -37,7 +37,7 @@ def explored(model: type[Model], *invariants: str, workers: int = 2) -> Explorat
 
 
 class GivesUp(EntryStates):
-    """Swaps once and gives up what has become stealable meanwhile (QPID-6419)."""
+    """Swaps once and gives up if the entry has become stealable meanwhile (QPID-6419)."""
 
     @action
     def look_again(self, w: Worker) -> None:
@@ -57,7 +57,7 @@ class ReleasesOnce(EntryStates):
 
 
 class OnOneThread(ReleasesOnce):
-    """Settles nothing before whoever sent it has made it stealable."""
+    """Settles an entry only after the sender has made it stealable."""
 
     @action
     def settle(self, w: Worker, c: Consumer, e: Entry, releases: Bool) -> None:
@@ -71,7 +71,7 @@ class StealsWhatIsSent(EntryStates):
 
     @action
     def steal(self, w: Worker, e: Entry) -> None:
-        """Whoever has acquired it."""
+        """The queue steals it from any consumer that has acquired it."""
         require(self.may_begin(w) & self.is_a_consumers(e))
         self._becomes(e, State.THE_QUEUES)
         self._begins(w, e, self.anybody, Doing.LOOKS_TO_DELETE)
@@ -116,7 +116,7 @@ class GivesWhatHasExpired(EntryStates):
 
 
 class ReleasesSilently(EntryStates):
-    """Does not mark what goes back."""
+    """Does not mark a returned entry."""
 
     @action
     def lock(self, w: Worker) -> None:
@@ -126,7 +126,7 @@ class ReleasesSilently(EntryStates):
 
 
 class DropsWhatComesBack(EntryStates):
-    """Deletes what a client returns, as if it had acknowledged it."""
+    """Deletes a returned entry, as if it had been acknowledged."""
 
     @action
     def lock(self, w: Worker) -> None:

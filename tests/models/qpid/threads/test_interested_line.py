@@ -1,4 +1,4 @@
-"""Fairness of notifying: nobody is passed by twice, and yet somebody may get nothing for ever."""
+"""Fairness of notifying: none is overtaken twice, and yet a consumer may get nothing for ever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAIR = ("arrive", "notify", "tell_nobody", "take", "find_nothing")
 
 
 class ReturnsToTheFront(InterestedLine):
-    """Puts who finds nothing ahead of those who wait."""
+    """Puts a consumer that finds no message ahead of the waiting ones."""
 
     def _return(self, c: Consumer) -> None:
         self.ahead = self.ahead.map(
@@ -28,11 +28,11 @@ class ReturnsToTheFront(InterestedLine):
 
 
 class NotifiesAnybody(InterestedLine):
-    """Notifies whom it likes of those who wait."""
+    """Notifies any of the waiting consumers."""
 
     @action
     def notify(self, c: Consumer) -> None:
-        """One who waits is notified."""
+        """A waiting consumer is notified."""
         require(self.is_to_be_told[IT] & self.is_there[IT] & ~self.notified[c])
         self.is_to_be_told[IT] = False
         self._notify(c)
@@ -43,12 +43,12 @@ class Hopes(InterestedLine):
 
     @leads_to("who-waits-is-notified", fair=FAIR)
     def is_notified(self, c: Consumer) -> tuple[Bool, Bool]:
-        """Who waits in the line is notified in the end."""
+        """A consumer that waits in the line is eventually notified."""
         return ~self.notified[c], self.notified[c]
 
     @leads_to("who-waits-takes", fair=FAIR)
     def takes(self, c: Consumer) -> tuple[Bool, Bool]:
-        """Who waits in the line takes a message in the end."""
+        """A consumer that waits in the line eventually takes a message."""
         return ~self.notified[c], self.took[c]
 
 
@@ -57,7 +57,7 @@ class GoesBackEachTime(Hopes):
 
     @action
     def take(self, c: Consumer) -> None:
-        """A notified consumer takes what is there, and waits again."""
+        """A notified consumer takes a message, and waits again."""
         require(self.notified[c] & self.is_there[IT] & ~self.is_to_be_told[IT])
         self.is_there[IT] = False
         self.took[c] = True

@@ -41,7 +41,7 @@ class UnlinksTheLast(NodeList):
 
 
 class LinksBlindly(NodeList):
-    """Links its node behind what was the tail, whatever is there by now."""
+    """Links its node behind the old tail, whatever is there by now."""
 
     @action
     def link(self, n: Node) -> None:
@@ -75,14 +75,14 @@ class ReturnsWhatIsMarked(NodeList):
 
     @action
     def find(self, who: Walker) -> None:
-        """What follows is found."""
+        """The next node is found."""
         require(self.walking[who] == Walking.LOOKS)
         self.saw_marked[who] = self.deleted[self.following[who]]
         self.walking[who] = Walking.FOUND
 
 
 class ForgetsItsLink(NodeList):
-    """An unlinked node lets go of what is behind it, and of whoever stands on it."""
+    """An unlinked node clears its link, under the walks that stand on it."""
 
     @action
     def unlink(self, who: Walker) -> None:
@@ -92,31 +92,31 @@ class ForgetsItsLink(NodeList):
 
 
 class GoesOnBeyond(NodeList):
-    """Goes on behind what it has unlinked, and looks at nothing before that."""
+    """Goes on behind the unlinked node, without a look at the node before."""
 
     @action
     def unlink(self, who: Walker) -> None:
-        """What is beyond is taken for found."""
+        """The node beyond is taken as found."""
         super().unlink(who)
         self.at[who] = self.beyond[who]
 
 
 class KeepsWhatItMarked(NodeList):
-    """Unlinks what is marked some day, and lets go of nothing before (QPID-7593)."""
+    """Unlinks marked nodes later, and keeps their elements until then (QPID-7593)."""
 
     @action
     def let_go(self, who: Remover) -> None:
-        """The node keeps what it refers to."""
+        """The node keeps its element."""
         require(self.removing[who] == Removing.LETS_GO)
         self.removing[who] = Removing.COUNTS
 
 
 class GivesWithoutALook(NodeList):
-    """Returns what was found, whether or not it has been let go of since (QPID-7514)."""
+    """Returns the found node, even if it was removed since (QPID-7514)."""
 
     @action
     def give(self, who: Walker) -> None:
-        """What was found is returned."""
+        """The found node is returned."""
         require(self.walking[who] == Walking.FOUND)
         found = self.following[who]
         self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
@@ -130,7 +130,7 @@ class TailStaysLinked(NodeList):
 
     @invariant("no-link-passes-the-tail")
     def tail_stays_linked(self) -> Bool:
-        """Nobody unlinks what the hint stands on."""
+        """No walk unlinks the node of the hint."""
         return forall(
             List,
             lambda it: (

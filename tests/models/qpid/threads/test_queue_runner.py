@@ -61,7 +61,7 @@ class EndsUnread(QueueRunner):
 
 
 class KeepsTheSlot(QueueRunner):
-    """Stays in the slot while it reads, so that nobody else is started."""
+    """Stays in the slot while it reads, so that no other runner starts."""
 
     @action
     def give_back(self, r: Runner) -> None:
@@ -93,7 +93,7 @@ class LeavesTheRest(QueueRunner):
 
 
 class DeliversForEver(QueueRunner):
-    """What a walk has delivered, another may deliver again."""
+    """A message that one walk has delivered may be delivered by another again."""
 
     @action
     def go_on(self, r: Runner, c: Change) -> None:
@@ -104,7 +104,7 @@ class DeliversForEver(QueueRunner):
 
 
 class LooksAhead(QueueRunner):
-    """Takes for seen, at its walk's beginning, what is not there yet."""
+    """Takes a message that is not there yet for seen, at the beginning of its walk."""
 
     @action
     def take(self, r: Runner) -> None:

@@ -1,4 +1,4 @@
-"""Turns on a connection: proved for any number of targets and threads, and each step is needed."""
+"""Turns of targets on a connection: proved for any number of them; all steps are needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORGOTTEN, WAITS = "nobody-with-work-is-forgotten", "nobody-waits-for-no-job"
 
 
 class ClearsAfterTheWork(WaitingTurns):
-    """Is marked while it works, so that what it is notified of meanwhile puts it nowhere."""
+    """Stays marked while it works, so that a notification meanwhile does not put it in the line."""
 
     @action
     def clear(self) -> None:
@@ -53,7 +53,7 @@ class AppendsUnasked(WaitingTurns):
 
 
 class LooksNoMore(WaitingTurns):
-    """Ends without a look at who came too late for this run."""
+    """Ends without a look for targets that came too late for this run."""
 
     @action
     def look_again(self) -> None:
@@ -63,11 +63,11 @@ class LooksNoMore(WaitingTurns):
 
 
 class LooksBeforeItEnds(WaitingTurns):
-    """Looks whether anybody waits while the connection is marked still."""
+    """Looks for waiting targets while the connection is still marked."""
 
     @action
     def use_up(self) -> None:
-        """Nobody waits."""
+        """No target waits."""
         require(self.does(Working.TAKES) & self.line_is_empty())
         self.working[IT] = Working.ENDS
 
@@ -79,7 +79,7 @@ class LooksBeforeItEnds(WaitingTurns):
 
 
 class ComesBackForNobody(WaitingTurns):
-    """Schedules its connection again and again, whether or not anybody waits."""
+    """Schedules its connection again and again, even if no target waits."""
 
     @action
     def look_again(self) -> None:
@@ -89,7 +89,7 @@ class ComesBackForNobody(WaitingTurns):
 
 
 class WorksFirst(WaitingTurns):
-    """Lets whoever had the last turn work once more when it begins."""
+    """Lets the target of the last turn work once more when it begins."""
 
     @action
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The journal: what a replay finds, what a tear leaves, and when a file goes."""
+"""The journal: replay, torn writes, and when a file is deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replayed(disk: SimulatedDisk) -> list[JournalRecord]:
 
 
 def told(records: list[JournalRecord]) -> list[tuple[Kind, str, str]]:
-    """Return what records say, without where they are."""
+    """Return the contents of records, without their positions."""
     return [(record.kind, record.queue, record.key) for record in records]
 
 

@@ -1,4 +1,4 @@
-"""The stores of a broker against plain maps: what they have, what their files have, their names."""
+"""The stores of a broker against plain maps: messages, files and names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = tuple[tuple[tuple[str, bytes], ...], ...]
 
 
 class Taker:
-    """A listener with endless memory, which remembers what it was shown."""
+    """A listener with unlimited memory, which remembers the messages it was shown."""
 
     def __init__(self, says: Recovered = Recovered.TAKEN) -> None:
         self.taken: list[tuple[str, bytes]] = []
@@ -44,7 +44,7 @@ class Taker:
 
 
 class Bench:
-    """Stores beside plain maps; `possible` is what a crash may leave, last what has come last."""
+    """Stores beside plain maps; `possible` are the states after a crash, the newest last."""
 
     def __init__(self) -> None:
         self.disk = SimulatedDisk()
@@ -54,11 +54,11 @@ class Bench:
         self.added = 0
 
     def state(self) -> State:
-        """Return what there should be."""
+        """Return the expected messages."""
         return tuple(tuple(self.expected[queue].items()) for queue in QUEUES)
 
     def run(self, change: str) -> None:
-        """Carry out one change, such as `add a 1`; what it does counts as possible before."""
+        """Carry out one change, such as `add a 1`; its effect counts as possible before."""
         verb, queue, key, *_ = [*change.split(), "a", ""]
         messages = self.expected[queue]
         store = self.stores.open(queue)
@@ -130,7 +130,7 @@ class Bench:
 
 
 def shown(stores: QueueStores) -> State:
-    """Return what the stores have, by a full recovery."""
+    """Return the stores' messages, by a full recovery."""
     state = []
     for queue in QUEUES:
         taker = Taker()
@@ -222,7 +222,7 @@ STEPS = (
 
 
 def after(stores: QueueStores, disk: SimulatedDisk, step: str) -> tuple[QueueStores, Hashable]:
-    """Carry out a step, and return the stores there are then, and what was seen."""
+    """Carry out a step, and return the resulting stores, and the messages seen."""
     verb, *keys = step.split()
     store = stores.open("a")
     seen: Hashable = None
@@ -249,7 +249,7 @@ def after(stores: QueueStores, disk: SimulatedDisk, step: str) -> tuple[QueueSto
 
 
 def seen_after(stores: QueueStores, disk: SimulatedDisk) -> Hashable:
-    """Return what every step, and every step after each of them, shows, and the meanings."""
+    """Return the views after each step and each pair of steps, and the meanings."""
     seen: list[tuple[Hashable, Hashable]] = []
     for first in STEPS:
         at_first = disk.fork()

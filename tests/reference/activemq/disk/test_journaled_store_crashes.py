@@ -1,8 +1,8 @@
 """The stores of a broker on a disk that loses its power at every change, and planted mistakes.
 
-What comes back is what the stores had after some change that is not before the last sync: since the
-journal is one sequence for all queues, nothing that was synced is missing, in no queue, nothing
-that was acknowledged and synced is there, and no half of a change is (AMQ-I31).
+A restart finds the state after some change that is not before the last sync. The journal is one
+sequence for all queues, so in no queue a synced message is missing, a message with a synced
+acknowledgement is there, or half of a change is (AMQ-I31).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run_until_power_goes(script: str, at: int) -> Bench | None:
 
 
 def crashed(script: str) -> Iterator[Bench]:
-    """Yield for each change of a script what it has left behind."""
+    """Yield the disk after each change of a script."""
     at = 0
     while (bench := run_until_power_goes(script, at)) is not None:
         yield bench
@@ -70,7 +70,7 @@ def crashed(script: str) -> Iterator[Bench]:
 
 
 def parts(disk: SimulatedDisk) -> Iterator[dict[str, int]]:
-    """Yield how much of what is not synced survives: all, nothing, or some of each file."""
+    """Yield how much unsynced data is kept: all, none, or a part of each file."""
     unsynced = disk.unsynced()
     yield unsynced
     yield {}
@@ -81,7 +81,7 @@ def parts(disk: SimulatedDisk) -> Iterator[dict[str, int]]:
 
 
 def assert_comes_back(disk: SimulatedDisk, possible: list[State]) -> None:
-    """Start on a disk that has its power again, hold what is there, and go on using it."""
+    """Start on a disk that has its power again, check its contents, and go on using it."""
     stores = QueueStores(disk, TIGHT, QUEUES)
     state = shown(stores)
     assert state in possible
@@ -214,7 +214,7 @@ def by_walks() -> None:
 
 
 class Mistake(NamedTuple):
-    """Lines of a function, others in their place, and who catches it."""
+    """Old lines of a function, new ones, and the test that catches the fault."""
 
     owner: type | ModuleType
     function: str

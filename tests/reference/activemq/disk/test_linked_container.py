@@ -230,13 +230,13 @@ class StaleLinks(LinkedContainer):
     """A container that reads the links of a record once (M-82)."""
 
     def refresh(self, offset: int) -> Links:
-        """Return what was read the first time."""
+        """Return the entry that was read first."""
         seen: dict[int, Links] = self.__dict__.setdefault("seen", {})
         return seen.setdefault(offset, super().refresh(offset))
 
 
 def go_on_after_a_neighbour_was_removed(container: LinkedContainer) -> None:
-    """Stand on the first, look at what is next, remove that, and go on (M-82)."""
+    """Stand on the first, look at the next one, remove that, and go on (M-82)."""
     for key in "abc":
         container.put(key, b"")
     at = container.first()

@@ -1,4 +1,4 @@
-"""Reading in batches: the loops, what resets the position, and what is tried once more."""
+"""Reading in batches: the loops, resets of the position, and retries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def store_with(
 
 
 class Fixed:
-    """A listener that answers what it is told to, and has space until it is told so often."""
+    """A listener with preset answers, and space for a preset number of calls."""
 
     def __init__(self, answers: dict[str, Recovered], asked_max: int = 99) -> None:
         self.answers = answers
@@ -54,12 +54,12 @@ class Fixed:
         self.seen: list[str] = []
 
     def has_space(self) -> bool:
-        """Whether it was asked seldom enough."""
+        """Whether it has had few enough calls."""
         self.asked_left -= 1
         return self.asked_left >= 0
 
     def recover(self, key: str, value: bytes) -> Recovered:
-        """Answer as told; take what nothing was said of."""
+        """Give the preset answer; without one, take the message."""
         assert value == body(int(key))
         self.seen.append(key)
         return self.answers.get(key, Recovered.TAKEN)
@@ -91,7 +91,7 @@ def test_what_is_refused_is_passed_by_5_1_alone(reading: Reading, position: str)
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_one_entry_is_looked_at_though_there_is_no_space(reading: Reading) -> None:
-    """Only the loop of 5.3 asks the listener itself; the others answer for it."""
+    """Only the loop of 5.3 calls the listener itself; the others answer for it."""
     store = store_with(3, reading=reading)
     listener = Fixed({"1": Recovered.NO_ROOM}, asked_max=0)
     assert read(store, 9, listener) == 0

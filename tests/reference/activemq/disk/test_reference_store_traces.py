@@ -161,11 +161,11 @@ STEPS_5_1: tuple[tuple[tuple[int, ...], str, list[int], int | None, int], ...] =
     ((11, 13), "", [15], 16, 8),
     ((15,), "4 D, 5 D, 6 D, 8 ok, 10 ok, 12 ok, 14 no space", [8, 10, 12], 14, 8),
 )
-"""What is acknowledged before a page is read; entries visited; paged; position; audit's first."""
+"""Acknowledged before a page is read; entries visited; paged; position; audit's first."""
 
 
 def visited_by(pager: Pager, most: int) -> str:
-    """Page in, and return what was visited, also where the loop itself asked for space."""
+    """Page in, and return the visited entries, even if the loop itself checked for space."""
     asked: list[str] = []
     references = pager.store.references
     inner = type(references)._recover
@@ -218,7 +218,7 @@ def test_the_loop_that_stops_delivers_all_of_it_in_order(reading: Reading) -> No
 
 
 def walk(seed: int, reading: Reading) -> None:
-    """Add, page and acknowledge at random: what is not held is ahead of the position (AMQ-I4)."""
+    """Add, page and acknowledge at random: entries not held are ahead of the position (AMQ-I4)."""
     draw = random.Random(seed)  # noqa: S311
     store = store_with(0, reading=reading)
     pager = Pager(store, 3, Exact())
@@ -243,7 +243,7 @@ def walk(seed: int, reading: Reading) -> None:
 
 
 def ahead(store: JournaledStore) -> list[int]:
-    """Return what a cursor with endless memory would still be shown, on a copy."""
+    """Return the messages that a cursor with unlimited memory would still read, on a copy."""
     disk = store.references.container._disk
     assert isinstance(disk, SimulatedDisk)
     copied = disk.fork()

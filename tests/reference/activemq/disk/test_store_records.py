@@ -1,4 +1,4 @@
-"""The records of the linked store: their size, their links, and what is no record."""
+"""The records of the linked store: their size, their links, and invalid records."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What must hold of a pulling broker whenever nobody is in the middle of a step.
+"""Invariants of a pulling broker between steps.
 
-Each is a promise of the facts about Qpid's pull model, by its id there. Between operations, and
-between the jobs of a broker that runs them on drain alone, no connection is at work, so what is
-under way is what waits for a turn. It reads a planted copy of the reference as well as the real
-one, hence names of states instead of states.
+Each has its id in the notes on Qpid's pull model. Between operations, and between the jobs of a
+broker that runs them on drain alone, no connection is at work, so pending work always waits for a
+turn. The functions read a planted copy of the reference as well as the real one, hence names of
+states instead of states.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WANTING = ("INTERESTED", "NOTIFIED", "NON_ACQUIRING")
 
 
 def broken(broker: Broker) -> list[str]:
-    """Return what does not hold, each in a line that begins with its id."""
+    """Return the broken invariants, each in a line that begins with its id."""
     found = [*_schedules(broker)]
     for queue in broker.queues.values():
         pulled: Any = queue

@@ -52,7 +52,7 @@ def state_of(one: QueueConsumer) -> NodeState:
     return REMOVED if node is None else node.state
 
 
-# The table: what each call makes of each state; a state that is not named stays, and is refused.
+# The table: the next state for each call and state; in other states the call is refused.
 CALLS = {
     "wants": (
         {NOT_INTERESTED: INTERESTED},
@@ -97,7 +97,7 @@ def test_every_call_moves_as_the_table_says(what: str, state: NodeState, browses
         assert call(lists, each, one)
     assert state_of(one) is state
     moves = CALLS[what][browses]
-    # A browser may always be told, and does not move.
+    # A browser may always be notified, and does not move.
     always = browses and what in {"is told", "has looked"}
     assert call(lists, what, one) == (always or state in moves)
     assert state_of(one) is moves.get(state, state)

@@ -1,4 +1,4 @@
-"""Copies of a broker whose consumers pull are independent, and equal names mean equal behaviour."""
+"""Copies of a pull broker are independent, and equal fingerprints mean equal behaviour."""
 
 from __future__ import annotations
 

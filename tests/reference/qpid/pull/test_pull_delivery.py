@@ -1,4 +1,4 @@
-"""How messages come to consumers that pull: who is told, who takes, who is told instead."""
+"""How pulling consumers get messages: notification, taking, and handing over."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_who_finds_nothing_tells_another_that_has_work() -> None:
     bench.consume("c0", 1)
     bench.consume("c1", 1)
     bench.publish("a", "b")
-    # c0 takes one and is full; c1 is told of the other already.
+    # c0 takes one and is full; c1 is already notified of the other.
     assert bench.drain() == ["c0:a", "c1:b"]
     assert states(bench) == {"c0": "NOT_INTERESTED", "c1": "NOT_INTERESTED"}
 
@@ -331,7 +331,7 @@ def two_queues(address: str = PULL) -> Bench:
 
 
 def two_in_turn(bench: Bench) -> list[str]:
-    """Return what a window of one message is given, with two messages in each of two queues."""
+    """Return the deliveries to a window of one message, with two messages in each of two queues."""
     of_both(bench, "c0", 1)
     told = bench.publish("a", "b") + bench.publish("x", "y", queue="q1")
     for _ in range(3):

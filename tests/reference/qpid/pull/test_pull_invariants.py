@@ -1,4 +1,4 @@
-"""The invariants of the pull model, asked of every state of a small search, and of broken copies.
+"""The invariants of the pull model, in every state of a small search, and of broken copies.
 
 The broker runs its jobs on drain alone, and one job at a time is an operation of the search too, so
 that states between a notification and the taking are visited.
@@ -46,7 +46,7 @@ def began(broker: Broker, order: Order) -> Broker:
 
 
 def operations(broker: Broker, order: Order, published: int) -> Iterator[Operation]:
-    """Yield what clients may do: two consumers of two priorities, a browser, and a get."""
+    """Yield the clients' operations: two consumers of two priorities, a browser, and a get."""
     if published < 2:
         priorities = (0, 9) if isinstance(order, Priority) else (4,)
         for priority in priorities:
@@ -78,11 +78,11 @@ def one_job(broker: Broker) -> None:
 
 
 Look = Callable[[Broker, Broker, Operation | None], list[str]]
-"""What is wrong with a step; the operation is None where a job has run."""
+"""The failures of a step; the operation is None if a job has run."""
 
 
 def first_broken(root: Broker, order: Order, look: Look) -> str | None:
-    """Search breadth first; return the first step that breaks something, with what it breaks."""
+    """Search breadth first; return the first failing step, with its failures."""
     known: set[Hashable] = {(root.fingerprint(), 0)}
     left = deque([(root, 0)])
     while left and len(known) < STATES_MAX:
@@ -110,7 +110,7 @@ def told(broker: Broker) -> int:
 
 
 def looked(before: Broker, after: Broker, operation: Operation | None) -> list[str]:
-    """Return what is wrong with a state, or with the notifications of an arrival."""
+    """Return the failures of a state, or of the notifications of an arrival."""
     wrong = broken(after)
     if isinstance(operation, Publish):
         if told(after) > told(before) + 1:

@@ -1,8 +1,7 @@
-"""Pulling on threads: under the interleavings of few operations nobody is left waiting.
+"""Pulling on threads: under the interleavings of few operations no consumer is left waiting.
 
-Beside the cases of every broker there are those that only priorities of consumers make: whoever is
-told of work looks whether somebody better is there, while that one comes or goes. The faults are
-those that no single thread of operations can show.
+Besides the cases of every broker there are those of priorities of consumers: a notified consumer
+looks for a better one, while that one comes or goes. No sequential run can show the faults here.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ OF_PRIORITIES = [
 def explored(
     candidate: Candidate, parallel: Parallel, runs_max: int, watches: Sequence[type] = ()
 ) -> list[tuple[str, ...]]:
-    """Return what was wrong with the runs that failed, of the first so many."""
+    """Return the failures among the first so many runs."""
     reset(candidate)
     copier = copier_of(candidate)
     assert isinstance(copier, Copier)

@@ -1,9 +1,8 @@
 """Threads at one entry whose acquisition can be stolen: a delivery, its settlement, a deletion.
 
-Owns how such a case begins, what its threads do, and what must hold inside when all have ended. The
-contract cannot be asked here: clients see nothing of a queue that has gone. What is asked are the
-statements of the model (`models.entry_states`) about the moves of an entry, and that nothing which
-somebody has acquired is forgotten.
+Owns the setup of such a case, its threads, and the inside checks at the end. The contract does not
+apply: clients do not see a deleted queue. The checks are the statements of the model
+(`models.entry_states`) about the moves of an entry, and that no acquired entry is forgotten.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ MOVES: Final = frozenset(
         *(("dequeued", "deleted"),),
     )
 )
-"""What an entry that is never held may become, by the model's `each-move-is-in-the-table`."""
+"""The moves of an entry that is never held back, by the model's `each-move-is-in-the-table`."""
 
 Settling = Literal["acknowledge", "release"]
 
@@ -63,7 +62,7 @@ class Remembering(AtomicReference[EntryState]):
 
     @property
     def value(self) -> EntryState:
-        """What it refers to now."""
+        """Its current value."""
         return self.referred_to[-1]
 
     @value.setter
@@ -73,15 +72,13 @@ class Remembering(AtomicReference[EntryState]):
 
 @dataclass(frozen=True)
 class Scene:
-    """What threads do at once with one queue `q`, one consumer `c` and one message `a`.
+    """Concurrent actions on one queue `q`, one consumer `c` and one message `a`.
 
-    Attributes:
-        does: what is done, each in a thread: `deliver`, a run of the consumer's first flush;
-            `acknowledge` or `release` of what it holds from the beginning; `delete` of the queue;
-            `cancel` of the consumer.
-        told: what a client does with a delivery as soon as it is told, in a thread of its own.
-        leaves: whether somebody has begun to cancel the consumer: it is in no list any more, and
-            not closed yet, so a deletion does not wait for what is being delivered to it.
+    Attributes: does: the actions, each in a thread: `deliver`, a run of the consumer's first flush;
+    `acknowledge` or `release` of its first delivery; `delete` of the queue; `cancel` of the
+    consumer. told: the client's reaction to a delivery, in a separate thread. leaves: whether a
+    cancellation of the consumer has begun: it is in no list any more, and not closed yet, so a
+    deletion does not wait for a delivery on its way to it.
 
     """
 
@@ -93,7 +90,7 @@ class Scene:
 
 
 class Stage:
-    """A broker under a scene: its one entry, what its client was told, and jobs not yet run."""
+    """A broker under a scene: its one entry, its client's events, and jobs not yet run."""
 
     def __init__(self, scene: Scene, broker: Broker, threads: Threads) -> None:
         self.scene, self.broker, self._threads = scene, broker, threads
@@ -117,12 +114,12 @@ class Stage:
         self.broker.handle(operation)
 
     def run_jobs(self) -> None:
-        """Run what is scheduled, and what that schedules."""
+        """Run all scheduled jobs, and those that they schedule."""
         while self.jobs:
             self.jobs.pop(next(iter(self.jobs)))()
 
     def bodies(self) -> Mapping[str, Body]:
-        """Return what each thread does."""
+        """Return the body of each thread."""
         ways: Mapping[str, Callable[[], object]] = {
             "deliver": self.jobs.pop("the flush of c", _nothing),
             "acknowledge": lambda: self.ask(Acknowledge(delivery="d0")),
@@ -145,7 +142,7 @@ class Stage:
             self._threads.start(f"{self.scene.told} when told", body)
 
     def judged(self) -> Iterator[str]:
-        """Yield what is wrong when all has ended, in a line each."""
+        """Yield the failures when all has ended, in a line each."""
         states = [_word(each) for each in self.cell.referred_to]
         for before, after in pairwise(states):
             if (before, after) not in MOVES:

@@ -1,4 +1,4 @@
-"""What the reference broker delivers, to whom and in which order: the documents' examples."""
+"""The reference broker's deliveries and their order: the documents' examples."""
 
 from __future__ import annotations
 

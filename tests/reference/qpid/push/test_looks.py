@@ -1,4 +1,4 @@
-"""A look at a queue's consumers shows what its walks find, and leaves them linked as they were."""
+"""An inspection shows the consumers that walks find, and leaves their links unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from brokerproof.spec.protocol.operations import Cancel, Consume, Declare, Drain
 
 
 def with_a_gap() -> tuple[Broker, PullQueue]:
-    """Return a broker and its queue, whose second consumer has left, and nobody came by since.
+    """Return a broker and its queue, whose second consumer has left, without a walk since.
 
     Unlinking it is left to the next walk.
     """

@@ -1,4 +1,4 @@
-"""What happens to messages that come back, are dropped, or whose consumer leaves."""
+"""Messages that come back, are dropped, or whose consumer leaves."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Endless(Exception):
 
 
 def messages_given(edits: Sequence[Edit] = ()) -> list[str]:
-    """Return what a window of three bytes is given of messages of two; raises `Endless`."""
+    """Return the deliveries of two-byte messages to a window of three bytes; raises `Endless`."""
     bench = Bench()
     bench.broker = cast("Broker", plant(edits)())
     package = type(bench.broker).__module__.rpartition(".")[0]
@@ -57,7 +57,7 @@ NOT_SUSPENDED = Edit(
             return False, False
         if not _is_still_next""",
 )
-"""Who has no room for a message does not count as suspended (B-15/QPID-1187)."""
+"""A consumer without room for a message does not count as suspended (B-15/QPID-1187)."""
 
 
 def test_a_run_that_goes_round_is_found() -> None:

@@ -1,4 +1,4 @@
-"""Selectors: who wants what, and what the others and their places have to do with it."""
+"""Selectors: matching, and their effect on other consumers and places."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_of_several_that_come_back_the_first_that_is_wanted_goes_first(address: 
 
 
 def test_everybody_goes_back_to_what_was_released_whoever_wants_it() -> None:
-    # As in the releases of Qpid that keep a released pointer: whether it is wanted is asked when it
-    # is met, and here the runner has not run yet.
+    # As in the releases of Qpid that keep a released pointer: the selector is tested when the
+    # pointer reaches the message, and here the runner has not run yet.
     bench = Bench("qpid-push?runner=drain")
     bench.publish("a", colour="blue")
     bench.publish("b", colour="red")

@@ -1,4 +1,4 @@
-"""Selectors under threads: a place that goes over what is not wanted meets one that goes back."""
+"""Selectors under threads: a place that passes unwanted entries meets a return."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_selectors_are_kept_on_threads(parallel: Parallel) -> None:
 
 
 def test_a_place_that_is_set_whatever_it_has_become_is_found() -> None:
-    # With a look and then a change of the place, what comes back in between is passed over.
+    # With a look and then a change of the place, an entry that comes back in between is passed.
     edit = Edit(
         "qpid/push/pointers.py",
         "            self.place.compare_and_set(place, (candidate, None))\n",

@@ -1,6 +1,6 @@
-"""Stealable acquisition, one operation after the other: who may change an entry, and what is seen.
+"""Stealable acquisition, one operation after the other: permitted changes, and visible effects.
 
-That clients see nothing of it is the gate's to say (`tests/checks/test_no_alarm.py`).
+`tests/checks/test_no_alarm.py` checks that clients do not see it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NOW_POSSIBLE = {
     "the queue's": {"delete"},
     "deleted": set[str](),
 }
-"""By the model's word for a state, what can be done in it."""
+"""The possible actions in each state of the model."""
 
 
 def entry_in(state: str) -> QueueEntry:

@@ -1,7 +1,7 @@
 """Stealable acquisition on threads: a delivery, a settlement and a deletion meet at one entry.
 
-What two of them do is explored to the end; of three, the first runs. Each rule of the model that
-threads can show is broken by a planted mistake, and found by a case that is sound without it.
+Cases of two are explored to the end; of three, only the first runs. A planted fault breaks each
+rule of the model that threads can show, and a case that is otherwise sound finds it.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def test_each_rule_is_needed(mistake: str) -> None:
 
 @pytest.mark.thorough
 def test_who_releases_looks_at_whose_it_is_with_the_swap_as_well() -> None:
-    """Between its first look and the swap, who has sent it may let the deletion have it."""
+    """Between its first look and the swap, the sender may let the deletion take the entry."""
     _, looks_once = RELEASES_WHAT_IS_LOST
     [failed] = explore(case_of(TRIPLES[1], (looks_once,))).failed
     assert failed.complaints == ("what was deleted became available",)

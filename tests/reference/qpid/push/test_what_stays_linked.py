@@ -1,4 +1,4 @@
-"""What has gone must be collectable: links to it are bounded, whoever stands still."""
+"""Removed nodes must be collectable: links to them are bounded, even if a walk stands still."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def gone_behind(entry: QueueEntry | None) -> int:
 
 
 def behind_one_without_room(edits: Sequence[Edit] = ()) -> int:
-    """Return what a consumer's place keeps that was given one message and then has no room."""
+    """Return the entries kept by the place of a consumer with one message and no more room."""
     bench = bench_with(edits)
     bench.consume("idle", 1)
     bench.publish("first")
@@ -57,7 +57,7 @@ def behind_one_without_room(edits: Sequence[Edit] = ()) -> int:
 
 
 def behind_one_that_stays(edits: Sequence[Edit] = ()) -> int:
-    """Return what is linked behind a message that somebody who has left holds."""
+    """Return the entries linked behind a message of a consumer that has left."""
     bench = bench_with(edits)
     bench.consume("gone", 1)
     bench.publish("stays")

@@ -1,7 +1,7 @@
-"""Windows, closings and registrations under threads: what is promised holds in every interleaving.
+"""Windows, closings and registrations under threads: requirements hold in every interleaving.
 
-The cases of `checks/concurrent` know the core; these are about what the reference claims beyond it.
-The first runs of each are explored, and a few faults that only threads show are found by the same.
+The cases of `checks/threads` cover the core; these cover the reference's further claims. The first
+runs of each are explored, and find a few faults that only threads show.
 """
 
 from __future__ import annotations

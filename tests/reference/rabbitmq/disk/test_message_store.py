@@ -28,7 +28,7 @@ PARAMETERS = Parameters(file_size=3 * RECORD, cache_bytes=0)
 
 
 class Client(StoreClient):
-    """A client that remembers what it was told."""
+    """A client that remembers its notifications."""
 
     def __init__(self, ref: str = "c") -> None:
         super().__init__(ref, self.note_written, self.note_ignored)
@@ -58,7 +58,7 @@ def filled(disk: SimulatedDisk, count: int) -> tuple[MessageStore, Client]:
 
 
 def assert_sizes(store: MessageStore) -> None:
-    """Hold what the store counts against what the disk has and the index leads to."""
+    """Compare the store's counts with the disk and the index."""
     on_disk = {name for name in store.disk.names() if name.endswith(".rdq")}
     assert on_disk <= {file.name for file in store.files.values()}
     for file in store.files.values():

@@ -1,7 +1,7 @@
 """The queue index by itself: its order, its files, and that recovery is exact at every step.
 
-After a crash the index must be as after some first part of the operations that it was told of, and
-this part has all that was synced.
+After a crash the index must be as after some prefix of its operations, and the prefix includes all
+synced ones.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def live_of(index: QueueIndex) -> Live:
 
 
 def recover(disk: SimulatedDisk, contains: Callable[[bytes], bool] = lambda _: True) -> QueueIndex:
-    """Return the index after a crash, with what it knows of deliveries."""
+    """Return the index after a crash, with its delivery marks."""
     index = index_recovery.load(disk, "i", SIZES)
     index_recovery.remove_duplicates(index, disk)
     count = index_recovery.settle(index, contains, keeps_deliveries=True)
@@ -116,9 +116,9 @@ def assert_counts(index: QueueIndex) -> None:
 
 
 def crashes(steps: Sequence[Step]) -> Iterator[tuple[SimulatedDisk, list[Live]]]:
-    """Yield every disk that a crash within the steps can leave, and what it may say.
+    """Yield every disk that a crash within the steps can leave, and its permitted states.
 
-    The power goes at each change, and each file with anything not synced keeps each part of it.
+    The power goes at each change, and each file keeps each part of its unsynced data.
     """
     at = 0
     while True:
@@ -141,7 +141,7 @@ def crashes(steps: Sequence[Step]) -> Iterator[tuple[SimulatedDisk, list[Live]]]
 
 
 def torn_disks(disk: SimulatedDisk, parts: int = 1000) -> Iterator[SimulatedDisk]:
-    """Yield what a crash can leave of a disk: so many parts of what is not synced of any one file.
+    """Yield the disks after a crash: so many parts of the unsynced data of any one file.
 
     All records have an even size, so that among many parts each has its whole records, and a torn
     one behind them.
@@ -171,7 +171,7 @@ def random_steps(draw: random.Random, count: int) -> list[Step]:
 
 
 def assert_recovery_is_exact(steps: Sequence[Step]) -> None:
-    """Crash at every change, and at every change of the recovery, and hold what comes back."""
+    """Crash at every change, and at every change of the recovery, and check the result."""
     for disk, lawful in crashes(steps):
         at = disk.changes
         while True:

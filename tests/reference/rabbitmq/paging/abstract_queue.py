@@ -1,7 +1,7 @@
-"""What a backing queue does, without a word on how: the oracle of the tests of the paging queue.
+"""An abstract backing queue: the oracle of the tests of the paging queue.
 
-Two sorted mappings, of what is ready and what is pending. Where messages are, how many may be in
-RAM, segments and batches are nothing that could be asked of it.
+Two sorted mappings, of ready and of pending messages. It has no places, limits of RAM, segments or
+batches.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class AbstractQueue:
             self.ready[tag] = self.pending.pop(tag)
 
     def purge(self) -> int:
-        """Drop what is ready; return how much that was."""
+        """Drop the ready messages; return their number."""
         count = len(self.ready)
         self.ready.clear()
         return count
 
     def restart(self) -> None:
-        """Stop cleanly and start: persistent messages are ready again, what was delivered so."""
+        """Stop cleanly and start: persistent messages are ready again, delivered ones marked so."""
         self.ready = {
             seq: message
             for seq, message in sorted({**self.ready, **self.pending}.items())
@@ -87,7 +87,7 @@ class AbstractQueue:
         self.pending = {}
 
     def sequence(self) -> list[tuple[int, bytes, bool]]:
-        """Return place, id and flag of what is ready, first to last."""
+        """Return place, id and flag of the ready messages, first to last."""
         return [
             (seq, self.ready[seq].msg_id, self.ready[seq].is_delivered)
             for seq in sorted(self.ready)

@@ -1,4 +1,4 @@
-"""A paging queue and its oracle, side by side: each operation is done to both and compared.
+"""A paging queue and its oracle: each operation runs on both, and the results are compared.
 
 Also the long random walks over all operations, from a seed.
 """
@@ -37,7 +37,7 @@ def msg_id(number: int) -> bytes:
 
 
 def body(number: int) -> bytes:
-    """Return what the message with this number says."""
+    """Return the body of the message with this number."""
     return b"body %d" % number
 
 
@@ -159,7 +159,7 @@ class PagingBench:
         self.check()
 
     def _first_fetched(self, *, ack_required: bool) -> Message | None:
-        """Return what the oracle hands out; without acknowledgement it is done with from now on."""
+        """Return the oracle's delivery; without acknowledgement it is settled at once."""
         message = self.oracle.fetch(ack_required=ack_required)
         if message is not None and not ack_required:
             self.done[message.seq] = message
@@ -173,14 +173,14 @@ class PagingBench:
         self.check()
 
     def dropwhile(self, now: int) -> None:
-        """Drop what has expired at the front."""
+        """Drop the expired messages at the front."""
         expected = self.oracle.fetchwhile(expired_by(now), ack_required=False)
         self.done |= {message.seq: message for message in expected}
         assert self.queue.dropwhile(expired_by(now)) == len(expected)
         self.check()
 
     def fetchwhile(self, now: int) -> None:
-        """Fetch what has expired at the front."""
+        """Fetch the expired messages at the front."""
         expected = self.oracle.fetchwhile(expired_by(now), ack_required=True)
         fetched = self.queue.fetchwhile(expired_by(now))
         assert [(one.tag, one.body, one.redelivered) for one in fetched] == [
@@ -189,13 +189,13 @@ class PagingBench:
         self.check()
 
     def acknowledge(self, tags: Sequence[int]) -> None:
-        """Settle what is pending."""
+        """Settle pending messages."""
         self.done |= {tag: self.oracle.pending[tag] for tag in tags}
         assert self.queue.acknowledge(tags) == self.oracle.acknowledge(tags)
         self.check()
 
     def requeue(self, tags: Sequence[int]) -> None:
-        """Return what is pending."""
+        """Requeue pending messages."""
         waiting = self.queue.confirms.unconfirmed.copy()
         returned = self.queue.requeue(tags)
         expected = [self.oracle.pending[tag].msg_id for tag in sorted(tags, reverse=True)]
@@ -205,7 +205,7 @@ class PagingBench:
         self.check()
 
     def purge(self) -> None:
-        """Drop what is ready."""
+        """Drop the ready messages."""
         self.done |= self.oracle.ready
         assert self.queue.purge() == self.oracle.purge()
         self.check()
@@ -216,7 +216,7 @@ class PagingBench:
         self.check()
 
     def timeout(self) -> None:
-        """Let the queue do what is due; what it reports as done has lowered something (I18)."""
+        """Let the queue do its due work; reported work must have lowered memory use (I18)."""
         is_due, before = reduction_is_due(self.queue), self._cost()
         self.queue.timeout()
         assert (self._cost() < before) == is_due
@@ -242,7 +242,7 @@ class PagingBench:
             assert permitted is None or betas - permitted < self.parameters.batch
 
     def sync(self) -> None:
-        """Sync everything; then nobody waits for a confirm (C3)."""
+        """Sync everything; then no confirm is outstanding (C3)."""
         self.node.sync()
         self.check()
         assert not self.queue.confirms.unconfirmed
@@ -258,27 +258,27 @@ class PagingBench:
         self._what_is_there_is_safe()
 
     def start(self) -> None:
-        """Start a node on what the disk has."""
+        """Start a node on the disk's contents."""
         self.node = Node(self.disk, self.parameters, [NAME] if self.durable else [])
         if not self.durable:
             self.node.declare(NAME, durable=False)
         self.queue = self.node.queues[NAME]
 
     def crash(self, kept: Mapping[str, int] | None = None) -> None:
-        """Lose the power, start, and see whether what is there may be there (C4).
+        """Lose the power, start, and check the recovered messages (C4).
 
-        What was confirmed and not done with is there; nothing that was never published, nor
-        transient; in the same order; all of it as redelivered. The oracle goes on from there.
+        Confirmed, unsettled messages are there; unpublished and transient ones are not; the order
+        is the same; all are redelivered. The oracle goes on from there.
         """
         self.disk.crash(kept)
         self.start()
         self.adopt_what_survived()
 
     def adopt_what_survived(self, *, was_stopping: bool = False) -> None:
-        """Hold what a crash has left against the rules; see `crash`.
+        """Check the messages after a crash against the rules; see `crash`.
 
-        If the power went within a clean stop or start, what was never delivered may still be known
-        not to have been.
+        If the power went within a clean stop or start, an undelivered message may still be
+        unmarked.
         """
         known = {**self.done, **self.oracle.ready, **self.oracle.pending}
         alive = {**self.oracle.ready, **self.oracle.pending}
@@ -304,7 +304,7 @@ class PagingBench:
         self._what_is_there_is_safe()
 
     def _what_is_there_is_safe(self) -> None:
-        """Note that what a start has found is durable, confirmed or not."""
+        """Note that the messages found by a start are durable, confirmed or not."""
         self.confirmed |= {message.msg_id for message in self.oracle.ready.values()}
         self.done.clear()
         self.check()

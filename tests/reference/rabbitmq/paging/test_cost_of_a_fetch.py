@@ -1,7 +1,7 @@
-"""What a fetch reads of the disk: nothing for alpha, the body for beta and gamma, both for delta.
+"""Disk reads of a fetch: none for alpha, the body for beta and gamma, both for delta.
 
-The document's claim, counted at the disk. For delta each segment has one entry here, so that what
-is read of the index belongs to one message; a larger segment's one read is for all of it.
+The document's claim, counted at the disk. For delta each segment has one entry here, so that a read
+of the index is for one message; the one read of a larger segment is for all of it.
 """
 
 from __future__ import annotations

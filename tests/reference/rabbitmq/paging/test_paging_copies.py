@@ -32,7 +32,7 @@ Seen = list[object]
 
 
 def drive(node: Node, seed: int, first: int) -> Seen:
-    """Do operations drawn from a seed, with messages from `first` on, and return what was seen.
+    """Run operations drawn from a seed, with messages from `first` on, and return the results.
 
     Tags and numbers are counted from the next one, since states that are alike may differ in them.
     """

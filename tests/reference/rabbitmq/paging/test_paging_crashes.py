@@ -1,7 +1,7 @@
 """The whole queue on a disk that loses its power: at every change of short scripts, and after.
 
-What was confirmed and not acknowledged is there again (C4); order and bodies are kept; nothing
-transient and nothing unknown comes back; and the queue goes on working. `PagingBench` holds that.
+Confirmed, unacknowledged messages are there again (C4); order and bodies are kept; no transient or
+unknown message comes back; and the queue goes on working. `PagingBench` checks that.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def run(script: Script, power_lost_at: int) -> tuple[PagingBench, bool]:
 
 
 def remember_what_is_under_way(bench: PagingBench) -> None:
-    """Let the oracle know what the operation that was cut off may have done or not done.
+    """Give the oracle the possible effects of the interrupted operation.
 
-    A message that was being published may be there, though nobody was told; one that the oracle was
-    not yet told is done with may be gone, and counts as done with then.
+    A message that was being published may be there, though unconfirmed; one whose settlement the
+    oracle has not seen yet may be gone, and then counts as settled.
     """
     oracle, queue = bench.oracle, bench.queue
     bench.confirmed |= queue.drain_confirmed()
@@ -123,7 +123,7 @@ def remember_what_is_under_way(bench: PagingBench) -> None:
 
 
 def crashed(script: Script) -> Iterator[tuple[PagingBench, SimulatedDisk]]:
-    """Yield for each change of a script what it has left behind: bench, and disk without power."""
+    """Yield for each change of a script the bench and the disk without power."""
     at = 0
     while True:
         bench, was_cut_off = run(script, at)
@@ -135,7 +135,7 @@ def crashed(script: Script) -> Iterator[tuple[PagingBench, SimulatedDisk]]:
 
 
 def parts(disk: SimulatedDisk) -> Iterator[dict[str, int]]:
-    """Yield how much of what is not synced survives: nothing, all, or some of each file."""
+    """Yield how much unsynced data is kept: none, all, or a part of each file."""
     unsynced = disk.unsynced()
     yield {}
     yield unsynced
@@ -156,7 +156,7 @@ def goes_on(bench: PagingBench) -> None:
 
 
 def recovered(bench: PagingBench, disk: SimulatedDisk) -> PagingBench:
-    """Return a bench on a disk that has its power again, with what the other has seen."""
+    """Return a bench on a disk that has its power again, with the other's knowledge."""
     again = object.__new__(PagingBench)
     again.__dict__.update(bench.__dict__)
     again.done = dict(bench.done)
@@ -252,7 +252,7 @@ def test_a_message_without_its_body_is_forgotten() -> None:
     bench.publish(persistent=True)
     bench.publish(persistent=True)
     bench.queue.sync()
-    # Nobody was told that they are safe: the store was never synced.
+    # They were never confirmed: the store was never synced.
     assert bench.confirmed == set()
     bench.crash()
     assert bench.queue.length == 0

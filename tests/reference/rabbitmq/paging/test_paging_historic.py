@@ -1,8 +1,8 @@
-"""Mistakes that RabbitMQ's queues once made, and that no client of them can see.
+"""Historic faults of RabbitMQ's queues that clients cannot see.
 
 They cost memory, leave files, or take a clean stop, a power cut within an operation or a target
-that changes. Each is planted, and what holds a queue to its word must find it; where nothing else
-did, the test that it is held by is here too. `tests/faults/historic/rabbitmq.toml` has their ids.
+that changes. Each is planted, and an existing test must find it; if there was none, the test is
+here. `tests/faults/historic/rabbitmq.toml` has their ids.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MESSAGES = 6
 SIZES = Parameters(segment=2, batch=1)
 
 
-# What is in RAM.
+# Messages in RAM.
 
 
 def test_what_goes_straight_to_consumers_is_paged_while_nobody_acknowledges() -> None:
@@ -52,7 +52,7 @@ def test_what_is_pending_alone_and_never_paged_is_found(monkeypatch: pytest.Monk
 
 
 def in_ram_at_rest(bench: PagingBench) -> int:
-    """Do what is due while nothing else happens; return how many bodies are left in RAM."""
+    """Run the due idle work; return how many bodies are left in RAM."""
     while bench.queue.needs_timeout() is not None:
         bench.timeout()
     return bench.queue.ram_count + len(bench.queue.ram_acks)
@@ -116,7 +116,7 @@ def test_a_purge_that_forgets_who_waits_is_found(monkeypatch: pytest.MonkeyPatch
         test_paging_rates.test_a_message_done_with_before_its_sync_is_confirmed()
 
 
-# What comes back after a crash.
+# Messages after a crash.
 
 
 def test_an_acknowledgement_in_both_that_counts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PACKAGE = "brokerproof.reference.rabbitmq"
 WALKS = 60
 CAUGHT = (AssertionError, KeyError, IndexError, FileNotFoundError)
-"""What a fault comes out as: a rule that does not hold, or something that is not there."""
+"""The outcome of a fault: a broken rule, or a missing object."""
 
 
 def plant(
@@ -76,7 +76,7 @@ NAMES_CHECK = test_paging_copies.test_states_with_one_name_behave_alike_though_t
 
 
 class Mistake(NamedTuple):
-    """Lines of a function, others in their place, and who catches it."""
+    """Old lines of a function, new ones, and the test that catches the fault."""
 
     owner: type | ModuleType
     function: str

@@ -1,4 +1,4 @@
-"""Where messages are, step by step: examples of each move, what it costs, and how much is moved."""
+"""Places of messages, step by step: examples of each move, its cost, and its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates and targets, what is waited for, and the confirms of one queue."""
+"""Rates and targets, requested syncs, and the confirms of one queue."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_what_is_confirmed_too_early_does_not_survive_some_crash(
 
 
 def watch_index(seed: int) -> None:
-    """Do lawful things to an index, and hold what it says of them after each."""
+    """Run lawful operations on an index, and check its answers after each."""
     disk = SimulatedDisk()
     index = QueueIndex(disk, "i", SIZES)
     steps = random_steps(random.Random(seed), 14)  # noqa: S311 - reproducible, not secret

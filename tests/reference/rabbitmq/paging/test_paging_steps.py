@@ -1,8 +1,8 @@
-"""What each step of a paging queue may change, and what it may not: rules on two states.
+"""Permitted changes of each step of a paging queue: rules on two states.
 
-The bench compares all of this with an oracle, operation by operation. Here a rule stands for
-itself, on a queue alone, under its own id; and for each a mistake is planted that offends against
-just that one.
+The bench compares all of this with an oracle, operation by operation. Here each rule is checked by
+itself, on one queue, under its own id; and for each there is a planted fault that breaks only that
+rule.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ KINDS = (
     *("target", "timeout", "reduce", "sync") * 2,
     *("purge", "restart"),
 )
-"""Each kind of step as often as it is to be drawn; who takes does not acknowledge."""
+"""Each kind of step, repeated by its weight; takers do not acknowledge."""
 
 UNSEEN = {"target", "timeout", "reduce", "sync"}
-"""Steps that change where messages are, and nothing that can be asked for."""
+"""Steps that change the places of messages, and no observable value."""
 
 
 class Seen(NamedTuple):
-    """What can be asked of a queue: places, ids and flags of what is ready, and what is pending."""
+    """The observable values of a queue: positions, ids and flags of ready and pending messages."""
 
     ready: tuple[tuple[int, bytes, bool], ...]
     pending: frozenset[int]
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
         return self.length + len(self.pending)
 
     def delivered(self) -> frozenset[int]:
-        """Return what was handed out at some time."""
+        """Return the messages delivered so far."""
         return self.pending | {seq for seq, _, flag in self.ready if flag}
 
 
@@ -160,7 +160,7 @@ class Walk:
 
 
 def cost_of(queue: VariableQueue) -> int:
-    """Return what a reduction lowers: contents in memory twice, positions there once."""
+    """Return the value that a reduction lowers: 2·(contents in memory) + positions in memory."""
     in_ram = queue.ram_count + len(queue.ram_acks)
     return 2 * in_ram + len(queue.q2) + len(queue.q3)
 
@@ -227,7 +227,7 @@ def watch_q3(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def complaints() -> set[str]:
-    """Walk from each seed until something is wrong; return by what it was called, each once."""
+    """Walk from each seed until a failure; return the ids of the broken rules, each once."""
     found = set()
     for seed in range(SEEDS):
         try:

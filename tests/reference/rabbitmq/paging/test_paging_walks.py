@@ -57,7 +57,7 @@ def test_a_walk_visits_everything() -> None:
 
 
 class PagingMachine(RuleBasedStateMachine):
-    """What a queue's owner may do to it, in any order; the bench compares after each step."""
+    """Operations of a queue's owner, in any order; the bench compares after each step."""
 
     bench: PagingBench
 
@@ -101,7 +101,7 @@ class PagingMachine(RuleBasedStateMachine):
 
     @rule(now=st.integers(0, 9), ack_required=st.booleans())
     def expire(self, now: int, ack_required: bool) -> None:
-        """Take off what has expired."""
+        """Take off the expired messages."""
         if ack_required:
             self.bench.fetchwhile(now)
         else:
@@ -125,7 +125,7 @@ class PagingMachine(RuleBasedStateMachine):
 
     @rule()
     def timeout(self) -> None:
-        """Let the queue do what is due."""
+        """Let the queue do its due work."""
         self.bench.timeout()
 
     @rule()
@@ -140,7 +140,7 @@ class PagingMachine(RuleBasedStateMachine):
 
     @rule()
     def purge(self) -> None:
-        """Drop what is ready."""
+        """Drop the ready messages."""
         self.bench.purge()
 
     @rule()
@@ -150,7 +150,7 @@ class PagingMachine(RuleBasedStateMachine):
 
     @rule(part=st.fractions(0, 1))
     def crash(self, part: Fraction) -> None:
-        """Lose the power, and a part of what was not synced."""
+        """Lose the power, and a part of the unsynced data."""
         unsynced = self.bench.disk.unsynced()
         self.bench.crash({name: int(size * part) for name, size in unsynced.items()})
 

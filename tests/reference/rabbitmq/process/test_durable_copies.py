@@ -1,7 +1,7 @@
-"""Copies of a broker with a disk: independent, named alike where they behave alike, cut off alike.
+"""Copies of a broker with a disk: independent, with equal fingerprints and power losses.
 
-Random walks; each is compared with its copy, and with the broker that runs without sizes that make
-it page: neither may differ in what clients see.
+Random walks; each is compared with its copy, and with a broker whose sizes never make it page:
+clients may see no difference.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ class Walk:
         self.deliveries: list[str] = []
 
     def start(self) -> list[Operation]:
-        """Return what each walk begins with."""
+        """Return the first operations of each walk."""
         return [
             Declare(queue="q", order=Fifo(), durable=True),
             Declare(queue="p", order=Priority(levels=2), durable=True),
         ]
 
     def heard(self, answer: Answer) -> None:
-        """Know the deliveries that an answer tells."""
+        """Note the deliveries of an answer."""
         self.deliveries += [e.delivery for e in answer.events if isinstance(e, Delivered)]
 
     def next(self) -> list[Operation]:
-        """Return what is done next."""
+        """Return the next operation."""
         queue = self.draw.choice("qp")
         return self.draw.choice(self._kinds())(queue)
 

@@ -71,7 +71,7 @@ def pq3(levels: Levels) -> bool:
 
 
 def pq4(levels: Levels) -> bool:
-    """What comes back goes to the level that gave it, though tags of several are alike."""
+    """Returned messages go to their own level, though tags of several levels are alike."""
     levels.publish(2, 0, 1)
     levels.get(2)
     levels.close()
@@ -79,7 +79,7 @@ def pq4(levels: Levels) -> bool:
 
 
 def pq6(levels: Levels) -> bool:
-    """What comes back comes again before all of lower priority."""
+    """Returned messages come again before all of lower priority."""
     levels.publish(1, 0, 2)
     levels.get(2)
     levels.publish(1)

@@ -1,4 +1,4 @@
-"""The queue process: who is served in turn, what comes back where, and what outlives a crash."""
+"""The queue process: rotation of consumers, returned messages, and crashes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def takers(told: Sequence[str]) -> list[str]:
     return [each.split(":")[0] for each in told]
 
 
-# Whose turn it is.
+# Rotation of consumers.
 
 
 @pytest.mark.parametrize("address", [PAGING, TIGHT])
@@ -119,7 +119,7 @@ def test_room_that_a_channel_shares_is_there_before_what_returned_is_handed_out(
     assert bench.release("m0") == ["high:m0"]
 
 
-# What comes back where.
+# Returned messages.
 
 
 @pytest.mark.parametrize("address", [PAGING, TIGHT])
@@ -197,7 +197,7 @@ def test_what_returns_returns_to_its_level(address: str) -> None:
     assert [bench.get()[0] for _ in range(3)] == ["m3", "m0", "m2"]
 
 
-# What outlives a crash.
+# Crashes.
 
 
 def crashed(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""One queue of several levels: what it costs, what it does at rest, how many levels there are."""
+"""One queue of several levels: its cost, its idle work, and the number of levels."""
 
 from __future__ import annotations
 
