@@ -1,4 +1,4 @@
-"""What several rooms' tests share: one private RabbitMQ, and the choice of tests by imports."""
+"""Shared by all tests: one private RabbitMQ, and the choice of the tests of a run."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ def rabbitmq() -> Iterator[PrivateRabbitMQ]:
         pytest.skip(f"there is no {SERVER}; {INSTALL}")
     with PrivateRabbitMQ() as server:
         yield server
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but `n` cases of a test that is marked `each_time(n)`, evenly spread, to others."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("each_time"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("each_time")
+        assert marker is not None
+        many = min(marker.args[0], len(group))
+        kept = {number * len(group) // many for number in range(many)}
+        for number, item in enumerate(group):
+            if number not in kept:
+                item.add_marker(pytest.mark.thorough)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

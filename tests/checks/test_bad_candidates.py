@@ -206,6 +206,7 @@ def wrongs() -> Iterator[object]:
         yield pytest.param(fault, marks=marks)
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", list(wrongs()))
 def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
@@ -219,6 +220,7 @@ def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "what"),
@@ -274,6 +276,7 @@ def test_a_message_that_nobody_published_is_a_finding() -> None:
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 4, 7, 30])
 def test_a_driver_that_dies_after_so_many_requests_is_found_wherever_that_is(at: int) -> None:

@@ -48,6 +48,7 @@ def subject_of(address: str) -> Subject:
     return open_subject(address)
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     "seed",
     [
@@ -63,6 +64,7 @@ def test_no_seed_raises_an_alarm(address: str, seed: int) -> None:
     assert set(found.broken) <= MAY_BE_BROKEN[address], found.broken
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @each_sound_broker
 def test_no_scope_raises_an_alarm(address: str) -> None:

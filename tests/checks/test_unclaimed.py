@@ -59,6 +59,7 @@ FEWER: dict[type[WholeBroker], tuple[Capabilities, str]] = {
 }
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FEWER)
 def test_a_mistake_in_what_is_not_claimed_is_no_mistake(kind: type[WholeBroker]) -> None:
@@ -66,6 +67,7 @@ def test_a_mistake_in_what_is_not_claimed_is_no_mistake(kind: type[WholeBroker])
     assert broken(kind, claims) == set()
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FEWER)
 def test_the_same_mistake_in_what_is_claimed_is_found(kind: type[WholeBroker]) -> None:

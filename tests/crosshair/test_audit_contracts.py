@@ -94,6 +94,7 @@ def with_mistake(mistake: Mistake, into: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_every_contract_of_the_window_is_confirmed_over_all_paths() -> None:
     said = said_of(CONTRACTS, LIMIT_S)
     assert len(said) == 6
@@ -105,6 +106,7 @@ def test_every_contract_of_the_window_is_refuted_when_turned_round(tmp_path: Pat
     assert {name: what for name, what in said.items() if not what.startswith(REFUTED)} == {}
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_the_window_is_refuted(name: str, tmp_path: Path) -> None:
     mistake = MISTAKES[name]

@@ -142,6 +142,7 @@ def test_the_page_names_what_the_gate_is_held_to(family: str) -> None:
                 assert int(row[5]) <= faults()[name].length
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_row_is_made_of_what_the_gate_says_seconds_aside(family: str) -> None:
     wanted, fault = BY_GATE_NOW[family]

@@ -44,6 +44,7 @@ def by_name() -> dict[str, Mutant]:
     return {each.name: each for each in mutants()}
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("name", "requirement"),
     [

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from brokerproof.reference.rabbitmq.disk.index_recovery import live_entries
 from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
+from brokerproof.reference.rabbitmq.disk.records import IndexEntry
 from brokerproof.reference.rabbitmq.paging.statuses import MessageStatus
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 from brokerproof.spec.rabbitmq.view import (
@@ -30,6 +31,11 @@ def view_of(
     """
     names = _Names(queue, name_in)
     delta = queue.delta
+    entries = [
+        entry
+        for entry in live_entries(queue.holdings.index)
+        if entry.is_persistent or entry.seq >= queue.transient_threshold
+    ]
     return BackingQueueView(
         level=level,
         q1=names.of_all(queue.q1),
@@ -38,7 +44,7 @@ def view_of(
         q3=names.of_all(queue.q3),
         q4=names.of_all(queue.q4),
         pending=names.of_all(queue.pending[seq] for seq in sorted(queue.pending)),
-        index=names.of_index(),
+        index=names.of_index(entries),
         stores=StoresView(names.of_store(persistent=True), names.of_store(persistent=False))
         if owns_stores
         else None,
@@ -84,8 +90,8 @@ class _Names:
             )
         )
 
-    def of_index(self) -> tuple[IndexEntryView, ...]:
-        """Return the live entries, without transient messages from before the last start."""
+    def of_index(self, entries: Iterable[IndexEntry]) -> tuple[IndexEntryView, ...]:
+        """Return the view of each entry."""
         return tuple(
             [
                 IndexEntryView(
@@ -94,8 +100,7 @@ class _Names:
                     entry.is_persistent,
                     entry.is_delivered,
                 )
-                for entry in live_entries(self.queue.holdings.index)
-                if entry.is_persistent or entry.seq >= self.queue.transient_threshold
+                for entry in entries
             ]
         )
 

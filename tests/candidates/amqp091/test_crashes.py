@@ -75,6 +75,7 @@ class Theirs:
         """Leave it as it is."""
 
 
+@pytest.mark.thorough
 @pytest.mark.rabbitmq
 @pytest.mark.slow
 def test_a_broker_of_somebody_else_is_not_left_dead(server: PrivateRabbitMQ) -> None:

@@ -45,6 +45,7 @@ each_example = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.each_time(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @each_example

@@ -287,6 +287,7 @@ def test_everything_is_judged_where_nothing_is_named(folder: Path) -> None:
     assert outcomes(folder)["browser-once"] == "not claimed"
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "candidate", [REFERENCE, STACK, pytest.param(SIEVE, marks=pytest.mark.thorough)]

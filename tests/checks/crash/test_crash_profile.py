@@ -69,6 +69,7 @@ def crashes_in(steps: list[Exchange]) -> int:
     return sum(isinstance(told.operation, Crash) for told in steps)
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("address", [TIGHT, REAL, f"{TIGHT}&disk=files"])
 def test_the_reference_keeps_the_profile(address: str) -> None:
     crashes = persistent = 0

@@ -130,6 +130,7 @@ def test_a_server_that_loses_what_it_confirmed_is_found_and_can_be_replayed(
     assert replayed.output.splitlines()[-1].strip() == "broken again: survives-restart"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("home")
 def test_a_server_that_comes_back_without_its_queues_is_found(
     monkeypatch: pytest.MonkeyPatch,
@@ -161,6 +162,7 @@ def scripts(folder: Path, server: PrivateRabbitMQ) -> tuple[str, str]:
     return f"sh -c 'kill -9 $(cat {pid})'", str(restart)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("home")
 def test_a_broker_of_somebody_else_is_crashed_by_commands_and_left_running(
     tmp_path: Path, only: Stakes
@@ -197,6 +199,7 @@ def test_a_crash_command_that_does_not_kill_ends_in_one_line(
 # Ctrl-C.
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("pressed_at", ["starting", "checking"])
 def test_ctrl_c_leaves_no_process_and_no_folder(
     home: Path, tmp_path: Path, pressed_at: str

@@ -47,6 +47,7 @@ class Shown(PoweredBroker):
         return Answer(inspection=type(self).shows(answer.inspection))
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("budget", [(150, 0), (0, 10)], ids=["product", "stateful"])
 def test_the_reference_keeps_to_its_model(budget: tuple[int, int]) -> None:
     report = report_on(Shown, *budget)

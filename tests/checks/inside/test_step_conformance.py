@@ -68,6 +68,7 @@ def said(report: Report) -> str:
     return next(stage.did for stage in report.stages if stage.name == "snapshot")
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("budget", [(200, 0), (0, 10)], ids=["product", "stateful"])
 def test_the_reference_keeps_to_its_model_in_each_stage(budget: tuple[int, int]) -> None:
     report = report_on(Shown, *budget)

@@ -164,6 +164,7 @@ def test_every_move_of_a_scope_is_claimed_and_a_sound_broker_breaks_nothing(numb
         assert unsupported(walked(scope, claims, broker, number)) == [], scope.name
 
 
+@pytest.mark.each_time(8)
 @pytest.mark.parametrize("number", range(len(CLAIMS)))
 def test_every_draw_is_claimed_and_a_sound_broker_breaks_nothing(number: int) -> None:
     claims = CLAIMS[number]

@@ -147,6 +147,7 @@ def by_walking(scope: Scope, start: Callable[[], Candidate]) -> tuple[Search, Se
 GRADES = pytest.mark.parametrize("how", [by_pairs, by_sequences, by_walking])
 
 
+@pytest.mark.each_time(24)
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_small_world_is_searched_as_plainly(
@@ -156,6 +157,7 @@ def test_a_small_world_is_searched_as_plainly(
     assert seen(found) == seen(plain)
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @GRADES
 @pytest.mark.parametrize(

@@ -152,6 +152,7 @@ def explored(case: Case[Shared]) -> tuple[Explored, list[Form]]:
     return found, [form_of(case, failed.choices) for failed in found.failed]
 
 
+@pytest.mark.thorough
 @settings(max_examples=5, deadline=None)
 @given(programs.filter(is_small))
 def test_each_class_of_interleavings_is_run_exactly_once(program: Program) -> None:

@@ -80,6 +80,7 @@ def test_no_two_threads_of_the_reference_touch_an_attribute_without_order(
     assert explored(broker, parallel, runs_max=15, watches=kinds) == []
 
 
+@pytest.mark.thorough
 def test_a_place_in_two_references_loses_what_comes_back_twice() -> None:
     """The fault of `models/qpid/released_pointer.py`, in the running code."""
 

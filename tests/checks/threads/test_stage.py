@@ -83,6 +83,7 @@ EACH_FAULT = [
 """Every second one in each run of the tests; all of them by `make thorough`."""
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize("fault", EACH_FAULT)
 def test_a_fault_that_needs_threads_is_named_and_shown_again(
     fault: ThreadFault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

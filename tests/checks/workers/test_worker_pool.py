@@ -81,6 +81,7 @@ def judged(start: Callable[[], Candidate], jobs: int, operations: int = 150) -> 
     return run_gate(subject, catalogue(), Budget(operations, 0), 0, jobs=jobs)
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     "start",
     [pytest.param(lambda: make("qpid-push"), marks=pytest.mark.slow), Box, Stack, Sieve, Fragile],

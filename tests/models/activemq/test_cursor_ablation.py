@@ -133,6 +133,7 @@ def quick(*faults: type[CursorRoom]) -> set[str]:
     return set(harms_of(faults, 3, (scope(2, page=1), scope(2, consumers=2))))
 
 
+@pytest.mark.thorough
 def test_the_mend_cures_the_fault_that_was_analysed_alone() -> None:
     assert quick() == set()
     assert "passed over" in quick(PassesWithoutRoom)

@@ -142,6 +142,7 @@ def test_three_messages_and_two_consumers_keep_all_of_it() -> None:
     assert all(found.firings.values())
 
 
+@pytest.mark.thorough
 def test_with_its_room_counted_it_is_proved_as_well() -> None:
     proof = prove(trace(CursorRoom))
     assert proof.complete
@@ -161,6 +162,7 @@ def test_four_messages_with_room_for_two_keep_all_of_it_and_the_counts() -> None
     assert set(found.never_taken) == {"send_past_nothing"}
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [
@@ -187,6 +189,7 @@ def test_each_fault_is_found_in_the_fewest_steps(
     assert len(found.violation.trace) - 1 == steps
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("model", "broken"),
     [

@@ -147,6 +147,7 @@ def test_three_messages_keep_all_of_it_and_the_counts() -> None:
     assert set(found.never_taken) == {"send_past_nothing"}
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -167,6 +168,7 @@ def test_so_it_is_where_duplicates_without_room_end_a_pass() -> None:
     assert broken(StopsAtDuplicates, scope(2, capacity=1)) == {}
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("model", "promise", "chosen"),
     [
@@ -202,6 +204,7 @@ def test_a_batch_of_duplicates_never_gets_past_them() -> None:
     ]
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize(
     ("model", "lost"),
     [

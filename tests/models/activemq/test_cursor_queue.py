@@ -162,6 +162,7 @@ def test_it_is_proved_among_its_clients() -> None:
     assert proof.complete
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
     """All of them together take four times as long: they are the next test."""

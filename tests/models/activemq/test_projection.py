@@ -118,6 +118,7 @@ def departures(address: str, seeds: int = 4) -> int:
     return found
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     "defect", ["audit=5.1", "detached=accepted", "paged=replaced", "cache=unplaced"]
 )

@@ -261,6 +261,7 @@ def why_not(plain: PlainReading, of: Action, state: State, arguments: tuple[int,
     return {label if label in known else "" for label in failing}
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:

@@ -39,6 +39,7 @@ def outcome(model: type[HistoryOfContract], name: str) -> str:
     return proof.outcome
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), OWN)
 def test_no_run_of_the_contract_shows_what_a_rule_says(
@@ -105,6 +106,7 @@ class Trusting(HistoryOfContract):
         return self.lasts[e]
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "lost"),
@@ -137,6 +139,7 @@ NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
 """Takes a message that may have left for one that waits, until its delivery was received."""
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "hasty",
@@ -155,6 +158,7 @@ def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.M
     assert outcome(Hasty, "no-moment-is-one-at-which-some-waited") == "refuted"
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hasty"),

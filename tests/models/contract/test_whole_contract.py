@@ -179,6 +179,7 @@ def read(name: str) -> tuple[PlainReading, Pointwise]:
     return Few(WHOLE, SCOPES[name]), Pointwise(WHOLE, Entry)
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
@@ -188,6 +189,7 @@ def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
     assert list(disagreements(plain, pointwise, states)) == []
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) -> None:
@@ -327,6 +329,7 @@ def explored(model: type[WholeContract], **fixed: int | tuple[int, ...]) -> tupl
     return "" if found.violation is None else found.violation.invariant, found.states
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "fixed",

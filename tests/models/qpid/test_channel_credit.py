@@ -146,6 +146,7 @@ def test_whoever_has_room_looks_in_the_end() -> None:
     assert all(each.kept and each.asked for each in check(trace(ChannelCredit), small))
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("model", "broken", "scope"),
     [

@@ -67,6 +67,7 @@ class Forgetful(PairedPointer):
         self.rewound[IT] = False
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("model", [Content, Forgetful])
 def test_neither_half_of_the_repair_can_be_left_out(model: type[Model]) -> None:
     found = explored(model, 2, 1, 1)

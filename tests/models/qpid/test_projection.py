@@ -115,6 +115,7 @@ def looks(seed: int, order: Order, operations: int, address: str = "qpid-push") 
         view = seen
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("address", ["qpid-push", "qpid-push?runner=drain"])
 @pytest.mark.parametrize("order", [Fifo(), Priority(3), Priority(10)], ids=str)
 def test_each_step_of_the_reference_is_a_path_of_the_model(order: Order, address: str) -> None:

@@ -186,6 +186,7 @@ class LimitsAcksUnwritten(PagingPlaces):
         self.in_ram[m] = False
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [

@@ -169,6 +169,7 @@ def test_lengths_do_not_see_what_is_published_before_others() -> None:
     assert prove(trace(PublishesToQ4)).complete
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [

@@ -247,6 +247,7 @@ def test_four_messages_in_three_segments_keep_all_of_it() -> None:
     assert all(found.firings.values())
 
 
+@pytest.mark.each_time(8)
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [

@@ -119,6 +119,7 @@ def unflagged(queue: Remembering, m: Message, _keeps: Bool) -> Witness:
     return does("deliver", queue.holder[m], m, FALSE)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
     """All of them together take half a minute: they are the next test."""
@@ -137,6 +138,7 @@ def test_the_paging_queue_refines_the_contract() -> None:
     assert {proof.witnesses[each] for each in PAGING} == {"a stutter"}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_not_the_contract_is_refuted() -> None:
     assert unproved(of(RestsBesideQ3, RestingRemembering), "come_to_rest", "find_nothing") == {
@@ -151,6 +153,7 @@ def test_what_is_not_the_contract_is_refuted() -> None:
     assert set(purging) == {("purge", "status")}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_wrong_witness_is_refuted() -> None:
     wrong: dict[str, Callable[..., Witness]] = {

@@ -170,6 +170,7 @@ def test_three_messages_keep_all_of_it(batch: int, size: int) -> None:
     assert all(found.firings.values())
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize(
     ("model", "broken", "steps"),
     [

@@ -152,6 +152,7 @@ def test_a_planted_fault_is_found_by_seeds_and_told_with_how_many(faulty: Gather
     assert len(verdict.counterexample.steps) == min(len(each.steps) for each in found)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_one_worker_and_two_say_the_same(
     spark: SparkSession, faulty: Gathered, tmp_path: Path
@@ -239,6 +240,7 @@ def lost_by(spark: SparkSession, folder: Path, ruin: Ruin) -> tuple[Gathered, li
     return gathered, [found for found in gathered.seeds.values() if found.cut_short]
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ruin", "why"),

@@ -111,6 +111,7 @@ def test_every_rule_is_asked_for_under_each_requirement() -> None:
     assert pairs == {*PLANTED, ("overtakes-what-waits-in-a-stream", "release-rewinds")}
 
 
+@pytest.mark.each_time(12)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "requirement"), [(rule, each) for rule, names in SHOWS.items() for each in names]

@@ -91,6 +91,7 @@ def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
     assert counted.alarms == []
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", COMPLETE)

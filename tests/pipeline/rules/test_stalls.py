@@ -249,6 +249,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:::pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

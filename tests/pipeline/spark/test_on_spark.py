@@ -92,6 +92,7 @@ def test_spark_says_what_is_said_alone(spark: SparkSession, history: pa.Table, p
     assert_alike(judged_on_spark(spark, [parts]), alone)
 
 
+@pytest.mark.thorough
 def test_it_says_so_of_queues_that_are_cut(
     spark: SparkSession, history: pa.Table, parts: str
 ) -> None:
@@ -118,6 +119,7 @@ def test_what_was_there_before_is_set_aside_by_both(
     assert_alike(late, judged_alone(history, begins_late=True))
 
 
+@pytest.mark.thorough
 def test_the_workers_run_this_interpreter_without_an_activated_environment(tmp_path: Path) -> None:
     script = (
         "import sys\n"

@@ -57,6 +57,7 @@ if moment == "while Spark begins":
 """Starts Spark, with a signal in the midst of it."""
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "name", "told"),

@@ -64,6 +64,7 @@ def test_a_history_in_slices_is_judged_as_the_whole_is(seeds: range) -> None:
     assert in_slices.to_pylist() == whole.to_pylist()
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(("forgotten", "seed"), [("left", 0), ("returned", 4)])
 def test_without_what_is_left_to_slices_something_is_missed(
     forgotten: str, seed: int, monkeypatch: pytest.MonkeyPatch

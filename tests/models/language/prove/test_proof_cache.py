@@ -114,6 +114,7 @@ def both_models(given: Given) -> str:
     return canonical(given.raw, given.abstract) if isinstance(given, Bound) else ""
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "function", "text", "forgotten"),

@@ -107,6 +107,7 @@ def test_what_is_left_out_in_vain_is_told() -> None:
     assert ("deliver", "nothing-invented") in found
 
 
+@pytest.mark.thorough
 def test_without_the_assumption_about_arrivals_browsers_are_in_disorder() -> None:
     assumptions = {
         "subscribe": GOOD.assumptions["subscribe"],
@@ -135,6 +136,7 @@ class Unforgiving(Contract):
         )
 
 
+@pytest.mark.thorough
 def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> None:
     found = refuted(dataclasses.replace(GOOD, abstract=Unforgiving), "")
     assert set(found) == {("", "an-arrival-is-behind-nobody")}
@@ -246,6 +248,7 @@ def test_what_holds_by_construction_is_told_from_what_is_proved() -> None:
     assert f"24 of 24 proved, {len(trivial)} of them by construction" in line
 
 
+@pytest.mark.thorough
 def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
     hasty = of_another_queue(Hasty, HastyRemembering)
     found = refuted(hasty, "come_to_rest", "find_nothing")
@@ -258,6 +261,7 @@ def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
     assert {a.outcome for a in answers if (a.action, a.name) in found} == {"refuted"}
 
 
+@pytest.mark.thorough
 def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -269,11 +273,13 @@ def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
     assert answer.reason.startswith("no refutation with up to 5 elements")
 
 
+@pytest.mark.thorough
 def test_a_closed_channel_takes_back_whoever_passed_what_it_held() -> None:
     found = refuted(of_another_queue(Abandoning, AbandoningRemembering), "")
     assert ("", "pointer-passes-nothing-of-interest") in found
 
 
+@pytest.mark.thorough
 def test_a_step_that_its_assumption_excludes_is_told() -> None:
     never = Assumption("that nobody subscribes", lambda queue, who: queue.active[who])
     assumptions = {**GOOD.assumptions, "subscribe": never}

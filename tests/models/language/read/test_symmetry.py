@@ -145,6 +145,7 @@ def orbits(plain: PlainReading, level: list[State], family: type) -> set[frozens
     }
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope", "family"), CASES)
 def test_each_orbit_is_searched_once_and_stands_for_its_states(
@@ -174,6 +175,7 @@ def test_a_sort_that_ends_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
     assert found.stands_for > expected.stands_for
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope", "family"), CASES)
 def test_c_and_numpy_find_the_same_up_to_names(system: System, scope: Scope, family: type) -> None:

@@ -157,6 +157,7 @@ def test_two_nodes_and_three_threads_keep_all_of_it_and_the_size_is_the_count() 
     assert all(found.firings.values())
 
 
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("model", "broken", "nodes", "removers"),
     [

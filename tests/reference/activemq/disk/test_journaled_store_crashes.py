@@ -141,6 +141,7 @@ def test_the_process_may_end_at_any_change_and_the_power_after_the_start() -> No
     by_kills()
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_at_any_change(name: str) -> None:
@@ -170,6 +171,7 @@ def crash_while_starting(script: str) -> int:
     return count
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_again_while_the_stores_come_back(name: str) -> None:

@@ -14,6 +14,7 @@ ADDRESSES = ["qpid-pull", "qpid-pull?runner=drain", "qpid-pull?runner=drain&conn
 ORDERS: list[Order] = [Fifo(), Priority(2)]
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_states_of_one_name_behave_alike(address: str, order: Order) -> None:

@@ -187,6 +187,7 @@ def assert_recovery_is_exact(steps: Sequence[Step]) -> None:
             at += 1
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_recovery_is_exact_whenever_the_power_goes(seed: int) -> None:

@@ -181,6 +181,7 @@ def test_the_power_may_go_at_any_change(name: str) -> None:
     assert count > 20
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_again_while_the_queue_comes_back(name: str) -> None:
