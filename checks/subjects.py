@@ -91,7 +91,7 @@ class Subject:
                 raise
             candidate.give_up(str(error))
         claims = self.hello.capabilities
-        if self._oracle is None or self._oracle.book.claims is not claims:
+        if self._oracle is None or self._oracle.bindings.claims is not claims:
             self._oracle = Oracle(claims)
         return candidate, self._oracle.fork()
 

@@ -2,7 +2,7 @@
 
 `brokerproof prove --attack` fails if a surviving mutant has no reason here, or if a reason names a
 mutant that is refuted or gone. Names are those that the command prints. This file has the models
-that the command mutates by default; other models keep their reasons beside them (`harmless`).
+that the command mutates by default; other models keep theirs beside them (`equivalent_mutants`).
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ _PAGING_LENGTHS = {
 }
 
 
-SURVIVORS: dict[str, dict[str, str]] = {
+EQUIVALENT_MUTANTS: dict[str, dict[str, str]] = {
     "contract": by_name(_CONTRACT),
     "paging-confirms": by_name(_PAGING_CONFIRMS),
     "paging-lengths": by_name(_PAGING_LENGTHS),

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.idle import idle_of, idle_spans, latest_times, of_consumers
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement, added
@@ -28,12 +28,12 @@ def judged_alone(
     """
     control = control_of(history, begins_late=begins_late, known=known)
     history = with_numbered_names(history)
-    torn = doubtful(contradictions(history, control))
+    torn = ambiguous(contradictions(history, control))
     if stalled_after is not None:
         spans = idle_spans(of_consumers(history), control, stalled_after)
         control.idle = idle_of(spans, control, latest_times(history), stalled_after)
     messages = by_message(history, control, torn)
-    wrong = strongest([messages.violations, *by_queue(messages.passages, control)])
+    wrong = strongest([messages.violations, *by_queue(messages.intervals, control)])
     queues = sorted(keys_of(history))
     undeclared = tuple(control.undeclared(queues))
     coverage = added([messages.coverage])

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_doubts
+from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_ambiguous
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, gathered
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.intervals.streams import NONE_DOUBTFUL, Doubtful
+from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, Ambiguous
 from brokerproof.pipeline.intervals.table import (
     ALWAYS_GONE,
     as_seen,
     interrupted,
-    passages_table,
+    intervals_table,
     waits_of,
 )
 from brokerproof.pipeline.names import with_numbered_names
@@ -59,7 +59,7 @@ SETTLES_ANOTHERS = "it settles a delivery that its taker was not given, which ha
 class Messages:
     """The results of the records of single messages, and the input of the second stage."""
 
-    passages: pa.Table
+    intervals: pa.Table
     violations: pa.Table
     aside: pa.Table
     coverage: pa.Table
@@ -78,12 +78,14 @@ def control_of(
     return Control.of(records, begins_late=begins_late, known=known)
 
 
-def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DOUBTFUL) -> Messages:
+def by_message(
+    history: pa.Table, control: Control, ambiguous: Ambiguous = NONE_AMBIGUOUS
+) -> Messages:
     """Judge messages alone; the records of ambiguous ones are rejected."""
     history = with_numbered_names(history)
-    found, doubts = gathered(history, control), ASIDE.empty_table()
-    if found.published_again or control.reused or doubtful:
-        history, doubts = without_doubts(history, control, doubtful)
+    found, rejected = gathered(history, control), ASIDE.empty_table()
+    if found.published_again or control.reused or ambiguous:
+        history, rejected = without_ambiguous(history, control, ambiguous)
         found = gathered(history, control)
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
@@ -98,22 +100,22 @@ def by_message(history: pa.Table, control: Control, doubtful: Doubtful = NONE_DO
         ]
     )
     return Messages(
-        passages_table(certain, history, found, control),
+        intervals_table(certain, history, found, control),
         wrong,
-        pa.concat_tables([doubts, _aside(history, found, control)]),
+        pa.concat_tables([rejected, _aside(history, found, control)]),
         coverage_of(history, found, waits, control),
     )
 
 
-def by_queue(passages: pa.Table, control: Control) -> Iterator[pa.Table]:
+def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     """Yield the violations between messages."""
-    columns = Columns.of(passages)
+    columns = Columns.of(intervals)
     yield from judged_by(arrivals, columns)
     yield from judged_by(waiting, columns)
     for sides in asked_of(in_turns, columns):
         yield judged_in_turns(columns, sides)
     yield returned(columns)
-    yield beyond_windows(passages, control.window_of)
+    yield beyond_windows(intervals, control.window_of)
 
 
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import inspect as types
 
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.spec.histories import VERSION, Record
 
 PLACE: Final = "place"
@@ -123,7 +123,7 @@ class Chunk:
 
     rows: int
     batch: pa.RecordBatch
-    set_aside: list[SetAside]
+    rejected: list[Rejected]
 
 
 def place_of(file: int, line: int) -> int:

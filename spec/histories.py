@@ -98,7 +98,7 @@ MEANINGS: Final[dict[Kind, str]] = {
     "cancel": "A consumer left; what it holds it keeps.",
     "deliver": "A consumer or a get was given a message, or a browser shown it.",
     "empty": "A get found nothing.",
-    "get": "A get that nobody saw the answer to: it may have taken any one message, or none.",
+    "get": "A get whose answer was not recorded: it may have taken any one message, or none.",
     "acknowledge": "A delivery was settled: the message is done with.",
     "release": "A delivery was settled: the message returned to the queue.",
     "reject": "A delivery was settled: the message was discarded.",
@@ -107,7 +107,7 @@ MEANINGS: Final[dict[Kind, str]] = {
     "delete": "A queue was dropped with all that was in it.",
     "crash": "The broker stopped without warning.",
     "restart": "The broker came back from what is durable.",
-    "drained": "A taker without limits found a queue empty, and nobody held anything of it.",
+    "drained": "A consumer without limits found a queue empty, and none of its messages was held.",
 }
 
 MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {

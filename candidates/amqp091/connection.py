@@ -212,7 +212,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "the broker did not greet us in time"
     if isinstance(error, ConnectionRefusedError):
-        return "nobody listens there"
+        return "no server listens there"
     return described(error)
 
 

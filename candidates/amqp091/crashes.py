@@ -51,7 +51,7 @@ class Crashes:
             self._connect(STILL_THERE_S)
             raise PowerFailed(
                 "the broker still takes connections when the crash command has returned; "
-                "let the command return when it is dead, and let nobody else start it again"
+                "let the command return when it is dead, and let no supervisor start it again"
             )
 
     def come_up(self) -> None:

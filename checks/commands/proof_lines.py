@@ -141,7 +141,7 @@ def bounded_lines(found: Bounded) -> Iterator[str]:
         yield f"  no violation within {found.steps} steps with {found.scope}"
 
 
-_FATES = {
+_OUTCOMES = {
     "reachable": "a run breaks",
     "induction": "induction is lost for",
     "refinement": "the refinement is lost for",
@@ -156,17 +156,17 @@ def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
     width = max((len(each.name) for each in judged), default=0)
     for each in judged:
         by = "; ".join(each.by)
-        steps = f", in {len(each.witness) - 1} steps" if each.fate == "reachable" else ""
-        if each.fate == "survivor" and not each.by:
+        steps = f", in {len(each.witness) - 1} steps" if each.outcome == "reachable" else ""
+        if each.outcome == "survivor" and not each.by:
             by = "NO REASON IS KNOWN"
-        yield f"  {each.name:<{width}}  {_FATES[each.fate]} {by}{steps}".rstrip()
+        yield f"  {each.name:<{width}}  {_OUTCOMES[each.outcome]} {by}{steps}".rstrip()
 
 
 def attack_lines(attack: Attack) -> Iterator[str]:
     """Yield a line for each mutant with its refutation, and then the totals."""
     yield from mutant_lines(attack.judged)
-    counts = Counter[str](each.fate for each in attack.judged)
-    sums = ", ".join(f"{counts[fate]} {fate}" for fate in _FATES if counts[fate])
+    counts = Counter[str](each.outcome for each in attack.judged)
+    sums = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
     yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"
     for each in attack.unexplained:
         yield f"  without a reason: {each.name}"

@@ -15,7 +15,7 @@ import click
 from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
-from brokerproof.models.equivalent_mutants import SURVIVORS
+from brokerproof.models.equivalent_mutants import EQUIVALENT_MUTANTS
 from brokerproof.models.language.core.model import ModelError, System, trace
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def prove(
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
     complete = True
-    for name in model or tuple(SURVIVORS if attacked else CATALOGUE):
+    for name in model or tuple(EQUIVALENT_MUTANTS if attacked else CATALOGUE):
         click.echo(name)
         try:
             with between_questions():
@@ -167,7 +167,7 @@ def _attack(name: str, cache: Cache) -> bool:
             system = bound.concrete if below else system
             refuter = bound.broken_by if below else bound.broken_above
             break
-    reasons = SURVIVORS.get(name, model.harmless)
+    reasons = EQUIVALENT_MUTANTS.get(name, model.equivalent_mutants)
     judged: list[JudgedMutant] = []
 
     def report(each: JudgedMutant) -> None:

@@ -183,7 +183,7 @@ def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[M
         for _ in range(count):
             kind = kinds[draw.randrange(len(kinds))]
             yield from chooser.moves(
-                kind, draw.randrange(_NUMBER), draw.randrange(_NUMBER), oracle.book
+                kind, draw.randrange(_NUMBER), draw.randrange(_NUMBER), oracle.bindings
             )
 
     for number in range(2):
@@ -195,9 +195,9 @@ def drawn_example(claims: Capabilities, seed: int, oracle: Oracle) -> Iterator[M
         yield from some(MOVES_AFTER if crash else MOVES_BEFORE)
         yield from _KILLED
     yield from some(MOVES_AFTER)
-    yield from _emptied(oracle.book)
+    yield from _emptied(oracle.bindings)
 
 
-def _emptied(book: Bindings) -> Iterator[Move]:
-    for queue in sorted(book.queues):
+def _emptied(bindings: Bindings) -> Iterator[Move]:
+    for queue in sorted(bindings.queues):
         yield from _looked(queue)

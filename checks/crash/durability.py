@@ -22,7 +22,7 @@ from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, counterexample_of
-from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.root_cause import fails, requirement_of, shortest_form
@@ -138,7 +138,7 @@ def _play_on(
                 found.broken.setdefault(breach.requirement, Run(tuple(steps), breach))
                 continue
             found.stopped_by = HANGS if breach.hangs else found.stopped_by
-            named = named_by_census(candidate, told.answer, breach)
+            named = named_by_final_drain(candidate, told.answer, breach)
             found.broken.setdefault(named.requirement, Run(tuple(steps), named))
             return
 

@@ -80,14 +80,14 @@ class Watch:
         operation: Operation,
         answer: Answer,
         settled: str,
-        book: Bindings,
+        bindings: Bindings,
     ) -> bool:
         """Inspect every queue after an operation, and return whether anything in them has moved.
 
         `settled` is the message whose delivery the operation settled, if it did. Raises
         `Departure`; the candidate can be followed beyond it, unless it hangs.
         """
-        if book.down:
+        if bindings.down:
             self.views, self.shown = {}, {}
             return False
         happened = operation if answer.ok else Drain()
@@ -95,17 +95,19 @@ class Watch:
         before, self.views, self.shown = self.views, {}, {}
         departures: list[Departure] = []
         moved = 0
-        for queue in book.queues:
+        for queue in bindings.queues:
             self.views[queue] = None
             try:
-                shown = self.shown[queue] = _view(candidate, queue, book.order_of(queue))
+                shown = self.shown[queue] = _view(candidate, queue, bindings.order_of(queue))
                 view = self.views[queue] = shown.without_counters()
-                last = before[queue] if queue in before else new_queue(view, book.order_of(queue))
+                last = (
+                    before[queue] if queue in before else new_queue(view, bindings.order_of(queue))
+                )
                 if last is None or isinstance(operation, Restart):
                     continue
                 if answer.error is not None and not answer.error.definite:
                     continue
-                moved += self._explain(queue, last, view, happened, settled, closed, book)
+                moved += self._explain(queue, last, view, happened, settled, closed, bindings)
                 if isinstance(operation, Drain) and answer.ok:
                     self._rests(queue, view)
             except Departure as departure:
@@ -124,12 +126,14 @@ class Watch:
         operation: Operation,
         settled: str,
         closed: frozenset[str],
-        book: Bindings,
+        bindings: Bindings,
     ) -> int:
         """Count the transitions between two views, and return their number."""
 
         def level(message: Message) -> int:
-            return level_of(message.priority, book.order_of(queue), book.claims.priority_mapping)
+            return level_of(
+                message.priority, bindings.order_of(queue), bindings.claims.priority_mapping
+            )
 
         step = client_step(operation, settled, queue, level, closed)
         try:
@@ -157,7 +161,7 @@ class Watch:
             if steps is None:
                 raise Departure(
                     f"{queue} after drain: {view}",
-                    "nobody notified, and nothing left for whoever wants messages",
+                    "no consumer notified, and nothing left for a consumer that wants messages",
                 )
             self.taken.update((query.name, action) for action in steps)
 

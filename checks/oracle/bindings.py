@@ -115,7 +115,7 @@ class Bindings:
             }
         )
         nobody: frozenset[str] = frozenset()
-        book = cls(
+        bindings = cls(
             claims=claims,
             contract=contract,
             frame=frame,
@@ -134,7 +134,7 @@ class Bindings:
             parked={},
             used=nobody,
         )
-        return book, world
+        return bindings, world
 
     def changed(self, **changes: object) -> Bindings:
         """Return bindings with some fields changed; searches do this for every operation."""
@@ -225,7 +225,7 @@ class Bindings:
     def with_consumer(self, consume: Consume) -> Bindings:
         """Return the bindings with one more consumer."""
         credit = consume.credit
-        book, taker = self._with_taker(
+        bindings, taker = self._with_taker(
             Subscriber(
                 self._takers(),
                 consume.queues or (consume.queue,),
@@ -244,12 +244,12 @@ class Bindings:
                 "exclusive": int(consume.exclusive),
             },
         )
-        return book.changed(
-            consumers=book.consumers | {consume.consumer: taker},
-            active=book.active | {consume.consumer},
-            used=book.used | {*taker.queues},
-            ranked=book.ranked or consume.priority != 0,
-            sized=book.sized or credit.bytes is not None,
+        return bindings.changed(
+            consumers=bindings.consumers | {consume.consumer: taker},
+            active=bindings.active | {consume.consumer},
+            used=bindings.used | {*taker.queues},
+            ranked=bindings.ranked or consume.priority != 0,
+            sized=bindings.sized or credit.bytes is not None,
         )
 
     def with_getter(self, get: Get) -> tuple[Bindings, int]:
@@ -257,7 +257,7 @@ class Bindings:
         key = (get.queue, get.channel, get.mode)
         if key in self.getters:
             return self, self.getters[key].element
-        book, taker = self._with_taker(
+        bindings, taker = self._with_taker(
             Subscriber(self._takers(), (get.queue,), get.channel),
             {
                 "mode": MODES[get.mode],
@@ -268,7 +268,7 @@ class Bindings:
                 "exclusive": 0,
             },
         )
-        return book.changed(getters=book.getters | {key: taker}), taker.element
+        return bindings.changed(getters=bindings.getters | {key: taker}), taker.element
 
     def _takers(self) -> int:
         return self.frame.sizes[self.contract.families.index(Consumer)]
@@ -276,19 +276,21 @@ class Bindings:
     def _with_taker(
         self, taker: Subscriber, properties: dict[str, int]
     ) -> tuple[Bindings, Subscriber]:
-        book = self.with_channel(taker.channel)
-        at = {"channel": book.channels[taker.channel]}
-        frame = book.contract.grow(book.frame, Consumer, properties | at)
-        concerned = [n for n, publish in book.published.items() if publish.queue in taker.queues]
-        wanted = [n for n in concerned if selects(taker.selector, book.published[n].message)]
+        bindings = self.with_channel(taker.channel)
+        at = {"channel": bindings.channels[taker.channel]}
+        frame = bindings.contract.grow(bindings.frame, Consumer, properties | at)
+        concerned = [
+            n for n, publish in bindings.published.items() if publish.queue in taker.queues
+        ]
+        wanted = [n for n in concerned if selects(taker.selector, bindings.published[n].message)]
         for name, elements in (
-            ("wants", [book.messages[n] for n in wanted]),
-            ("concerned", [book.messages[n] for n in concerned]),
-            ("subscribed", [book.queues[queue] for queue in taker.queues]),
+            ("wants", [bindings.messages[n] for n in wanted]),
+            ("concerned", [bindings.messages[n] for n in concerned]),
+            ("subscribed", [bindings.queues[queue] for queue in taker.queues]),
         ):
-            if any(symbol.name == name for symbol in book.contract.rigid):
-                frame = book.contract.relate(frame, name, taker.element, elements)
-        return book.changed(frame=frame), taker
+            if any(symbol.name == name for symbol in bindings.contract.rigid):
+                frame = bindings.contract.relate(frame, name, taker.element, elements)
+        return bindings.changed(frame=frame), taker
 
     def element_of(self, consumer: str) -> int:
         """Return the element of a consumer."""

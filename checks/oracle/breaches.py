@@ -33,7 +33,7 @@ class Breach:
 class Moment:
     """The state when a guard was found false, and the action of that guard."""
 
-    book: Bindings
+    bindings: Bindings
     window: EventWindow
     step: Step
 

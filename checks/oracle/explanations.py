@@ -23,21 +23,23 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
         return breach.expected or meant, breach.reason
     if breach.lost:
         return f"{breach.witnesses[0]} to be still there", breach.reason
-    book, (name, arguments) = moment.book, moment.step
+    bindings, (name, arguments) = moment.bindings, moment.step
     world = _latest(moment)
     match name:
         case "deliver" | "deliver_by_rank" | "browse" | "get":
             who, entry, redelivered = arguments
-            what = book.name_of_entry(entry) + _flag(redelivered)
-            lawful = list(_lawful(book, world, name, who)) if world is not None else []
-            return " or ".join(lawful) or _nothing(name), f"{what} {_to(book, who, name)}"
+            what = bindings.name_of_entry(entry) + _flag(redelivered)
+            lawful = list(_lawful(bindings, world, name, who)) if world is not None else []
+            return " or ".join(lawful) or _nothing(name), f"{what} {_to(bindings, who, name)}"
         case "get_nothing":
-            lawful = list(_lawful(book, world, "get", arguments[0])) if world is not None else []
+            lawful = (
+                list(_lawful(bindings, world, "get", arguments[0])) if world is not None else []
+            )
             return " or ".join(lawful) or "a message", "nothing"
         case "quiesce" | "quiesce_by_size":
             return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
         case "publish_still_waits":
-            waiting = f"{next(iter(book.parked))}, which is parked, to be accepted"
+            waiting = f"{next(iter(bindings.parked))}, which is parked, to be accepted"
             return f"{waiting}: nothing is there", "nothing more"
         case "nothing_is_left_to_close":
             return "what ends by itself to have ended, and to be told", "nothing more"
@@ -52,10 +54,12 @@ def _latest(moment: Moment) -> World | None:
     return None
 
 
-def _lawful(book: Bindings, world: World, action: str, who: int) -> Iterator[str]:
-    for name, entry in book.messages.items():
+def _lawful(bindings: Bindings, world: World, action: str, who: int) -> Iterator[str]:
+    for name, entry in bindings.messages.items():
         for redelivered in (0, 1):
-            worlds, _ = book.contract.take(book.frame, world, action, (who, entry, redelivered))
+            worlds, _ = bindings.contract.take(
+                bindings.frame, world, action, (who, entry, redelivered)
+            )
             if worlds:
                 yield name + _flag(redelivered)
 
@@ -68,8 +72,8 @@ def _nothing(action: str) -> str:
     return "nothing to be shown" if action == "browse" else "nothing to be given"
 
 
-def _to(book: Bindings, who: int, action: str) -> str:
-    names = [name for name, taker in book.consumers.items() if taker.element == who]
+def _to(bindings: Bindings, who: int, action: str) -> str:
+    names = [name for name, taker in bindings.consumers.items() if taker.element == who]
     if not names:
         return "to the get"
     return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"

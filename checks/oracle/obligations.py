@@ -32,60 +32,60 @@ from brokerproof.spec.protocol.operations import (
 )
 
 
-def must_succeed(operation: Operation, book: Bindings) -> bool:
+def must_succeed(operation: Operation, bindings: Bindings) -> bool:
     """Return whether a candidate with these claims may not refuse the operation now."""
-    if must_be_refused(operation, book) or _is_of_a_queue_that_may_be_gone(operation, book):
+    if must_be_refused(operation, bindings) or _is_of_a_queue_that_may_be_gone(operation, bindings):
         return False
-    claims = book.claims
+    claims = bindings.claims
     match operation:
         case Declare(queue=queue):
-            known = book.declared.get(queue, operation)
+            known = bindings.declared.get(queue, operation)
             return known == operation and _declares_what_is_claimed(operation, claims)
         case Publish(queue=queue, message=message):
             timed = operation.not_before_s is not None or operation.expires_s is not None
-            there = queue in book.queues and (claims.clock or not timed)
-            return there and _fits_its_order(message, book.declared[queue].order)
+            there = queue in bindings.queues and (claims.clock or not timed)
+            return there and _fits_its_order(message, bindings.declared[queue].order)
         case Get(queue=queue, mode=mode):
-            return queue in book.queues and mode in claims.get_modes
+            return queue in bindings.queues and mode in claims.get_modes
         case Consume(consumer=consumer):
-            there = all(queue in book.queues for queue in (operation.queue, *operation.queues))
-            free = there and consumer not in book.consumers and is_let_in(operation, book)
+            there = all(queue in bindings.queues for queue in (operation.queue, *operation.queues))
+            free = there and consumer not in bindings.consumers and is_let_in(operation, bindings)
             return free and _consumes_what_is_claimed(operation, claims)
         case SetCredit():
-            return _changes_what_is_claimed(operation, book)
+            return _changes_what_is_claimed(operation, bindings)
         case Acknowledge() | Release() | Reject():
-            return operation.delivery in book.held
+            return operation.delivery in bindings.held
         case Cancel(consumer=consumer):
-            return _is_there(consumer, book)
+            return _is_there(consumer, bindings)
         case Purge(queue=queue):
-            return queue in book.queues and claims.purge
+            return queue in bindings.queues and claims.purge
         case Delete(queue=queue):
-            return queue in book.queues and claims.delete
+            return queue in bindings.queues and claims.delete
         case Flush(consumer=consumer):
-            return claims.flush and _is_there(consumer, book)
+            return claims.flush and _is_there(consumer, bindings)
         case Advance(seconds=seconds):
             return claims.clock and seconds >= 0
         case Crash():
-            return claims.durable and not book.down
+            return claims.durable and not bindings.down
         case Restart():
-            return claims.durable and book.down
+            return claims.durable and bindings.down
         case Reset():
             return True
         case CloseChannel() | Drain():
-            return not book.down
+            return not bindings.down
         case _:
             return False
 
 
-def must_be_refused(operation: Operation, book: Bindings) -> str:
+def must_be_refused(operation: Operation, bindings: Bindings) -> str:
     """Return why the operation may not succeed now (rules 15, 25, 26, 28, 35), or an empty text."""
-    if book.down and not isinstance(operation, Restart | Reset):
+    if bindings.down and not isinstance(operation, Restart | Reset):
         return "the broker is down"
     match operation:
-        case Restart() if book.claims.durable and not book.down:
+        case Restart() if bindings.claims.durable and not bindings.down:
             return "the broker is up"
-        case Declare(queue=queue) if book.declared.get(queue, operation) != operation:
-            known = book.declared[queue]
+        case Declare(queue=queue) if bindings.declared.get(queue, operation) != operation:
+            known = bindings.declared[queue]
             options = known.durable, known.auto_delete
             if known.order != operation.order or options != (
                 operation.durable,
@@ -93,22 +93,24 @@ def must_be_refused(operation: Operation, book: Bindings) -> str:
             ):
                 return "the queue exists with other arguments"
         case Publish(message=message) if message.priority not in PRIORITIES and (
-            "priority" in book.claims.orders
+            "priority" in bindings.claims.orders
         ):
             return "priorities are 0 to 9"
-        case Publish() | Get() | Purge() | Delete() if operation.queue not in book.queues:
+        case Publish() | Get() | Purge() | Delete() if operation.queue not in bindings.queues:
             return "there is no such queue"
-        case Consume() if any(q not in book.queues for q in (operation.queue, *operation.queues)):
+        case Consume() if any(
+            q not in bindings.queues for q in (operation.queue, *operation.queues)
+        ):
             return "there is no such queue"
-        case Consume(consumer=consumer) if consumer in book.active:
-            return "" if book.consumers[consumer].auto_close else "the name is in use"
+        case Consume(consumer=consumer) if consumer in bindings.active:
+            return "" if bindings.consumers[consumer].auto_close else "the name is in use"
         case Consume(credit=credit) if min(credit.messages or 0, credit.bytes or 0) < 0:
             return "a window is not negative"
         case (
             Cancel(consumer=str(consumer))
             | Flush(consumer=str(consumer))
             | SetCredit(consumer=str(consumer))
-        ) if consumer not in book.consumers:
+        ) if consumer not in bindings.consumers:
             return "there is no such consumer"
         case SetCredit(messages=messages, bytes=size) if min(messages or 0, size or 0) < 0:
             return "a window is not negative"
@@ -117,28 +119,30 @@ def must_be_refused(operation: Operation, book: Bindings) -> str:
     return ""
 
 
-def _is_of_a_queue_that_may_be_gone(operation: Operation, book: Bindings) -> bool:
+def _is_of_a_queue_that_may_be_gone(operation: Operation, bindings: Bindings) -> bool:
     """Whether a queue that deletes itself may have gone without an event so far (rule 39)."""
     match operation:
         case Declare(queue=queue) | Publish(queue=queue) | Get(queue=queue):
-            return book.may_be_gone(queue)
+            return bindings.may_be_gone(queue)
         case Purge(queue=queue) | Delete(queue=queue):
-            return book.may_be_gone(queue)
+            return bindings.may_be_gone(queue)
         case Consume():
-            return any(map(book.may_be_gone, (operation.queue, *operation.queues)))
+            return any(map(bindings.may_be_gone, (operation.queue, *operation.queues)))
         case Acknowledge() | Release() | Reject():
-            held = book.held.get(operation.delivery)
+            held = bindings.held.get(operation.delivery)
             if held is None:
                 return False
-            return book.may_be_gone(book.queue_of_message(book.name_of_entry(held.entry)))
+            return bindings.may_be_gone(
+                bindings.queue_of_message(bindings.name_of_entry(held.entry))
+            )
         case _:
             return False
 
 
-def is_let_in(consume: Consume, book: Bindings) -> bool:
+def is_let_in(consume: Consume, bindings: Bindings) -> bool:
     """Whether a consumer may subscribe beside the present ones, as exclusive consumers demand."""
     wanted = {consume.queue, *consume.queues}
-    there = [book.consumers[name] for name in book.active]
+    there = [bindings.consumers[name] for name in bindings.active]
     together = [taker for taker in there if wanted & {*taker.queues}]
     return not any(taker.exclusive or consume.exclusive for taker in together)
 
@@ -149,7 +153,7 @@ def _fits_its_order(message: Message, order: Order) -> bool:
     return not isinstance(order, Sorted) or order.key in message.properties
 
 
-def _changes_what_is_claimed(operation: SetCredit, book: Bindings) -> bool:
+def _changes_what_is_claimed(operation: SetCredit, bindings: Bindings) -> bool:
     wanted = {"change"}
     if operation.bytes is not None:
         wanted |= {"bytes"}
@@ -157,14 +161,14 @@ def _changes_what_is_claimed(operation: SetCredit, book: Bindings) -> bool:
         wanted |= {"messages"}
     if operation.channel is not None:
         wanted = (wanted - {"change"}) | {"channel"}
-        return wanted <= {*book.claims.credit} and operation.channel in book.channels
-    return _is_there(operation.consumer or "", book) and wanted <= {*book.claims.credit}
+        return wanted <= {*bindings.claims.credit} and operation.channel in bindings.channels
+    return _is_there(operation.consumer or "", bindings) and wanted <= {*bindings.claims.credit}
 
 
-def _is_there(consumer: str, book: Bindings) -> bool:
+def _is_there(consumer: str, bindings: Bindings) -> bool:
     """Whether a consumer has certainly not left; one that closes itself may have (rule 39)."""
-    known = consumer in book.active and consumer not in book.perhaps_left
-    return known and not book.consumers[consumer].auto_close
+    known = consumer in bindings.active and consumer not in bindings.perhaps_left
+    return known and not bindings.consumers[consumer].auto_close
 
 
 def _declares_what_is_claimed(declare: Declare, claims: Capabilities) -> bool:

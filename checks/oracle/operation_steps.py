@@ -50,73 +50,76 @@ def window_of(credit: tuple[int | None, int | None]) -> tuple[int, int, int, int
     return int(messages is not None), messages or 0, int(size is not None), size or 0
 
 
-def steps_of(operation: Operation, book: Bindings) -> tuple[Step, ...]:
+def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
     """Return the contract's actions for an operation; the bindings know all names in it."""
     match operation:
-        case Publish(message=message) if message.id in book.messages:
-            return (("publish", (book.messages[message.id],)),)
-        case Consume(consumer=consumer) if consumer in book.consumers:
-            return _consuming(operation, book)
-        case SetCredit(consumer=str(consumer)) if consumer in book.consumers:
+        case Publish(message=message) if message.id in bindings.messages:
+            return (("publish", (bindings.messages[message.id],)),)
+        case Consume(consumer=consumer) if consumer in bindings.consumers:
+            return _consuming(operation, bindings)
+        case SetCredit(consumer=str(consumer)) if consumer in bindings.consumers:
             windows = window_of((operation.messages, operation.bytes))
-            return (("set_credit", (book.element_of(consumer), *windows)),)
-        case SetCredit(channel=str(channel)) if channel in book.channels:
+            return (("set_credit", (bindings.element_of(consumer), *windows)),)
+        case SetCredit(channel=str(channel)) if channel in bindings.channels:
             windows = window_of((operation.messages, operation.bytes))
-            return (("set_pool", (book.channels[channel], *windows)),)
-        case Cancel(consumer=consumer) if consumer in book.active:
-            return (("cancel", (book.element_of(consumer),)),)
+            return (("set_pool", (bindings.channels[channel], *windows)),)
+        case Cancel(consumer=consumer) if consumer in bindings.active:
+            return (("cancel", (bindings.element_of(consumer),)),)
         case Acknowledge() | Release() | Reject():
-            return _settling(operation, book)
-        case CloseChannel(channel=channel) if channel in book.channels:
-            return (*_returning(channel, book), ("close_channel", (book.channels[channel],)))
-        case Purge(queue=queue) if queue in book.queues:
-            return (("purge", (book.queues[queue],)),)
-        case Delete(queue=queue) if queue in book.queues:
-            leaving = [name for name in book.consumers if name in book.active]
-            users = [name for name in leaving if queue in book.consumers[name].queues]
-            leave: list[Step] = [("leave", (book.element_of(name),)) for name in users]
-            return (*leave, ("delete", (book.queues[queue],)))
+            return _settling(operation, bindings)
+        case CloseChannel(channel=channel) if channel in bindings.channels:
+            return (
+                *_returning(channel, bindings),
+                ("close_channel", (bindings.channels[channel],)),
+            )
+        case Purge(queue=queue) if queue in bindings.queues:
+            return (("purge", (bindings.queues[queue],)),)
+        case Delete(queue=queue) if queue in bindings.queues:
+            leaving = [name for name in bindings.consumers if name in bindings.active]
+            users = [name for name in leaving if queue in bindings.consumers[name].queues]
+            leave: list[Step] = [("leave", (bindings.element_of(name),)) for name in users]
+            return (*leave, ("delete", (bindings.queues[queue],)))
         case Advance(seconds=seconds):
             return (("advance", (seconds,)),)
         case Crash():
             return (("crash", ()),)
-        case Flush(consumer=consumer) if consumer in book.active:
-            return (("flush", (book.element_of(consumer),)),)
+        case Flush(consumer=consumer) if consumer in bindings.active:
+            return (("flush", (bindings.element_of(consumer),)),)
         case _:
             return ()
 
 
-def _consuming(consume: Consume, book: Bindings) -> tuple[Step, ...]:
-    who = book.element_of(consume.consumer)
-    if "set_credit" not in book.contract.actions:
+def _consuming(consume: Consume, bindings: Bindings) -> tuple[Step, ...]:
+    who = bindings.element_of(consume.consumer)
+    if "set_credit" not in bindings.contract.actions:
         return (("consume", (who,)),)
     windows = window_of((consume.credit.messages, consume.credit.bytes))
     return (("consume", (who,)), ("set_credit", (who, *windows)))
 
 
-def _settling(operation: Acknowledge | Release | Reject, book: Bindings) -> tuple[Step, ...]:
-    held = book.held.get(operation.delivery)
+def _settling(operation: Acknowledge | Release | Reject, bindings: Bindings) -> tuple[Step, ...]:
+    held = bindings.held.get(operation.delivery)
     if held is not None:
         return ((name_of(operation), (held.entry,)),)
-    if operation.delivery in book.doubtful:
+    if operation.delivery in bindings.doubtful:
         raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
-    entry = book.entry_of_settled(operation.delivery)
+    entry = bindings.entry_of_settled(operation.delivery)
     return () if entry is None else (("settle_again", (entry,)),)
 
 
-def returns_in_order(book: Bindings) -> bool:
+def returns_in_order(bindings: Bindings) -> bool:
     """Whether the order in which messages are returned makes a difference."""
-    return book.claims.release_position in ("head", "tail")
+    return bindings.claims.release_position in ("head", "tail")
 
 
-def _returning(channel: str, book: Bindings) -> tuple[Step, ...]:
+def _returning(channel: str, bindings: Bindings) -> tuple[Step, ...]:
     """Return the releases at the closing of a channel, in the order of delivery.
 
     If messages return to their own places the order makes no difference, and closing is one step.
     """
-    if not returns_in_order(book):
+    if not returns_in_order(bindings):
         return ()
-    held = (held.entry for held in book.held.values() if held.channel == channel)
+    held = (held.entry for held in bindings.held.values() if held.channel == channel)
     return tuple(("release_at_close", (entry,)) for entry in held)
 
 
@@ -127,7 +130,7 @@ VOLATILE = (Get, Consume, Cancel, CloseChannel, SetCredit, Drain)
 """Operations that leave no trace in a broker that is down, except that a message was acquired."""
 
 
-def own_crash(operation: Operation, answer: Answer, book: Bindings) -> Step:
+def own_crash(operation: Operation, answer: Answer, bindings: Bindings) -> Step:
     """Return the crash that an answer of `crashed` reports (driver protocol 1, rules 15 and 29).
 
     The operation happened before the crash or not at all; a restart comes next. Its deliveries may
@@ -135,27 +138,27 @@ def own_crash(operation: Operation, answer: Answer, book: Bindings) -> Step:
     purge has left. Raises `Unfollowable` if the rest cannot be judged: a consumer that settles
     nothing may have got untold messages, or a queue may exist or not.
     """
-    if not book.claims.durable:
+    if not bindings.claims.durable:
         raise Unfollowable("the broker went down by itself, and comes back only by a reset")
-    settles_nothing = any(book.consumers[name].automatic for name in book.active)
+    settles_nothing = any(bindings.consumers[name].automatic for name in bindings.active)
     if isinstance(operation, Get | Consume):
         settles_nothing |= operation.mode == "automatic"
     if settles_nothing:
         raise Unfollowable("the broker went down by itself, and may have handed something out")
     if not isinstance(operation, (*CERTAIN, *VOLATILE, Purge)):
         raise Unfollowable(f"the broker went down by itself during {name_of(operation)}")
-    quiet = isinstance(operation, CERTAIN) and not answer.events and not book.active
+    quiet = isinstance(operation, CERTAIN) and not answer.events and not bindings.active
     return ("crash" if quiet else "crash_at_work"), ()
 
 
-def drops_in(step: Step, book: Bindings) -> Iterator[Step]:
+def drops_in(step: Step, bindings: Bindings) -> Iterator[Step]:
     """Yield the possible losses in a crash: messages whose publish had no answer."""
-    for message in sorted(book.unanswered) if step[0].startswith("crash") else ():
-        yield "drop_in_a_crash", book.place_of(message)
+    for message in sorted(bindings.unanswered) if step[0].startswith("crash") else ():
+        yield "drop_in_a_crash", bindings.place_of(message)
 
 
 def events_around(
-    operation: Operation, answer: Answer, book: Bindings, *, in_order: bool
+    operation: Operation, answer: Answer, bindings: Bindings, *, in_order: bool
 ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
     """Return the events that certainly happened before the operation, and the others.
 
@@ -170,11 +173,11 @@ def events_around(
                 return (before, after) if in_order else ((), (*before, *after))
     if isinstance(operation, Crash | Flush):
         return answer.events, ()
-    if isinstance(operation, CloseChannel) and returns_in_order(book):
+    if isinstance(operation, CloseChannel) and returns_in_order(bindings):
         last = 0
         for number, event in enumerate(answer.events, start=1):
-            if isinstance(event, Delivered) and event.consumer in book.consumers:
-                taker = book.consumers[event.consumer]
+            if isinstance(event, Delivered) and event.consumer in bindings.consumers:
+                taker = bindings.consumers[event.consumer]
                 last = number if taker.channel == operation.channel else last
         return answer.events[:last], answer.events[last:]
     return (), answer.events

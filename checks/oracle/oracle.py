@@ -51,7 +51,7 @@ class Oracle:
 
     __slots__ = (
         "actions",
-        "book",
+        "bindings",
         "departed",
         "exercised",
         "outcomes",
@@ -65,7 +65,7 @@ class Oracle:
     def __init__(self, claims: Capabilities, *, beyond_the_core: bool | None = None) -> None:
         """Start right after a reset; `rules_for` chooses the contract."""
         self.rules: Rules = rules_for(claims, beyond_the_core=beyond_the_core)
-        self.book, self.window = self._beginning(claims)
+        self.bindings, self.window = self._beginning(claims)
         self.exercised: Counter[str] = Counter()
         self.outcomes: Counter[tuple[str, bool]] = Counter()
         self.actions: Counter[tuple[str, Fate]] = Counter()
@@ -75,14 +75,14 @@ class Oracle:
         self.watch = Watch() if claims.inspect else None
 
     def _beginning(self, claims: Capabilities) -> tuple[Bindings, EventWindow]:
-        book, world = Bindings.empty(claims, self.rules.contract)
-        return book, EventWindow((Row(frozenset(((world, frozenset(), frozenset()),))),))
+        bindings, world = Bindings.empty(claims, self.rules.contract)
+        return bindings, EventWindow((Row(frozenset(((world, frozenset(), frozenset()),))),))
 
     def fork(self) -> Oracle:
         """Return an independent copy, with all counts at zero."""
         other = object.__new__(Oracle)
         other.rules = self.rules
-        other.book, other.window, other.unplaced = self.book, self.window, self.unplaced
+        other.bindings, other.window, other.unplaced = self.bindings, self.window, self.unplaced
         other.streams, other.departed = self.streams, self.departed
         other.watch = self.watch and self.watch.fork()
         other.exercised, other.outcomes, other.actions = Counter(), Counter(), Counter()
@@ -95,9 +95,9 @@ class Oracle:
 
     def key(self) -> Hashable:
         """Return a value that is equal for oracles that will judge alike, delivery ids aside."""
-        return self.book.key(), *self.key_beside_the_book()
+        return self.bindings.key(), *self.key_beside_bindings()
 
-    def key_beside_the_book(self) -> tuple[Hashable, ...]:
+    def key_beside_bindings(self) -> tuple[Hashable, ...]:
         """Return the rest of the key; many oracles share the key of their bindings."""
         return self.window, self.unplaced, self.streams
 
@@ -115,7 +115,7 @@ class Oracle:
     def translated(self, operation: Operation, answer: Answer) -> Program:
         """Return the program of an operation and its answer, the same for all equal bindings."""
         in_order = self.streams is None
-        translator = Translator(self.rules, self.book, self.unplaced, in_order=in_order)
+        translator = Translator(self.rules, self.bindings, self.unplaced, in_order=in_order)
         return translator.program(operation, answer)
 
     def perform(self, program: Program) -> list[Breach]:
@@ -125,7 +125,7 @@ class Oracle:
         """
         said: object = []
         try:
-            for self.book, instruction, arguments in program.lines:
+            for self.bindings, instruction, arguments in program.lines:
                 said = getattr(self, instruction)(*arguments)
         except Broken as broken:
             return [broken.breach]
@@ -135,7 +135,7 @@ class Oracle:
             raise Unfollowable(program.unfollowable)
         if program.broken is not None:
             return [program.broken]
-        self.book, self.unplaced = program.book, program.unplaced
+        self.bindings, self.unplaced = program.bindings, program.unplaced
         return said if isinstance(said, list) else []
 
     # Instructions (`translation.py`).
@@ -143,7 +143,7 @@ class Oracle:
     def trim(self) -> None:
         """Drop the rows that no later event can concern."""
         if self.streams is None:
-            self.window = self.window.trimmed(self.rules, self.book.frame)
+            self.window = self.window.trimmed(self.rules, self.bindings.frame)
 
     def rest(self) -> list[Breach]:
         """Judge a broker at rest; return the breaches that the run could be followed beyond."""
@@ -151,11 +151,11 @@ class Oracle:
             self._order(self.streams)
         last = self.window.rows[-1]
         if not last.cases:
-            self.fail(self.window.why_last_row_is_empty(self.rules, self.book.frame))
+            self.fail(self.window.why_last_row_is_empty(self.rules, self.bindings.frame))
         cases = last.cases
         for step in self._said_by_resting():
             self.count(step)
-            following, blames = self.rules.apply(self.book.frame, cases, step)
+            following, blames = self.rules.apply(self.bindings.frame, cases, step)
             if not following:
                 self.fail(Failure(step, least(blames)))
             self.actions[step[0], "ok"] += 1
@@ -172,18 +172,18 @@ class Oracle:
         """Return the steps that a broker asserts by coming to rest."""
         if not self.goes_beyond:
             return (("quiesce", ()),)
-        quiesce = "quiesce_by_size" if self.book.sized else "quiesce"
-        waits = (("publish_still_waits", ()),) if self.book.parked else ()
+        quiesce = "quiesce_by_size" if self.bindings.sized else "quiesce"
+        waits = (("publish_still_waits", ()),) if self.bindings.parked else ()
         return ((quiesce, ()), ("nothing_is_left_to_close", ()), *waits)
 
     def _order(self, streams: Streams) -> None:
         """Find a lawful order of the events since the last rest, and go on from its end."""
-        browsing = MODES["browse"] in self.book.frame.rows[self.rules.contract.row_of("mode")]
+        browsing = MODES["browse"] in self.bindings.frame.rows[self.rules.contract.row_of("mode")]
         # With actions of the whole contract alone, different orders may end in different cases.
         beyond = any(step and step[0] not in CORE.contract.actions for step in streams.operations)
         cases = self.window.rows[-1].cases
         every = browsing or beyond
-        found = judged(streams, cases, self.rules, self.book.frame, every_order=every)
+        found = judged(streams, cases, self.rules, self.bindings.frame, every_order=every)
         self.streams = Streams()
         if found.failure is not None:
             self.window = EventWindow((Row(found.stuck_in),))
@@ -191,13 +191,13 @@ class Oracle:
         for step, before in found.order:
             self.window = EventWindow((Row(before),))
             self.count(step)
-            after, _ = self.rules.apply(self.book.frame, before, step)
+            after, _ = self.rules.apply(self.bindings.frame, before, step)
             self.go_on(EventWindow((Row(after),)), step)
         self.window = EventWindow((Row(found.cases),))
 
     def begin_anew(self) -> None:
         """Know nothing but the claims, as after a reset; the counts stay."""
-        self.book, self.window = self._beginning(self.book.claims)
+        self.bindings, self.window = self._beginning(self.bindings.claims)
         self.departed = ()
         self.streams = None if self.streams is None else Streams()
 
@@ -205,7 +205,7 @@ class Oracle:
         """Let a step happen now, later or never."""
         self.actions[step[0], "unknown"] += 1
         if self.streams is None:
-            self.window = self.window.maybe(self.rules, self.book.frame, step)
+            self.window = self.window.maybe(self.rules, self.bindings.frame, step)
         else:
             self.streams = self.streams.with_maybe(step)
 
@@ -215,7 +215,7 @@ class Oracle:
             return
         window = self.window
         if not window.rows[-1].cases:
-            self.fail(window.why_last_row_is_empty(self.rules, self.book.frame), event)
+            self.fail(window.why_last_row_is_empty(self.rules, self.bindings.frame), event)
         self.forget_all_but_the_last()
 
     def forget_all_but_the_last(self) -> None:
@@ -228,7 +228,7 @@ class Oracle:
             self.streams = self.streams.with_operation(step)
             return
         self.count(step)
-        window, failure = self.window.operate(self.rules, self.book.frame, step)
+        window, failure = self.window.operate(self.rules, self.bindings.frame, step)
         if failure is not None:
             self.fail(failure, event)
         self.go_on(window, step)
@@ -240,7 +240,7 @@ class Oracle:
             return
         self.count(step)
         floor = dict(self.window.floors).get(who, 0)
-        window, failure = self.window.place(self.rules, self.book.frame, step, floor)
+        window, failure = self.window.place(self.rules, self.bindings.frame, step, floor)
         if failure is not None:
             self.fail(failure, event)
         self.go_on(window, step)
@@ -251,18 +251,18 @@ class Oracle:
         departures = window.departures()
         if departures:
             for label in departures - self.window.departures():
-                moment = Moment(self.book, self.window, step)
+                moment = Moment(self.bindings, self.window, step)
                 self.departed = (*self.departed, (label, moment))
         self.window = window
 
     def tells_all_before(self, operation: Cancel | CloseChannel) -> None:
         """Let consumers that leave have no later events from before their end."""
         gone = (
-            [self.book.element_of(operation.consumer)]
-            if isinstance(operation, Cancel) and operation.consumer in self.book.consumers
+            [self.bindings.element_of(operation.consumer)]
+            if isinstance(operation, Cancel) and operation.consumer in self.bindings.consumers
             else [
                 taker.element
-                for taker in self.book.consumers.values()
+                for taker in self.bindings.consumers.values()
                 if isinstance(operation, CloseChannel) and taker.channel == operation.channel
             ]
         )
@@ -275,7 +275,7 @@ class Oracle:
             window = self.window
             self.window = EventWindow(window.rows, window.floating, tuple(sorted(floors.items())))
 
-    def grow(self, book: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
+    def grow(self, bindings: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
         """Add the new element of the bindings to every case."""
         contract = self.rules.contract
 
@@ -284,7 +284,7 @@ class Oracle:
         for cases in {row.cases for row in self.window.rows}:
             grown[cases] = frozenset((contract.grown(w, family), ls, ts) for w, ls, ts in cases)
         rows = tuple(Row(grown[row.cases], row.step) for row in self.window.rows)
-        self.book = book
+        self.bindings = bindings
         self.window = EventWindow(rows, self.window.floating, self.window.floors)
 
     # Judging.
@@ -295,7 +295,7 @@ class Oracle:
             if row.cases:
                 world, _, _ = first_of(row.cases)
                 contract, exercised = self.rules.contract, self.exercised
-                for label in contract.exercised(self.book.frame, world, step[0], step[1]):
+                for label in contract.exercised(self.bindings.frame, world, step[0], step[1]):
                     exercised[label] += 1
                 return
 
@@ -307,14 +307,14 @@ class Oracle:
             raise Unfollowable(f"{failure.step[0]} is impossible, and no promise says so")
         overdue = self._names({e for label in labels for e in failure.blame[label]})
         own = () if event is None or event.message in overdue else (event.message,)
-        moment = Moment(self.book, self.window, failure.step)
+        moment = Moment(self.bindings, self.window, failure.step)
         witnesses = (*overdue, *own)
         raise Broken(
             Breach(labels[0], failure.step[0], witnesses, overdue, tuple(labels[1:]), moment=moment)
         )
 
     def _names(self, entries: set[int]) -> tuple[str, ...]:
-        return tuple(self.book.name_of_entry(entry) for entry in sorted(entries))
+        return tuple(self.bindings.name_of_entry(entry) for entry in sorted(entries))
 
 
 def _departure(label: str, moment: Moment | None) -> Breach:
@@ -322,5 +322,5 @@ def _departure(label: str, moment: Moment | None) -> Breach:
     reason = "not kept in any order of the events"
     if moment is None:
         return Breach(label, reason)
-    shown = moment.book.name_of_entry(moment.step[1][1])
+    shown = moment.bindings.name_of_entry(moment.step[1][1])
     return Breach(label, reason, (shown,), moment=moment)

@@ -57,7 +57,7 @@ class CanonicalBindings:
     parts: tuple[object, ...]
     form: tuple[int, ...]
     key: int
-    book: Bindings
+    bindings: Bindings
     moves: list[tuple[Move, Operation | None]]
     own: int
     programs: dict[tuple[int, Hashable], Written] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class CanonicalBindings:
         for number, (known, _) in enumerate(self.moves):
             if known == move:
                 return number
-        self.moves.append((move, operation_of(move, self.book)))
+        self.moves.append((move, operation_of(move, self.bindings)))
         return len(self.moves) - 1
 
 
@@ -141,9 +141,9 @@ class StepCache:
 
     def start(self, oracle: Oracle) -> SearchNode:
         """Return the node at the begin of a run, right after a reset."""
-        own, self._claims = oracle.fork(), oracle.book.claims
+        own, self._claims = oracle.fork(), oracle.bindings.claims
         watch, own.watch = own.watch, None
-        page = self._page(own.book, own.unplaced, None, None)
+        page = self._page(own.bindings, own.unplaced, None, None)
         return SearchNode(self._standing(own, page), {}, frozenset(), watch)
 
     def step(
@@ -204,7 +204,7 @@ class StepCache:
         if place.watch is None:
             return told, judged.breaches, after
         after.watch = watch = place.watch.fork()
-        seen, exercised = looked_inside(candidate, watch, told, judged.after.page.book)
+        seen, exercised = looked_inside(candidate, watch, told, judged.after.page.bindings)
         self._found.count_look(watch, exercised)
         return told, (*judged.breaches, *seen), after
 
@@ -265,10 +265,10 @@ class StepCache:
             assert operation is not None
             named = Answer(_named(answer.events), answer.error, parked=answer.parked)
             program = standing.oracle.translated(operation, named)
-            names = _names(program.book)
+            names = _names(program.bindings)
             after = None
             if program.broken is None and program.unfollowable is None:
-                after = self._page(program.book, program.unplaced, names, page)
+                after = self._page(program.bindings, program.unplaced, names, page)
             known = page.programs[number, heard] = Written(program, after, names)
         return known
 
@@ -299,7 +299,7 @@ class StepCache:
 
     def _page(
         self,
-        book: Bindings,
+        bindings: Bindings,
         unplaced: tuple[str, ...],
         names: tuple[tuple[str, str], ...] | None,
         before: CanonicalBindings | None,
@@ -308,23 +308,23 @@ class StepCache:
 
         `before` is the canonical form that the bindings were made from; most parts are shared.
         """
-        if names is not None or book.deliveries or book.doubtful:
+        if names is not None or bindings.deliveries or bindings.doubtful:
             renamed = {old: new for new, old in names or ()}
-            book = book.changed(
-                held={renamed.get(name, name): held for name, held in book.held.items()},
-                settled={message: _settled(message) for message in book.settled},
+            bindings = bindings.changed(
+                held={renamed.get(name, name): held for name, held in bindings.held.items()},
+                settled={message: _settled(message) for message in bindings.settled},
                 deliveries=frozenset(),
                 doubtful=frozenset(),
             )
-        parts = *vars(book).values(), unplaced
+        parts = *vars(bindings).values(), unplaced
         form = self._numbers.of_all(parts, before)
         known = self._pages.get(form)
         if known is None:
-            moves = [(move, operation_of(move, book)) for move in self._scope.moves(book)]
-            key = self._numbers.of(book.key())
+            moves = [(move, operation_of(move, bindings)) for move in self._scope.moves(bindings)]
+            key = self._numbers.of(bindings.key())
             number, own = len(self._pages), len(moves)
             known = self._pages[form] = CanonicalBindings(
-                number, parts, form, key, book, moves, own
+                number, parts, form, key, bindings, moves, own
             )
         return known
 
@@ -336,21 +336,21 @@ class StepCache:
         form = page.number, window, streams, departed
         known = self._known.get(form)
         if known is None:
-            oracle.book = page.book
+            oracle.bindings = page.bindings
             # The key of the bindings is the same for all states with these canonical bindings.
-            parts = page.key, *map(number, oracle.key_beside_the_book())
+            parts = page.key, *map(number, oracle.key_beside_bindings())
             key = self._keys.setdefault(parts, len(self._keys))
             known = self._known[form] = OracleState(oracle, page, key)
         return known
 
 
-def _names(book: Bindings) -> tuple[tuple[str, str], ...] | None:
+def _names(bindings: Bindings) -> tuple[tuple[str, str], ...] | None:
     """Return the canonical names of deliveries, each with its name until now.
 
     Returns None if they are the same.
     """
-    held = [(f"held {place}", name) for place, name in enumerate(book.held)]
-    settled = [(_settled(message), name) for message, name in book.settled.items()]
+    held = [(f"held {place}", name) for place, name in enumerate(bindings.held)]
+    settled = [(_settled(message), name) for message, name in bindings.settled.items()]
     names = (*held, *settled)
     return None if all(after == before for after, before in names) else names
 

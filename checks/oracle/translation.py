@@ -76,7 +76,7 @@ class Program:
     """The instructions for an oracle, the bindings afterwards, and what ends the run, if so."""
 
     lines: tuple[Line, ...]
-    book: Bindings
+    bindings: Bindings
     unplaced: tuple[str, ...]
     exercised: Counter[str]
     outcomes: Counter[tuple[str, bool]]
@@ -91,12 +91,17 @@ class Translator:
     the order in which they happened.
     """
 
-    __slots__ = ("book", "exercised", "in_order", "lines", "outcomes", "rules", "unplaced")
+    __slots__ = ("bindings", "exercised", "in_order", "lines", "outcomes", "rules", "unplaced")
 
     def __init__(
-        self, rules: Rules, book: Bindings, unplaced: tuple[str, ...], *, in_order: bool
+        self, rules: Rules, bindings: Bindings, unplaced: tuple[str, ...], *, in_order: bool
     ) -> None:
-        self.rules, self.book, self.unplaced, self.in_order = rules, book, unplaced, in_order
+        self.rules, self.bindings, self.unplaced, self.in_order = (
+            rules,
+            bindings,
+            unplaced,
+            in_order,
+        )
         self.exercised: Counter[str] = Counter()
         self.outcomes: Counter[tuple[str, bool]] = Counter()
         self.lines: list[Line] = []
@@ -112,7 +117,7 @@ class Translator:
             unfollowable = str(error)
         return Program(
             tuple(self.lines),
-            self.book,
+            self.bindings,
             self.unplaced,
             self.exercised,
             self.outcomes,
@@ -122,19 +127,19 @@ class Translator:
 
     def _operation(self, operation: Operation, answer: Answer) -> None:
         self.exercised["protocol"] += 1
-        refusable = must_be_refused(operation, self.book)
+        refusable = must_be_refused(operation, self.bindings)
         if refusable:
             self.exercised["refuses-what-it-must"] += 1
             if answer.ok:
                 what = f"{name_of(operation)} to be refused: {refusable}"
                 self._break("refuses-what-it-must", f"{name_of(operation)} was ok", what)
-        if isinstance(operation, Consume) and not is_let_in(operation, self.book):
+        if isinstance(operation, Consume) and not is_let_in(operation, self.bindings):
             self.exercised["exclusive-is-alone"] += 1
-        if must_succeed(operation, self.book):
+        if must_succeed(operation, self.bindings):
             self.outcomes[name_of(operation), answer.ok] += 1
             self.exercised["does-what-it-claims"] += answer.ok
         before, after = operation_steps.events_around(
-            operation, answer, self.book, in_order=self.in_order
+            operation, answer, self.bindings, in_order=self.in_order
         )
         for event in before:
             self._event(event)
@@ -148,12 +153,12 @@ class Translator:
             self._maybe_done(operation)
         for event in after:
             self._event(event)
-        if answer.error is not None and answer.error.code == "crashed" and not self.book.down:
-            self._operate(operation_steps.own_crash(operation, answer, self.book))
+        if answer.error is not None and answer.error.code == "crashed" and not self.bindings.down:
+            self._operate(operation_steps.own_crash(operation, answer, self.bindings))
             self._settled(Crash())
         if isinstance(operation, CloseChannel) and answer.error is None:
             # Messages told with its answer were delivered before the closing, and released by it.
-            self.book = self.book.without_channel(operation.channel)
+            self.bindings = self.bindings.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
             self._note("rest")
             self.unplaced = ()
@@ -167,34 +172,34 @@ class Translator:
     def _done(self, operation: Operation, answer: Answer) -> None:
         match operation:
             case Declare():
-                if operation.queue not in self.book.queues:
-                    self._grow(self.book.with_queue(operation), Queue)
-                elif self.book.may_be_gone(operation.queue):
+                if operation.queue not in self.bindings.queues:
+                    self._grow(self.bindings.with_queue(operation), Queue)
+                elif self.bindings.may_be_gone(operation.queue):
                     raise Unfollowable(f"{operation.queue} may be a new queue, or the same")
             case Get():
                 self._get(operation, answer)
             case Publish() if answer.parked:
-                waits = {operation.message.id: (operation, self.book.now)}
-                self.book = self.book.changed(parked=self.book.parked | waits)
+                waits = {operation.message.id: (operation, self.bindings.now)}
+                self.bindings = self.bindings.changed(parked=self.bindings.parked | waits)
             case Restart():
-                self.book = self.book.changed(down=False)
+                self.bindings = self.bindings.changed(down=False)
             case Reset():
                 self._note("begin_anew")
-                self.book, _ = Bindings.empty(self.book.claims, self.rules.contract)
+                self.bindings, _ = Bindings.empty(self.bindings.claims, self.rules.contract)
                 self.unplaced = ()
             case _:
                 self._grow_names(operation)
-                for step in operation_steps.steps_of(operation, self.book):
+                for step in operation_steps.steps_of(operation, self.bindings):
                     self._operate(step)
                 self._settled(operation)
 
     def _not_done(self, operation: Operation, answer: Answer) -> None:
         assert answer.error is not None
         if isinstance(operation, Acknowledge | Release | Reject):
-            known = operation.delivery in self.book.held
-            for step in () if known else operation_steps.steps_of(operation, self.book):
+            known = operation.delivery in self.bindings.held
+            for step in () if known else operation_steps.steps_of(operation, self.bindings):
                 self._operate(step)
-        if must_succeed(operation, self.book):
+        if must_succeed(operation, self.bindings):
             self._break(
                 "does-what-it-claims",
                 f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})",
@@ -206,8 +211,10 @@ class Translator:
         if isinstance(operation, operation_steps.CERTAIN):
             self._maybe_done(operation)
         elif isinstance(operation, Purge):
-            for entry in self.book.messages.values():
-                self._note("maybe", ("drop_in_a_crash", (self.book.queues[operation.queue], entry)))
+            for entry in self.bindings.messages.values():
+                self._note(
+                    "maybe", ("drop_in_a_crash", (self.bindings.queues[operation.queue], entry))
+                )
         elif answer.events and not isinstance(operation, Drain):
             # The events show that it has happened.
             self._done(operation, answer)
@@ -219,59 +226,61 @@ class Translator:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         published = operation.message.id if isinstance(operation, Publish) else None
         self._grow_names(operation)
-        steps = operation_steps.steps_of(operation, self.book)
+        steps = operation_steps.steps_of(operation, self.bindings)
         if len(steps) > 1:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         for step in steps:
             self._note("maybe", step)
-        self.book = self.book.with_doubts_about(operation)
-        if published is not None and published in self.book.messages:
+        self.bindings = self.bindings.with_doubts_about(operation)
+        if published is not None and published in self.bindings.messages:
             self.unplaced = (*self.unplaced, published)
 
     def _grow_names(self, operation: Operation) -> None:
         """Add the names that an operation uses for the first time to the bindings."""
         match operation:
-            case Publish(queue=queue) if queue in self.book.queues:
+            case Publish(queue=queue) if queue in self.bindings.queues:
                 self._arrive(operation)
-            case Consume(consumer=consumer) if consumer not in self.book.consumers:
+            case Consume(consumer=consumer) if consumer not in self.bindings.consumers:
                 wanted = operation.queues or (operation.queue,)
-                if all(queue in self.book.queues for queue in wanted):
+                if all(queue in self.bindings.queues for queue in wanted):
                     self._grow_channel(operation.channel)
-                    self._grow(self.book.with_consumer(operation), Consumer)
+                    self._grow(self.bindings.with_consumer(operation), Consumer)
             case SetCredit(channel=str(channel)):
                 self._grow_channel(channel)
-                self.book = self.book.changed(sized=True)
+                self.bindings = self.bindings.changed(sized=True)
             case SetCredit():
-                self.book = self.book.changed(sized=self.book.sized or operation.bytes is not None)
+                self.bindings = self.bindings.changed(
+                    sized=self.bindings.sized or operation.bytes is not None
+                )
             case _:
                 pass
 
     def _arrive(self, publish: Publish) -> None:
-        self._grow(self.book.with_message(publish), Entry)
+        self._grow(self.bindings.with_message(publish), Entry)
         if self.unplaced:
-            self.book = self.book.unordered(publish.message.id, list(self.unplaced))
+            self.bindings = self.bindings.unordered(publish.message.id, list(self.unplaced))
 
     def _settled(self, operation: Operation) -> None:
         match operation:
             case Acknowledge() | Release() | Reject():
-                self.book = self.book.without_delivery(operation.delivery)
+                self.bindings = self.bindings.without_delivery(operation.delivery)
             case CloseChannel(channel=channel):
-                self.book = self.book.without_channel(channel)
+                self.bindings = self.bindings.without_channel(channel)
             case Cancel(consumer=consumer):
-                self.book = self.book.without_consumer(consumer)
-            case Delete(queue=queue) if queue in self.book.queues:
-                self.book = self.book.without_queue(queue)
+                self.bindings = self.bindings.without_consumer(consumer)
+            case Delete(queue=queue) if queue in self.bindings.queues:
+                self.bindings = self.bindings.without_queue(queue)
             case Advance(seconds=seconds):
-                self.book = self.book.changed(now=self.book.now + seconds)
+                self.bindings = self.bindings.changed(now=self.bindings.now + seconds)
             case Crash():
-                self.book = self.book.after_crash()
+                self.bindings = self.bindings.after_crash()
                 self._note("forget_all_but_the_last")
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
-        book, who = self.book.with_getter(operation)
-        if book is not self.book:
-            self._grow(book, Consumer)
+        bindings, who = self.bindings.with_getter(operation)
+        if bindings is not self.bindings:
+            self._grow(bindings, Consumer)
         own = [e for e in answer.events if isinstance(e, Delivered) and e.consumer is None]
         if len(own) > 1:
             self._break("protocol", "one get was answered with two deliveries")
@@ -292,33 +301,35 @@ class Translator:
                 self._break("protocol", "a delivery without a consumer outside of a get")
             case Delivered(consumer=str(consumer)):
                 self._delivered(event, consumer)
-            case Accepted(message=message) if self.book.can_be_accepted(message):
-                self._arrive(self.book.parked[message][0])
+            case Accepted(message=message) if self.bindings.can_be_accepted(message):
+                self._arrive(self.bindings.parked[message][0])
                 self._operate(("parked_is_taken", ()))
-                self._operate(("publish", (self.book.messages[message],)))
+                self._operate(("publish", (self.bindings.messages[message],)))
             case ConsumerClosed(consumer=consumer) if (
-                self.rules is not CORE and consumer in self.book.consumers
+                self.rules is not CORE and consumer in self.bindings.consumers
             ):
                 # Only deliveries are told by the end of their channel at the latest (rule 2).
-                who = self.book.element_of(consumer)
+                who = self.bindings.element_of(consumer)
                 stream = _NOBODY if self.in_order else who
                 self._note("place", stream, ("consumer_closed", (who,)))
-                self.book = self.book.without_consumer(consumer)
-            case QueueDeleted(queue=queue) if queue in self.book.queues and self.rules is not CORE:
-                step = ("queue_deleted", (self.book.queues[queue],))
+                self.bindings = self.bindings.without_consumer(consumer)
+            case QueueDeleted(queue=queue) if (
+                queue in self.bindings.queues and self.rules is not CORE
+            ):
+                step = ("queue_deleted", (self.bindings.queues[queue],))
                 self._note("place", _NOBODY, step)
-                self.book = self.book.without_queue(queue)
+                self.bindings = self.bindings.without_queue(queue)
             case _:
                 self._break("protocol", "an event that nothing claimed could have caused")
 
     def _delivered(self, event: Delivered, consumer: str) -> None:
-        taker = self.book.consumers.get(consumer)
+        taker = self.bindings.consumers.get(consumer)
         if taker is None:
             self._break("only-to-subscribers", f"{consumer} never subscribed")
         entry = self._entry(event, taker.queues)
-        mode = self.book.frame.rows[self.rules.contract.row_of("mode")][taker.element]
+        mode = self.bindings.frame.rows[self.rules.contract.row_of("mode")][taker.element]
         action = "browse" if mode == _BROWSE else "deliver"
-        if action == "deliver" and self.book.ranked:
+        if action == "deliver" and self.bindings.ranked:
             action = "deliver_by_rank"
         step = action, (taker.element, entry, int(event.redelivered))
         self._note("place", taker.element, step, event)
@@ -326,37 +337,37 @@ class Translator:
 
     def _entry(self, event: Delivered, asked: tuple[str, ...]) -> int:
         """Return the entry of a delivery to a subscriber of those queues."""
-        entry = self.book.messages.get(event.message)
+        entry = self.bindings.messages.get(event.message)
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
-        home = self.book.queue_of_message(event.message)
+        home = self.bindings.queue_of_message(event.message)
         # A subscriber of the message's own queue was told another: the broker mixes up queues.
         if event.queue != home and home in asked:
             self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
         return entry
 
     def _deliver(self, event: Delivered, held: Held | None) -> None:
-        if event.delivery in self.book.deliveries:
+        if event.delivery in self.bindings.deliveries:
             self._break("protocol", f"delivery id {event.delivery} was used twice")
-        self.book = self.book.with_delivery(event.delivery, held)
+        self.bindings = self.bindings.with_delivery(event.delivery, held)
 
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
         if step[0] not in self.rules.contract.actions:
             raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
-        for drop in operation_steps.drops_in(step, self.book):
+        for drop in operation_steps.drops_in(step, self.bindings):
             self._note("maybe", drop)
         self._note("take", step, event)
 
     def _grow_channel(self, name: str) -> None:
-        if name not in self.book.channels:
-            self._grow(self.book.with_channel(name), Channel)
+        if name not in self.bindings.channels:
+            self._grow(self.bindings.with_channel(name), Channel)
 
-    def _grow(self, book: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
-        self._note("grow", book, family)
-        self.book = book
+    def _grow(self, bindings: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
+        self._note("grow", bindings, family)
+        self.bindings = bindings
 
     def _note(self, instruction: Instruction, *arguments: object) -> None:
-        self.lines.append((self.book, instruction, arguments))
+        self.lines.append((self.bindings, instruction, arguments))
 
     def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
         raise Broken(Breach(requirement, reason, expected=expected))

@@ -88,22 +88,22 @@ def _steps(found: Counterexample) -> Iterator[StepShown]:
     gone: frozenset[str] = frozenset()
     for followed in follow(found):
         entries = list(_entries(followed.oracle))
-        here: dict[str, list[EntryShown]] = {queue: [] for queue in followed.oracle.book.queues}
+        here: dict[str, list[EntryShown]] = {queue: [] for queue in followed.oracle.bindings.queues}
         for queue, shown in entries:
             if shown.message not in gone:
                 here.setdefault(queue, []).append(shown)
         queues = tuple(QueueShown(queue, tuple(shown)) for queue, shown in here.items())
-        yield StepShown(followed, queues, followed.oracle.book.active)
+        yield StepShown(followed, queues, followed.oracle.bindings.active)
         # A message that has gone is shown once more, as gone, and then left out.
         gone = frozenset(shown.message for _, shown in entries if shown.state == "gone")
 
 
 def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
     """Yield each entry with its queue, in the queue's order."""
-    reader = _Reader(oracle.book)
+    reader = _Reader(oracle.bindings)
     worlds = [world for world, _, _ in known_cases(oracle)]
     found: list[tuple[tuple[int, ...], str, EntryShown]] = []
-    for message, entry in oracle.book.messages.items():
+    for message, entry in oracle.bindings.messages.items():
         possible: set[Local] = set()
         for _, entries in worlds:
             here = entries[entry]
@@ -111,7 +111,7 @@ def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
         shown = reader.entry(message, possible)
         if shown is not None:
             turn = reader.turn(entry, min(possible))
-            found.append((turn, oracle.book.queue_of_message(message), shown))
+            found.append((turn, oracle.bindings.queue_of_message(message), shown))
     for _, queue, shown in sorted(found, key=lambda each: each[0]):
         yield queue, shown
 
@@ -119,16 +119,16 @@ def _entries(oracle: Oracle) -> Iterator[tuple[str, EntryShown]]:
 class _Reader:
     """Reads the local states of one contract; it finds the symbols by name."""
 
-    def __init__(self, book: Bindings) -> None:
-        self.book = book
-        contract = book.contract
+    def __init__(self, bindings: Bindings) -> None:
+        self.bindings = bindings
+        contract = bindings.contract
         self.place = {symbol.name: place for place, symbol in enumerate(contract.local)}
-        self.before = book.frame.rows[contract.row_of("before")]
-        self.level = book.frame.rows[contract.row_of("level")]
+        self.before = bindings.frame.rows[contract.row_of("before")]
+        self.level = bindings.frame.rows[contract.row_of("level")]
 
     def turn(self, entry: int, local: Local) -> tuple[int, ...]:
         """Return the sort key of an entry in its queue, for every release position."""
-        position = self.book.claims.release_position
+        position = self.bindings.claims.release_position
         if position not in {"head", "tail"} or "stamp" not in self.place:
             return (self.before[entry].bit_count(), entry)
         waits = int(position == "head" and not self._returned(local))
@@ -172,8 +172,8 @@ class _Reader:
 
     def _taker(self, element: int) -> str:
         """Return the name of the consumer or get that an element of the contract stands for."""
-        for name, taker in self.book.consumers.items():
+        for name, taker in self.bindings.consumers.items():
             if taker.element == element:
                 return name
-        gets = [taker for taker in self.book.getters.values() if taker.element == element]
+        gets = [taker for taker in self.bindings.getters.values() if taker.element == element]
         return f"a get on {gets[0].channel}" if gets else "somebody"

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.search.moves import Cut, Move, Settle, SettlementName
-from brokerproof.checks.search.scopes.invalid_operations import nonsense
+from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import Kind, Payload
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.capabilities import Capabilities
@@ -54,7 +54,7 @@ Swarmed: TypeAlias = Literal[
     "flush",
     "advance",
     "crash",
-    "nonsense",
+    "invalid",
 ]
 KindOfMove: TypeAlias = Mandatory | Swarmed
 OPTIONAL: tuple[Swarmed, ...] = get_args(Swarmed)
@@ -117,24 +117,24 @@ class Chooser:
     kinds: tuple[Kind, ...]
     plain: bool
 
-    def moves(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Iterator[Move]:
+    def moves(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Iterator[Move]:
         """Yield the moves; `which` chooses the object, `how` the way."""
-        if book.down:
+        if bindings.down:
             yield Restart()
             return
         if kind.startswith("publish"):
-            known = book.names_used()
+            known = bindings.names_used()
             for number in range(known, min(known + (MANY if "many" in kind else 1), MESSAGES_MAX)):
-                if book.queues:
-                    yield self._payload(how).publish(_pick(book.queues, which), f"m{number}")
+                if bindings.queues:
+                    yield self._payload(how).publish(_pick(bindings.queues, which), f"m{number}")
             return
-        move = self._move(kind, which, how, book)
+        move = self._move(kind, which, how, bindings)
         if move is not None:
             yield move
 
-    def cut_off(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Iterator[Move]:
+    def cut_off(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Iterator[Move]:
         """Yield the first of these moves, with the power lost at one of its first changes."""
-        for move in self.moves(kind, which, how, book):
+        for move in self.moves(kind, which, how, bindings):
             assert not isinstance(move, Cut)
             if isinstance(move, Crash):
                 yield move
@@ -161,32 +161,34 @@ class Chooser:
             expires_s=2 if timed and not how % 2 else None,
         )
 
-    def _move(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
+    def _move(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Move | None:
         """Return a single move of a kind, if one is possible now."""
         match kind:
-            case "settle" if book.held:
-                held = sorted(each.entry for each in book.held.values())
-                message = book.name_of_entry(held[which % len(held)])
+            case "settle" if bindings.held:
+                held = sorted(each.entry for each in bindings.held.values())
+                message = bindings.name_of_entry(held[which % len(held)])
                 return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message)
-            case "settle again" if book.settled:
+            case "settle again" if bindings.settled:
                 chosen = _SETTLEMENTS[how % len(_SETTLEMENTS)]
-                return Settle(how=chosen, message=_pick(book.settled, which), again=True)
+                return Settle(how=chosen, message=_pick(bindings.settled, which), again=True)
             case "drain":
                 return Drain()
             case "advance":
                 return Advance(seconds=1)
             case "crash":
                 return Crash()
-            case "close_channel" if book.channels:
-                return CloseChannel(channel=_pick(book.channels, which))
-            case "pool" if book.channels:
-                return SetCredit(channel=_pick(book.channels, which), messages=self._window(how))
+            case "close_channel" if bindings.channels:
+                return CloseChannel(channel=_pick(bindings.channels, which))
+            case "pool" if bindings.channels:
+                return SetCredit(
+                    channel=_pick(bindings.channels, which), messages=self._window(how)
+                )
         if kind in ("cancel", "credit", "flush"):
-            return self._of_a_consumer(kind, which, how, book) if book.active else None
-        return self._of_a_queue(kind, which, how, book) if book.queues else None
+            return self._of_a_consumer(kind, which, how, bindings) if bindings.active else None
+        return self._of_a_queue(kind, which, how, bindings) if bindings.queues else None
 
-    def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move:
-        consumer = _pick(book.active, which)
+    def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Move:
+        consumer = _pick(bindings.active, which)
         if kind == "cancel":
             return Cancel(consumer=consumer)
         if kind == "flush":
@@ -199,26 +201,28 @@ class Chooser:
         """Return a window of messages, if the candidate claims windows."""
         return _WINDOWS[how % len(_WINDOWS)] if "messages" in self.claims.credit else None
 
-    def _of_a_queue(self, kind: KindOfMove, which: int, how: int, book: Bindings) -> Move | None:
-        queue = _pick(book.queues, which)
+    def _of_a_queue(
+        self, kind: KindOfMove, which: int, how: int, bindings: Bindings
+    ) -> Move | None:
+        queue = _pick(bindings.queues, which)
         channel = CHANNELS[how % len(CHANNELS)]
         match kind:
-            case "consume" if self.kinds and len(book.consumers) < CONSUMERS_MAX:
+            case "consume" if self.kinds and len(bindings.consumers) < CONSUMERS_MAX:
                 chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
-                several = chosen.every_queue and len(book.queues) > 1
-                queues = tuple(book.queues) if several else ()
+                several = chosen.every_queue and len(bindings.queues) > 1
+                queues = tuple(bindings.queues) if several else ()
                 first = queues[0] if several else queue
-                return chosen.consume(channel, first, f"c{len(book.consumers)}", queues)
+                return chosen.consume(channel, first, f"c{len(bindings.consumers)}", queues)
             case "get" if self.claims.get:
                 modes = self.claims.get_modes
                 mode = modes[-1] if how // len(CHANNELS) % 4 == 0 else modes[0]
                 return Get(channel=channel, queue=queue, mode=mode)
             case "purge":
                 return Purge(queue=queue)
-            case "delete" if len(book.queues) > 1:
+            case "delete" if len(bindings.queues) > 1:
                 return Delete(queue=queue)
-            case "nonsense":
-                wrong = list(nonsense(book))
+            case "invalid":
+                wrong = list(invalid_operations(bindings))
                 return wrong[how % len(wrong)]
             case _:
                 return None

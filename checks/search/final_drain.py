@@ -2,8 +2,8 @@
 
 A new consumer without limits and gets take everything that is left, and once more after all
 channels are closed. A message that comes at once was late. One that comes only after the closing
-was held wrongly by a consumer. One that never comes is gone. The contract's action `census` names
-the requirement of each case.
+was held wrongly by a consumer. One that never comes is gone. The contract's action `final_drain`
+names the requirement of each case.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get, Operation
 
-CENSUS_GETS_MAX = 10_000
+FINAL_GETS_MAX = 10_000
 """A candidate that still delivers messages to so many gets of the final drain invents them."""
 
 
-def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Breach:
+def named_by_final_drain(candidate: Candidate, answer: Answer, breach: Breach) -> Breach:
     """Return the breach under the requirement that it really breaks.
 
     A message that comes on request was late. One that comes only when all channels are closed was
@@ -34,20 +34,20 @@ def named_by_census(candidate: Candidate, answer: Answer, breach: Breach) -> Bre
     """
     if breach.requirement not in LATE_OR_GONE or breach.moment is None:
         return breach
-    book = breach.moment.book
+    bindings = breach.moment.bindings
     late = _messages(answer)
-    if not _everything_left(candidate, book, "census", late):
+    if not _everything_left(candidate, bindings, "final drain", late):
         return breach
     held = set(late)
     # The final drain's own consumer stays: a queue may go with its last consumer and all messages.
-    closing = [CloseChannel(channel=channel) for channel in book.channels]
+    closing = [CloseChannel(channel=channel) for channel in bindings.channels]
     if not _hear(candidate, [*closing, Drain()], held):
         return breach
-    if not _everything_left(candidate, book, "last census", held):
+    if not _everything_left(candidate, bindings, "last final drain", held):
         return breach
     # A guard that relates several entries names none; then any message may be the missing one.
-    for message in breach.overdue or tuple(book.messages):
-        if message not in late and book.queue_of_message(message) in book.queues:
+    for message in breach.overdue or tuple(bindings.messages):
+        if message not in late and bindings.queue_of_message(message) in bindings.queues:
             named = _named(breach, message, "held" if message in held else "gone")
             if named is not None:
                 return named
@@ -68,21 +68,21 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
     return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)
 
 
-def _everything_left(candidate: Candidate, book: Bindings, who: str, seen: set[str]) -> bool:
+def _everything_left(candidate: Candidate, bindings: Bindings, who: str, seen: set[str]) -> bool:
     """Request every available message in each claimed way; False if a request fails."""
-    if "acknowledge" in book.claims.modes:
+    if "acknowledge" in bindings.claims.modes:
         takers = [
-            Consume(channel="census", queue=queue, consumer=f"{who} of {queue}")
-            for queue in book.queues
+            Consume(channel="final drain", queue=queue, consumer=f"{who} of {queue}")
+            for queue in bindings.queues
         ]
         if not _hear(candidate, [*takers, Drain()], seen):
             return False
-    if not book.claims.get:
+    if not bindings.claims.get:
         return True
-    for queue in book.queues:
-        for _ in range(CENSUS_GETS_MAX):
+    for queue in bindings.queues:
+        for _ in range(FINAL_GETS_MAX):
             found: set[str] = set()
-            if not _hear(candidate, [Get(channel="census", queue=queue)], found):
+            if not _hear(candidate, [Get(channel="final drain", queue=queue)], found):
                 return False
             if found <= seen:
                 break
@@ -105,17 +105,17 @@ def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str])
 
 
 def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
-    """Return the label that the contract's `census` action gives to a message that is gone."""
+    """Return the label that the contract's `final_drain` action gives to a message that is gone."""
     if breach.moment is None:
         return None
-    known = breach.moment.book
+    known = breach.moment.bindings
     entry = known.messages[message]
-    get = Get(channel="census", queue=known.queue_of_message(message))
-    book, who = known.with_getter(get)
+    get = Get(channel="final drain", queue=known.queue_of_message(message))
+    bindings, who = known.with_getter(get)
     for row in reversed(breach.moment.window.rows):
         for world, _, _ in ordered(row.cases):
             one_more = known.contract.grown(world, Consumer)
-            _, blames = known.contract.take(book.frame, one_more, "census", (who,))
+            _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (who,))
             for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
                 if entry in missing:
                     return label

@@ -12,7 +12,7 @@ from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.contracts import TOLERATED
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.moves import Cut, Move, Settle, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.spec.protocol.answers import Answer, Error
@@ -50,7 +50,7 @@ def step(
     Returns no step if the move has no meaning now (it settles a message that no client holds).
     Raises `Unfollowable`.
     """
-    operation = operation_of(move, oracle.book)
+    operation = operation_of(move, oracle.bindings)
     if operation is None:
         return None, []
     watchdog.note_trace(lambda: before, move)
@@ -59,7 +59,7 @@ def step(
     if isinstance(answer, Misbehaviour):
         return told, breaches
     if oracle.watch is not None and all(map(goes_on, breaches)):
-        seen, exercised = looked_inside(candidate, oracle.watch, told, oracle.book)
+        seen, exercised = looked_inside(candidate, oracle.watch, told, oracle.bindings)
         oracle.exercised.update(exercised)
         breaches += seen
     return told, breaches
@@ -113,13 +113,13 @@ def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[
 
 
 def looked_inside(
-    candidate: Candidate, watch: Watch, told: Exchange, book: Bindings
+    candidate: Candidate, watch: Watch, told: Exchange, bindings: Bindings
 ) -> tuple[list[Breach], list[str]]:
     """Inspect the candidate's queues; return the breaches, and the exercised requirements."""
     move = told.move.move if isinstance(told.move, Cut) else told.move
     settled = move.message if isinstance(move, Settle) and not move.again else ""
     try:
-        moved = watch.look(candidate, told.operation, told.answer, settled, book)
+        moved = watch.look(candidate, told.operation, told.answer, settled, bindings)
     except Departure as departure:
         seen, hangs = str(departure), departure.hangs
         own = [Breach(REQUIREMENT, seen, expected=departure.expected, hangs=hangs)]
@@ -155,7 +155,7 @@ def play(candidate: Candidate, oracle: Oracle, moves: Iterable[Move], *, stop_at
         steps.append(told)
         for breach in breaches:
             if breach.requirement == stop_at or not goes_on(breach):
-                return Run(tuple(steps), named_by_census(candidate, told.answer, breach))
+                return Run(tuple(steps), named_by_final_drain(candidate, told.answer, breach))
     return Run(tuple(steps))
 
 

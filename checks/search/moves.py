@@ -104,15 +104,17 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def operation_of(move: Move, book: Bindings) -> Operation | None:
+def operation_of(move: Move, bindings: Bindings) -> Operation | None:
     """Return the operation of a move now; None if it settles a message that no client holds."""
     if isinstance(move, Cut):
-        return operation_of(move.move, book)
+        return operation_of(move.move, bindings)
     if not isinstance(move, Settle):
         return move
     if move.message == NOBODYS:
         return settling(move, NOBODYS)
-    delivery = book.settled.get(move.message) if move.again else book.delivery_of(move.message)
+    delivery = (
+        bindings.settled.get(move.message) if move.again else bindings.delivery_of(move.message)
+    )
     return None if delivery is None else settling(move, delivery)
 
 

@@ -49,9 +49,9 @@ def follow(found: Counterexample) -> Iterator[Followed]:
     oracle = Oracle(found.claims)
     last = len(found.steps)
     for number, line in enumerate(found.steps, start=1):
-        operation = operation_of(line.move, oracle.book)
+        operation = operation_of(line.move, oracle.bindings)
         if operation is None:
-            raise Unfollowable(f"step {number} settles what nobody holds")
+            raise Unfollowable(f"step {number} settles a message that is not held")
         if number == last and _misbehaved(found, line):
             breaches = [Breach("protocol", found.seen)]
         else:
@@ -84,10 +84,10 @@ def known_cases(oracle: Oracle) -> Cases:
     )
     if oracle.streams is None or not cases:
         return cases
-    book = oracle.book
-    browsing = MODES["browse"] in book.frame.rows[book.contract.row_of("mode")]
+    bindings = oracle.bindings
+    browsing = MODES["browse"] in bindings.frame.rows[bindings.contract.row_of("mode")]
     try:
-        found = judged(oracle.streams, cases, oracle.rules, book.frame, every_order=browsing)
+        found = judged(oracle.streams, cases, oracle.rules, bindings.frame, every_order=browsing)
     except TooManyCases:
         return cases
     return found.cases if found.failure is None else found.stuck_in or cases

@@ -154,8 +154,8 @@ def _rejudged(
 ) -> Replayed:
     requirement = broken.requirement
     expected, seen = expected_and_seen(broken)
-    by_census = requirement in LATE_OR_GONE and requirement in found.also
-    if by_census and requirement != found.requirement:
+    by_final_drain = requirement in LATE_OR_GONE and requirement in found.also
+    if by_final_drain and requirement != found.requirement:
         requirement, expected, seen = found.requirement, found.expected, found.seen
     lines += [f"      expected  {visible(expected)}", f"      seen      {visible(seen)}"]
     if requirement not in asked:

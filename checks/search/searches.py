@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.possibilities import Fate
-from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.spec.protocol.candidate import Candidate
@@ -82,7 +82,9 @@ class Search:
         for breach in breaches:
             if breach.hangs:
                 self.stopped_by = HANGS
-            named = breach if goes_on(breach) else named_by_census(candidate, told.answer, breach)
+            named = (
+                breach if goes_on(breach) else named_by_final_drain(candidate, told.answer, breach)
+            )
             traces = self.broken.setdefault(named.requirement, [])
             if len(traces) < KEPT_PER_REQUIREMENT:
                 traces.append(Run(tuple(steps), named))

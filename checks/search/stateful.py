@@ -29,7 +29,7 @@ from brokerproof.checks.search.draws import (
     kinds_drawn,
     orders_drawn,
 )
-from brokerproof.checks.search.final_drain import named_by_census
+from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.scopes.catalogue import kinds_for
@@ -179,7 +179,7 @@ class _Example:
             broken.setdefault(breach.requirement, Run(tuple(self.steps), breach))
             self.found.stopped_by = HANGS
             raise _Interrupted
-        named = named_by_census(self.candidate, told.answer, breach)
+        named = named_by_final_drain(self.candidate, told.answer, breach)
         if named.requirement in self.known:
             return
         # If Hypothesis shrinks an example to another requirement, that one replaces the first.
@@ -192,15 +192,15 @@ class _Example:
 
     def _take_what_is_left(self) -> None:
         """Request all available messages: only then a missing message shows."""
-        if self.over or self.oracle.book.down:
+        if self.over or self.oracle.bindings.down:
             return
-        claims, queues = self.oracle.book.claims, tuple(self.oracle.book.queues)
+        claims, queues = self.oracle.bindings.claims, tuple(self.oracle.bindings.queues)
         for queue in queues:
             if not claims.get:
                 if "acknowledge" in claims.modes:
                     self.make(Consume(channel=LAST, queue=queue, consumer=f"{LAST} of {queue}"))
                 continue
-            for _ in range(len(self.oracle.book.messages) + 1):
+            for _ in range(len(self.oracle.bindings.messages) + 1):
                 goes_on = self.make(Get(channel=LAST, queue=queue))
                 if not (goes_on and self.steps[-1].answer.events):
                     break
@@ -222,7 +222,7 @@ class _Example:
                 if self.oracle.watch is not None:
                     self.found.taken.update(self.oracle.watch.taken)
                     self.found.given_up += self.oracle.watch.given_up
-                self.found.largest = max(self.found.largest, len(self.oracle.book.messages))
+                self.found.largest = max(self.found.largest, len(self.oracle.bindings.messages))
 
 
 def _machine(
@@ -270,11 +270,11 @@ def _machine(
         def move(self, kind: int, which: int, how: int) -> None:
             """Make one move of a drawn kind, if one is possible now."""
             if not self.example.over:
-                book = self.example.oracle.book
+                bindings = self.example.oracle.bindings
                 drawn_kind, choose = self.kinds[kind % len(self.kinds)], self.chooser.moves
                 if drawn_kind == "crash" and isinstance(self.example.candidate, OnDisk):
                     drawn_kind, choose = self.kinds[which % len(self.kinds)], self.chooser.cut_off
-                for drawn in choose(drawn_kind, which, how, book):
+                for drawn in choose(drawn_kind, which, how, bindings):
                     self.example.make(drawn)
 
         def teardown(self) -> None:

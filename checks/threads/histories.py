@@ -203,8 +203,8 @@ class Judge:
 
     def __init__(self, oracle: Oracle, channels: Mapping[str, str]) -> None:
         self._oracle, self._channels = oracle, channels
-        self._held = {name: held.channel for name, held in oracle.book.held.items()}
-        self._there = frozenset(oracle.book.active)
+        self._held = {name: held.channel for name, held in oracle.bindings.held.items()}
+        self._there = frozenset(oracle.bindings.active)
         self._known: dict[Hashable, Breach | None] = {}
 
     def breach(self, history: History, drained: Answer) -> Breach | None:

@@ -225,9 +225,9 @@ def begin(parallel: Parallel, candidate: Candidate, oracle: Oracle) -> tuple[Exc
     oracle.watch = None
     steps = []
     for move in (*parallel.before, Drain()):
-        operation = operation_of(move, oracle.book)
+        operation = operation_of(move, oracle.bindings)
         if operation is None:
-            raise CannotBegin(f"nobody holds what this settles: {text_of(move)}")
+            raise CannotBegin(f"the message that this settles is not held: {text_of(move)}")
         answer = ask(candidate, operation)
         if isinstance(answer, Misbehaviour):
             raise CannotBegin(answer.what)
@@ -255,7 +255,10 @@ def parallel_case(
     channels |= {f"{AFTER_ALL}, {m.queue}": AFTER_ALL for m in asked if isinstance(m, Declare)}
     judge = Judge(oracle, channels)
     clients_run_jobs = any(isinstance(m, Drain) for m in chain.from_iterable(parallel.at_once))
-    held = {oracle.book.name_of_entry(held.entry): name for name, held in oracle.book.held.items()}
+    held = {
+        oracle.bindings.name_of_entry(held.entry): name
+        for name, held in oracle.bindings.held.items()
+    }
 
     def make(threads: Threads) -> Recorded:
         recorded = Recorded(
@@ -281,7 +284,7 @@ def parallel_case(
 
     def judged(recorded: Recorded) -> list[str]:
         try:
-            recorded.take_what_is_left(asked, oracle.book.claims)
+            recorded.take_what_is_left(asked, oracle.bindings.claims)
         except Misbehaved as error:
             return [str(error)]
         answer = recorded.come_to_rest()

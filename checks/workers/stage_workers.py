@@ -184,7 +184,7 @@ class _Tries:
             with watchdog.watching():
                 candidate, oracle = self._run.subject.fresh()
                 steps = play(candidate, oracle, before).steps
-                return steps, operation_of(last, oracle.book)
+                return steps, operation_of(last, oracle.bindings)
 
         with WorkerPool(task, 1, 1) as pool:
             [came] = pool.results(lambda _stage, _operations: None, lambda: True)

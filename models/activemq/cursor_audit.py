@@ -59,7 +59,7 @@ class Word(Family):
 class CursorAudit(Model):
     """A bin of words, and the set of indices that were truly recorded."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_AUDIT)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_AUDIT)
 
     earlier: Order[Word]
     word: Fixed[Index, Word]

@@ -67,7 +67,7 @@ IT = Memory.IT
 class CursorMemory(Model):
     """Messages in memory, parked publishes, and the wake-ups of the queue."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_MEMORY)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_MEMORY)
 
     before: Order[Message]
     size: Fixed[Message, Int]

@@ -28,7 +28,7 @@ __all__ = ["Channel", "Consumer", "Cursor", "CursorPageIn", "Message"]
 class CursorPageIn(CursorInvariants):
     """A queue whose messages are stored, and paged in as its consumers take them."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_PAGE_IN)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_PAGE_IN)
 
     # Arrivals.
 

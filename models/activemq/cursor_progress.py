@@ -56,7 +56,7 @@ class Pass(Enumeration):
 class CursorProgress(CursorRoom):
     """A queue that reads and gives in passes, and rests until it is woken."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_PROGRESS)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_PROGRESS)
 
     page: Int
 

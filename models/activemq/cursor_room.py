@@ -57,7 +57,7 @@ def window(messages: int, *, words: int, bits: int) -> tuple[int, ...]:
 class CursorRoom(CursorPageIn):
     """A queue whose cursor has room for `capacity` messages, and counts the pending ones."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CURSOR_ROOM)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_ROOM)
 
     capacity: Int
 

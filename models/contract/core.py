@@ -311,7 +311,7 @@ class Contract(ContractInvariants):
         )
 
     @action
-    def census(self, who: Consumer) -> None:
+    def final_drain(self, who: Consumer) -> None:
         """Final drain check, after a consumer without limits took all that it was given.
 
         All other channels were closed before. A message that is still available is lost; its

@@ -38,7 +38,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Passage:
+class WaitingInterval:
     """One waiting interval of a message, from its arrival or return to its next return.
 
     Attributes:
@@ -58,12 +58,12 @@ class Passage:
     place: Span
     back: Span
 
-    def at(self, moment: Number) -> Passage:
+    def at(self, moment: Number) -> WaitingInterval:
         """Return the same interval with its delivery at this moment."""
         return replace(self, given=Span(moment, moment))
 
 
-Of: TypeAlias = Callable[[Passage], Span]
+Of: TypeAlias = Callable[[WaitingInterval], Span]
 
 PUBLISHED: Final[Of] = attrgetter("published")
 BEGUN: Final[Of] = attrgetter("begun")
@@ -85,7 +85,7 @@ class Rule:
     early_first: tuple[tuple[Of, Of], ...]
     late_first: tuple[tuple[Of, Of], ...]
 
-    def shown_by(self, late: Passage, early: Passage) -> Truth:
+    def shown_by(self, late: WaitingInterval, early: WaitingInterval) -> Truth:
         """Whether the two intervals break the rule."""
         truths = [of(early).before(than(late)) for of, than in self.early_first]
         truths += [of(late).before(than(early)) for of, than in self.late_first]
@@ -94,7 +94,7 @@ class Rule:
             first = first & truth
         return first
 
-    def shown_at_each_moment(self, late: Passage, early: Sequence[Passage]) -> bool:
+    def shown_at_each_moment(self, late: WaitingInterval, early: Sequence[WaitingInterval]) -> bool:
         """Whether the rule is broken for each moment at which the late delivery may have been made.
 
         The early interval need not be the same at each moment. For numbers only. A rule that is

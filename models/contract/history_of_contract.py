@@ -18,8 +18,8 @@ from brokerproof.models.contract.history import (
     OVERTAKES_WHAT_RETURNED,
     TAKEN_WHILE_ANOTHER_WAITED,
     TAKEN_WHILE_SOME_WAITED,
-    Passage,
     Span,
+    WaitingInterval,
 )
 from brokerproof.models.language import (
     Bool,
@@ -74,7 +74,7 @@ class HistoryOfContract(Contract):
     now: Map[Run, Int]
     empty_gets: Map[Run, Int]
     asked_at: Map[Run, Int]
-    passages: Map[Entry, Int]
+    intervals: Map[Entry, Int]
     deliveries: Map[Entry, Int]
     published_at: Map[Entry, Int]
     begun_at: Map[Entry, Int]
@@ -112,7 +112,7 @@ class HistoryOfContract(Contract):
         self.left_in_a_crash.fill(False)
         for counted in (self.now, self.empty_gets, self.asked_at):
             counted.fill(0)
-        for counted_each in (self.passages, self.deliveries):
+        for counted_each in (self.intervals, self.deliveries):
             counted_each.fill(0)
         for moment in (self.published_at, self.begun_at, self.left_at, self.given_at):
             moment.fill(0)
@@ -133,14 +133,14 @@ class HistoryOfContract(Contract):
         self._requires_its_span(lambda e: e == entry)
         super().publish(entry)
         self.published_at[entry] = now
-        self._begin_passages()
+        self._begin_intervals()
 
     @action
     def release(self, entry: Entry) -> None:
         """A message returns; its next waiting interval begins."""
         self._requires_its_span(lambda e: e == entry)
         super().release(entry)
-        self._begin_passages()
+        self._begin_intervals()
 
     @action
     def close_channel(self, which: Channel) -> None:
@@ -152,7 +152,7 @@ class HistoryOfContract(Contract):
 
         self._requires_its_span(returns)
         super().close_channel(which)
-        self._begin_passages()
+        self._begin_intervals()
 
     @action
     def crash(self, lost: SetOf[Entry]) -> None:
@@ -173,7 +173,7 @@ class HistoryOfContract(Contract):
         )
         self.consuming.fill(False)
         self.unsettled.fill(0)
-        self._begin_passages()
+        self._begin_intervals()
 
     def may_be_lost(self, e: Entry) -> Bool:
         """Whether a crash may lose a message: it is not durable, or its publish has no answer."""
@@ -227,24 +227,24 @@ class HistoryOfContract(Contract):
         now = self.now[self.run]
 
         def in_time(e: Entry) -> Bool:
-            is_watched = self.passages[e] + 1 == self.watched[e]
+            is_watched = self.intervals[e] + 1 == self.watched[e]
             within = (self.begun_start[e] <= now) & (now <= self.begun_end[e])
             return implies(begins(e) & is_watched, within)
 
         require(forall(Entry, in_time))
 
-    def _begin_passages(self) -> None:
+    def _begin_intervals(self) -> None:
         """Begin an interval for each message that waits and did not wait before."""
         now = self.now[self.run]
 
         def begins(e: Entry) -> Bool:
-            return (self.status[e] == Status.AVAILABLE) & (self.passages[e] == self.deliveries[e])
+            return (self.status[e] == Status.AVAILABLE) & (self.intervals[e] == self.deliveries[e])
 
         def is_watched(e: Entry) -> Bool:
-            return begins(e) & (self.passages[e] + 1 == self.watched[e])
+            return begins(e) & (self.intervals[e] + 1 == self.watched[e])
 
         self.begun_at = self.begun_at.map(lambda e, old: ite(is_watched(e), now, old))
-        self.passages = self.passages.map(lambda e, old: ite(begins(e), old + 1, old))
+        self.intervals = self.intervals.map(lambda e, old: ite(begins(e), old + 1, old))
         self.now[self.run] = now + 1
 
     def _requires_its_moment(self, entry: Entry) -> None:
@@ -280,7 +280,7 @@ class HistoryOfContract(Contract):
 
     def has_begun(self, e: Entry) -> Bool:
         """Whether the watched interval has begun."""
-        return self.passages[e] >= self.watched[e]
+        return self.intervals[e] >= self.watched[e]
 
     def has_left(self, e: Entry) -> Bool:
         """Whether the watched interval has ended by a delivery or a loss."""
@@ -304,12 +304,12 @@ class HistoryOfContract(Contract):
         never_returned = (self.watched[early] == 1) & (self.noticed[late] == 1)
         return self.returns_to_place | never_returned
 
-    def passage(self, e: Entry) -> Passage:
+    def interval(self, e: Entry) -> WaitingInterval:
         """Return the record of a message: its watched interval, with its watched delivery."""
         known = self.has_left(e) & ~(self.left_in_a_crash[e] & self.must_be_kept(e))
         left = ite(known, self.left_start[e], self.never[self.run])
         nothing = Span(0, 0)
-        return Passage(
+        return WaitingInterval(
             Span(self.published_start[e], self.published_end[e]),
             Span(self.begun_start[e], self.begun_end[e]),
             Span(left, self.left_end[e]),
@@ -318,29 +318,29 @@ class HistoryOfContract(Contract):
             back=nothing,
         )
 
-    def asked(self) -> Passage:
+    def asked(self) -> WaitingInterval:
         """Return the record of the empty get."""
         nothing = Span(0, 0)
         given = Span(self.asked_start[self.run], self.asked_end[self.run])
-        return Passage(nothing, nothing, nothing, given, place=nothing, back=nothing)
+        return WaitingInterval(nothing, nothing, nothing, given, place=nothing, back=nothing)
 
     # Lemmas for the theorem.
 
-    @invariant("passages-follow-the-status")
-    def passages_follow(self) -> Bool:
+    @invariant("waiting-intervals-follow-the-status")
+    def intervals_follow(self) -> Bool:
         """A waiting message has one interval more than deliveries; each return begins another."""
 
         def counted(e: Entry) -> Bool:
             waits = self.status[e] == Status.AVAILABLE
             expected = ite(waits, self.deliveries[e] + 1, self.deliveries[e])
-            return (self.passages[e] == expected) & (self.deliveries[e] >= 0)
+            return (self.intervals[e] == expected) & (self.deliveries[e] >= 0)
 
         return forall(
             Entry,
             lambda e: (
                 counted(e)
-                & (self.arrived(e) == (self.passages[e] >= 1))
-                & (self.has_returned(e) == (self.passages[e] >= 2))
+                & (self.arrived(e) == (self.intervals[e] >= 1))
+                & (self.has_returned(e) == (self.intervals[e] >= 2))
             ),
         )
 
@@ -451,14 +451,14 @@ class HistoryOfContract(Contract):
         def of_urgent(late: Entry, early: Entry) -> Bool:
             recorded = self.of_one_queue(late, early) & self.was_given(late) & self.has_begun(early)
             urgent = (self.level[early] > self.level[late]) & self.places_are_known(late, early)
-            then = self.passage(late).at(self.given_at[late])
-            shown = TAKEN_WHILE_SOME_WAITED.shown_by(then, self.passage(early))
+            then = self.interval(late).at(self.given_at[late])
+            shown = TAKEN_WHILE_SOME_WAITED.shown_by(then, self.interval(early))
             return implies(recorded & urgent, ~shown)
 
         def of_the_get(e: Entry) -> Bool:
             concerned = self.has_asked() & self.has_begun(e) & self.wants[self.asker[self.run], e]
             then = self.asked().at(self.asked_at[self.run])
-            return implies(concerned, ~TAKEN_WHILE_SOME_WAITED.shown_by(then, self.passage(e)))
+            return implies(concerned, ~TAKEN_WHILE_SOME_WAITED.shown_by(then, self.interval(e)))
 
         return forall(Entry, of_the_get) & forall(Entry, Entry, of_urgent)
 
@@ -467,7 +467,7 @@ class HistoryOfContract(Contract):
         """No recording of a run of the contract breaks a rule."""
 
         def overtakes(late: Entry, early: Entry) -> Bool:
-            both = (self.passage(late), self.passage(early))
+            both = (self.interval(late), self.interval(early))
             first = (self.watched[early] == 1) & (self.noticed[late] == 1)
             equal = self.of_one_level(late, early)
             urgent = self.level[early] > self.level[late]
@@ -487,9 +487,9 @@ class HistoryOfContract(Contract):
             return implies(recorded, ~overtakes(late, early))
 
         def kept_by_one(e: Entry) -> Bool:
-            itself = (self.passage(e), self.passage(e))
+            itself = (self.interval(e), self.interval(e))
             invented = self.was_given(e) & GIVEN_BEFORE_PUBLISHED.shown_by(*itself)
-            waited = TAKEN_WHILE_ANOTHER_WAITED.shown_by(self.asked(), self.passage(e))
+            waited = TAKEN_WHILE_ANOTHER_WAITED.shown_by(self.asked(), self.interval(e))
             concerned = self.has_asked() & self.has_begun(e) & self.wants[self.asker[self.run], e]
             kept: Bool = ~invented & ~(concerned & waited)
             return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from brokerproof.models.contract.core import Entry, Status
-from brokerproof.models.contract.history import HELD_BY_TWO, Passage, Span
+from brokerproof.models.contract.history import HELD_BY_TWO, Span, WaitingInterval
 from brokerproof.models.contract.history_of_contract import HistoryOfContract
 from brokerproof.models.language import (
     Bool,
@@ -60,25 +60,25 @@ class HoldsOfContract(HistoryOfContract):
         def in_time(e: Entry) -> Bool:
             first = (self.back_start[e] <= now) & (now <= self.back_end[e])
             second = (self.other_back_start[e] <= now) & (now <= self.other_back_end[e])
-            return implies(begins(e) & (self.passages[e] == self.noticed[e]), first) & implies(
-                begins(e) & (self.passages[e] == self.other[e]), second
+            return implies(begins(e) & (self.intervals[e] == self.noticed[e]), first) & implies(
+                begins(e) & (self.intervals[e] == self.other[e]), second
             )
 
         super()._requires_its_span(begins)
         require(forall(Entry, in_time))
 
-    def _begin_passages(self) -> None:
+    def _begin_intervals(self) -> None:
         now = self.now[self.run]
 
         def ends(e: Entry, number: Int) -> Bool:
             waits = self.status[e] == Status.AVAILABLE
-            return waits & (self.passages[e] == self.deliveries[e]) & (self.passages[e] == number)
+            return waits & (self.intervals[e] == self.deliveries[e]) & (self.intervals[e] == number)
 
         self.back_at = self.back_at.map(lambda e, old: ite(ends(e, self.noticed[e]), now, old))
         self.other_back_at = self.other_back_at.map(
             lambda e, old: ite(ends(e, self.other[e]), now, old)
         )
-        super()._begin_passages()
+        super()._begin_intervals()
 
     def _requires_its_moment(self, entry: Entry) -> None:
         now = self.now[self.run]
@@ -103,7 +103,7 @@ class HoldsOfContract(HistoryOfContract):
 
     def has_come_back(self, e: Entry, number: Int) -> Bool:
         """Whether the message of this delivery came back."""
-        return self.passages[e] > number
+        return self.intervals[e] > number
 
     @invariant("returns-are-between-deliveries")
     def returns_between(self) -> Bool:
@@ -131,7 +131,7 @@ class HoldsOfContract(HistoryOfContract):
             nothing, never = Span(0, 0), self.never[self.run]
             back = ite(self.has_come_back(e, self.noticed[e]), self.back_start[e], never)
             other = ite(self.has_come_back(e, self.other[e]), self.other_back_start[e], never)
-            first = Passage(
+            first = WaitingInterval(
                 nothing,
                 nothing,
                 nothing,
@@ -139,7 +139,7 @@ class HoldsOfContract(HistoryOfContract):
                 place=nothing,
                 back=Span(back, self.back_end[e]),
             )
-            second = Passage(
+            second = WaitingInterval(
                 nothing,
                 nothing,
                 nothing,

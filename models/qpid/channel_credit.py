@@ -78,7 +78,7 @@ class Taking(Enumeration):
 class ChannelCredit(Model):
     """Channels with windows, and consumers that share them."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(CHANNEL_CREDIT)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CHANNEL_CREDIT)
 
     channel: Fixed[Consumer, Channel]
     consumer: Fixed[Message, Consumer]

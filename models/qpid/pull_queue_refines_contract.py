@@ -60,7 +60,7 @@ PULL_QUEUE_REFINES_CONTRACT = dataclasses.replace(
     assumptions={
         **POINTER_QUEUE_REFINES_CONTRACT.assumptions,
         "come_to_rest": Assumption(
-            "that whoever has room wants messages: here everybody has", all_want_messages
+            "that each consumer with room wants messages: here all have room", all_want_messages
         ),
     },
 )

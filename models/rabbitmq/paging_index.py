@@ -107,7 +107,7 @@ def named(written: str) -> Ops:
 class PagingIndex(Model):
     """Positions whose entries are in files, in a journal, or in both."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_INDEX)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(PAGING_INDEX)
 
     with_journal: ClassVar[Mapping[tuple[str, str], tuple[str, int]]] = SEGMENT_WITH_JOURNAL
     without_segment: ClassVar[Mapping[tuple[str, str], tuple[str, int]]] = JOURNAL_WITHOUT_SEGMENT

@@ -31,7 +31,7 @@ __all__ = ["Message", "PagingPlaces", "Place", "Segment"]
 class PagingPlaces(PagingInvariants):
     """A queue whose messages leave memory as it fills, and come back as they are fetched."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_PLACES)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(PAGING_PLACES)
 
     # Arrivals.
 

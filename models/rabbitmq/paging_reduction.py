@@ -78,7 +78,7 @@ def smaller(one: Int, other: Int) -> Int:
 class PagingReduction(Model):
     """The lengths of a paging queue's places, and a target for the contents in memory."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(PAGING_REDUCTION)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(PAGING_REDUCTION)
 
     batch: Int
     segment_size: Int

@@ -61,9 +61,9 @@ BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
 
 NOT_SEEN: Final[Mapping[str, str]] = {
     "rest": "only proofs speak of it: it is what a broker could do, not what one does",
-    "census": "it gives a broken promise its name, after the run",
-    "crash_at_work": "nobody goes down in the midst of an operation here",
-    "drop_in_a_crash": "nobody goes down in the midst of an operation here",
+    "final_drain": "it gives a broken promise its name, after the run",
+    "crash_at_work": "no broker goes down in the midst of an operation here",
+    "drop_in_a_crash": "no broker goes down in the midst of an operation here",
 }
 """Actions that no run takes, each with the reason."""
 

@@ -88,7 +88,7 @@ Say: TypeAlias = Callable[[str], None]
 @click.option(
     "--begins-late",
     is_flag=True,
-    help="Messages were there before the recording began: set aside what was never published.",
+    help="Messages were there before the recording began: reject what was never published.",
 )
 @click.option(
     "--stalled-after",
@@ -102,7 +102,7 @@ Say: TypeAlias = Callable[[str], None]
 @click.option(
     "--accept-inconclusive",
     is_flag=True,
-    help="Exit with 0 where the history puts nothing to the test, or most of it was set aside.",
+    help="Exit with 0 where the history puts nothing to the test, or most of it was rejected.",
 )
 @click.option(
     "--report",
@@ -135,7 +135,7 @@ def check(
     """Hold recorded traffic, in files or folders, against the promises.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be checked; 3 the history puts
-    nothing to the test, more rows were set aside than checked, or it was interrupted.
+    nothing to the test, more rows were rejected than checked, or it was interrupted.
     """
     _refuse_what_is_not_judged(only, by_time=stalled_after is not None)
     asked = _Asked(
@@ -240,7 +240,7 @@ def _reported(
         console = Console() if sys.stdout.isatty() else Console(width=120)
         show(record, console, verbose=True)
         left_open = _left_open(read, judgement, account, asked, is_tested)
-        for line in (*_set_aside(read, judgement, account), *left_open):
+        for line in (*_rejected(read, judgement, account), *left_open):
             click.echo(line)
     complaints = asked.failures.complaints([found])
     status = status_of(judgements)
@@ -276,7 +276,7 @@ def _left_open(
         yield f"nothing was checked of {asked.source}: {why}"
     elif account.is_for_the_lesser_part:
         yield (
-            f"inconclusive: more rows were set aside than the {account.checked:,} that were "
+            f"inconclusive: more rows were rejected than the {account.checked:,} that were "
             "checked, so what is kept is kept by the lesser part only"
         )
 
@@ -346,7 +346,7 @@ def _told(shown: bool) -> Iterator[Say]:
         yield status.update
 
 
-def _set_aside(read: Converted, judgement: Judgement, account: Account) -> Iterator[str]:
+def _rejected(read: Converted, judgement: Judgement, account: Account) -> Iterator[str]:
     """Yield lines about rejected rows, and why they matter."""
     rows = [str(row) for row in read.shown]
     table = rows_aside(judgement, read.files)
@@ -354,13 +354,13 @@ def _set_aside(read: Converted, judgement: Judgement, account: Account) -> Itera
         f"{row['file']}:{row['line']}: {row['category']}: {row['reason']}"
         for row in table.slice(0, SHOWN_MAX).to_pylist()
     ]
-    many = read.account.set_aside + table.num_rows
+    many = read.account.rejected + table.num_rows
     for each in rows[:SHOWN_MAX]:
-        yield f"set aside: {each}"
+        yield f"rejected: {each}"
     if many > len(rows[:SHOWN_MAX]):
-        yield f"set aside: {many - len(rows[:SHOWN_MAX]):,} more"
-    if read.account.set_aside:
-        yield "what was set aside is missing from the history and may make the rest look wrong"
+        yield f"rejected: {many - len(rows[:SHOWN_MAX]):,} more"
+    if read.account.rejected:
+        yield "what was rejected is missing from the history and may make the rest look wrong"
     if many := account.by_category["not told apart"]:
         yield (
             f"{many:,} rows are about messages that are not told apart, of which nothing is said: "

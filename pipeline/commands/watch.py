@@ -101,7 +101,7 @@ def watch(
     is an option of `trace check`, on the same files.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be watched; 3 it was ended
-    while something was open, or more rows were set aside than checked, or none were there.
+    while something was open, or more rows were rejected than checked, or none were there.
     """
     folder = Folder(out.resolve())
     known = KnownQueues(queues, undeclared)
@@ -143,7 +143,7 @@ def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
         why.append("nothing was checked")
     elif carried.account.is_for_the_lesser_part:
         why.append(
-            f"more rows were set aside than the {carried.checked:,} that were checked, so what is "
+            f"more rows were rejected than the {carried.checked:,} that were checked, so what is "
             "kept is kept by the lesser part only"
         )
     if carried.raised > carried.withdrawn:
@@ -198,7 +198,7 @@ def _show(batch: Batch) -> None:
         f"{subject(row)}, run {row['run']}"
         for row in batch.withdrawn
     ]
-    lines += [f"set aside: {row}" for row in batch.aside]
+    lines += [f"rejected: {row}" for row in batch.aside]
     for line in lines[:LINES_OF_A_BATCH]:
         click.echo(line)
     if len(lines) > LINES_OF_A_BATCH:

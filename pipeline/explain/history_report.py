@@ -30,7 +30,7 @@ from brokerproof.spec.requirements import Requirement, catalogue
 
 VIOLATIONS_FILE: Final = "violations.parquet"
 COVERAGE_FILE: Final = "coverage.parquet"
-ASIDE_FILE: Final = "set_aside.parquet"
+ASIDE_FILE: Final = "rejected.parquet"
 WITNESS_FILE: Final = "witness_file"
 """The column with the file of a violation's records."""
 

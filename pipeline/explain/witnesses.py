@@ -296,7 +296,7 @@ class _Trial:
             self.violation.requirement
         }
 
-    def set_aside(self, kept: Marks) -> Ints:
+    def reject(self, kept: Marks) -> Ints:
         """Return the places of the records of a choice that would be rejected."""
         return numbers(self._judgement(kept).aside, "place")
 
@@ -357,7 +357,7 @@ def _reduced(trial: _Trial) -> Witness:
 
 def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
     """Return the records without those that would be rejected, unless they then show less."""
-    aside = trial.set_aside(kept)
+    aside = trial.reject(kept)
     fewer = kept & ~np.isin(numbers(trial.records, PLACE), aside)
     if (fewer == kept).all():
         return trial.witness(kept, said)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.control import Control, named
-from brokerproof.pipeline.intervals.streams import NONE_DOUBTFUL, TWICE, Doubtful
+from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, TWICE, Ambiguous
 from brokerproof.pipeline.intervals.subscribers import UNCLEAR, told_apart
 from brokerproof.pipeline.names import is_one_of, message_numbers, numbers, texts
 from brokerproof.pipeline.readers.rejected_rows import Category
@@ -22,8 +22,8 @@ KEY = ("run", "queue", "message")
 PUBLISHED_AGAIN = "its message was published more than once under this name"
 
 
-def without_doubts(
-    history: pa.Table, control: Control, doubtful: Doubtful = NONE_DOUBTFUL
+def without_ambiguous(
+    history: pa.Table, control: Control, ambiguous: Ambiguous = NONE_AMBIGUOUS
 ) -> tuple[pa.Table, pa.Table]:
     """Return a history with unambiguous messages and subscribers, and the rejected rows.
 
@@ -38,7 +38,7 @@ def without_doubts(
     reasons: list[tuple[Category, str, Ints]] = [
         ("not told apart", PUBLISHED_AGAIN, np.flatnonzero(many > 1)),
         ("not told apart", UNCLEAR, np.unique(message[apart.unclear])),
-        *_contradicting(history, message, doubtful),
+        *_contradicting(history, message, ambiguous),
     ]
     is_left = np.ones(size + 1, dtype=np.bool_)
     aside = []
@@ -54,15 +54,15 @@ def without_doubts(
 
 
 def _contradicting(
-    history: pa.Table, message: Ints, doubtful: Doubtful
+    history: pa.Table, message: Ints, ambiguous: Ambiguous
 ) -> list[tuple[Category, str, Ints]]:
-    if not doubtful:
+    if not ambiguous:
         return []
-    names = pa.array(sorted({name for _, _, name in doubtful}), pa.string())
+    names = pa.array(sorted({name for _, _, name in ambiguous}), pa.string())
     may_be = np.asarray(pc.is_in(history.column("message"), value_set=names))
     rows = pa.array(np.flatnonzero(may_be))
     columns = [texts(history.column(name), rows).to_pylist() for name in KEY]
-    reasons = [doubtful.get(key) for key in zip(*columns, strict=True)]
+    reasons = [ambiguous.get(key) for key in zip(*columns, strict=True)]
     found: dict[str, list[int]] = {}
     for number, reason in zip(message[may_be].tolist(), reasons, strict=True):
         if reason is not None:

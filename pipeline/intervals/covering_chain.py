@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
-from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.rules.dominance import Early
 from brokerproof.pipeline.rules.several_messages import Columns, in_turns
 from brokerproof.pipeline.stages import by_message
@@ -62,9 +62,9 @@ def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) 
 
 def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str, ...]:
     """Return the covering chain in these records, empty if they have none."""
-    torn = doubtful(contradictions(table, control))
-    columns = Columns.of(by_message(table, control, torn).passages)
-    given = columns.passage.given
+    torn = ambiguous(contradictions(table, control))
+    columns = Columns.of(by_message(table, control, torn).intervals)
+    given = columns.interval.given
     is_it = (given.start == found.late[0]) & (given.end == found.late[1])
     is_it &= pc.equal(columns.table.column("message"), found.message).to_numpy()
     levels = np.unique(columns.level[is_it]).tolist()

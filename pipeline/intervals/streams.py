@@ -23,10 +23,10 @@ from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
 from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
 from brokerproof.spec.histories import NEVER
 
-Doubtful: TypeAlias = Mapping[tuple[str, str, str], str]
+Ambiguous: TypeAlias = Mapping[tuple[str, str, str], str]
 """The ambiguous messages, by run, queue and name, each with the reason."""
 
-NONE_DOUBTFUL: Final[Doubtful] = {}
+NONE_AMBIGUOUS: Final[Ambiguous] = {}
 
 TWICE: Final = "one position stands twice among the deliveries to its consumer"
 AGAINST_TIME: Final = (
@@ -146,7 +146,7 @@ def _follow_each_other(stream: list[Stretch]) -> bool:
     return True
 
 
-def doubtful(found: pa.Table) -> Doubtful:
+def ambiguous(found: pa.Table) -> Ambiguous:
     """Return the messages in a table of contradictions."""
     return {(row["run"], row["queue"], row["message"]): row["reason"] for row in found.to_pylist()}
 

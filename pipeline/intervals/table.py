@@ -255,7 +255,7 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
     return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
 
 
-def passages_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
+def intervals_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:
     """Return intervals and views of browsers, for the rules about several messages.
 
     Gets that found nothing are included, and the times at which queues were found drained.

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool, cores
-from brokerproof.pipeline.readers.rejected_rows import Account, SetAside
+from brokerproof.pipeline.readers.rejected_rows import Account, Rejected
 from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.readers.sources import Source, named_form, source_of
 from brokerproof.pipeline.tables import (
@@ -41,7 +41,7 @@ PART_ROWS: Final = 1_000_000
 GROUP_BYTES: Final = 16 << 20
 """The size in bytes from which on a group of files is complete."""
 
-SET_ASIDE_FILE: Final = "_set_aside.jsonl"
+REJECTED_FILE: Final = "_rejected.jsonl"
 """The rejected rows, beside the parts of a table; Spark skips such a name, too."""
 
 SHOWN_MAX: Final = 20
@@ -63,7 +63,7 @@ class Converted:
     records: int = 0
     files: list[str] = field(default_factory=list)
     parts: list[Path] = field(default_factory=list)
-    shown: list[SetAside] = field(default_factory=list)
+    shown: list[Rejected] = field(default_factory=list)
 
 
 def convert(
@@ -91,12 +91,12 @@ def convert(
     if source is None or source.name == "parquet":
         names = files_of_one_table(files)
         if names is not None and (done := _as_they_are(files, names, several)) is not None:
-            (folder / SET_ASIDE_FILE).touch()
+            (folder / REJECTED_FILE).touch()
             return done
     task = _Task(files, source, argument, folder)
     done = Converted(files=task.names)
     try:
-        with (folder / SET_ASIDE_FILE).open("wb") as aside:
+        with (folder / REJECTED_FILE).open("wb") as aside:
             for made in several.done(task.converted, list(_groups(files))):
                 _add(done, made, folder, aside)
         if not done.parts:
@@ -239,7 +239,7 @@ class _Group:
     account: Account = field(default_factory=Account)
     records: int = 0
     parts: list[Path] = field(default_factory=list)
-    shown: list[SetAside] = field(default_factory=list)
+    shown: list[Rejected] = field(default_factory=list)
 
 
 class _Parts:
@@ -267,12 +267,12 @@ class _Parts:
     def write(self, chunk: Chunk, file: int) -> None:
         """Add the result of some rows of a file, and count them."""
         made = self.made
-        for row in chunk.set_aside:
+        for row in chunk.rejected:
             self._aside.write(msgspec.json.encode(row) + b"\n")
             if len(made.shown) < SHOWN_MAX:
                 made.shown.append(row)
-        reasons = Counter(row.category for row in chunk.set_aside)
-        made.account.add(chunk.rows, chunk.rows - len(chunk.set_aside), reasons)
+        reasons = Counter(row.category for row in chunk.rejected)
+        made.account.add(chunk.rows, chunk.rows - len(chunk.rejected), reasons)
         made.records += chunk.batch.num_rows
         batch = _of_file(chunk.batch, file)
         at = 0
@@ -364,7 +364,7 @@ def _as_they_are(files: Sequence[Path], names: list[str], several: _Several) -> 
             for number in group:
                 path = files[number]
                 for batch in read(path):
-                    if checked(batch, str(path)).set_aside:
+                    if checked(batch, str(path)).rejected:
                         return -1
                     rows += batch.num_rows
                     tell(str(path), batch.num_rows)

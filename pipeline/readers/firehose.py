@@ -48,7 +48,7 @@ import numpy.typing as npt
 from brokerproof.pipeline.readers.blocks import blocks, numbered_lines
 from brokerproof.pipeline.readers.firehose_text import is_text_form, text_rows
 from brokerproof.pipeline.readers.json_lines import UNDECODABLE, complaint
-from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.rows import Used, name_of
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record
@@ -105,13 +105,13 @@ class Row(msgspec.Struct, frozen=True):
         return found if isinstance(found, int) else -1
 
 
-Numbered: TypeAlias = tuple[int, Row | SetAside]
+Numbered: TypeAlias = tuple[int, Row | Rejected]
 Complaint: TypeAlias = tuple[Category, str]
 
 _decode = msgspec.json.Decoder(Row).decode
 
 
-def read_as(path: Path, argument: str) -> Iterator[Used | SetAside]:
+def read_as(path: Path, argument: str) -> Iterator[Used | Rejected]:
     """Yield the content of a trace's rows; raises `UnreadableHistory`.
 
     The argument names the property that distinguishes messages, or `STEADY`, or both with a comma.
@@ -125,15 +125,15 @@ def read_as(path: Path, argument: str) -> Iterator[Used | SetAside]:
 
 def read(
     path: Path, told_apart_by: str = TOLD_APART_BY, *, is_steady: bool = False
-) -> Iterator[Used | SetAside]:
+) -> Iterator[Used | Rejected]:
     """Yield the content of a trace's rows; raises `UnreadableHistory`."""
     found = _find(path, told_apart_by, is_steady=is_steady)
     for line, row in _rows(path):
-        if isinstance(row, SetAside):
+        if isinstance(row, Rejected):
             yield row
             continue
         said = _why_not(row, told_apart_by) or found.said(line, row, _identity(row, told_apart_by))
-        yield said if isinstance(said, Used) else set_aside(*said, str(path), line)
+        yield said if isinstance(said, Used) else reject(*said, str(path), line)
 
 
 def _rows(path: Path) -> Iterator[Numbered]:
@@ -148,17 +148,17 @@ def _rows(path: Path) -> Iterator[Numbered]:
         except UNDECODABLE as error:
             category, reason = complaint(error)
             shown = text.decode("utf-8", "replace")
-            yield line, set_aside(category, reason, str(path), line, shown)
+            yield line, reject(category, reason, str(path), line, shown)
 
 
-def _row(path: Path, line: int, fields: dict[str, object] | str) -> Row | SetAside:
+def _row(path: Path, line: int, fields: dict[str, object] | str) -> Row | Rejected:
     if isinstance(fields, str):
-        return set_aside("unreadable", fields, str(path), line)
+        return reject("unreadable", fields, str(path), line)
     try:
         return msgspec.convert(fields, Row)
     except msgspec.ValidationError as error:
         category, reason = complaint(error)
-        return set_aside(category, reason, str(path), line)
+        return reject(category, reason, str(path), line)
 
 
 def _identity(row: Row, told_apart_by: str) -> str | None:
@@ -218,7 +218,7 @@ def _find(path: Path, told_apart_by: str, *, is_steady: bool) -> _Trace:
     returned: dict[int, tuple[str, str]] = {}
     copied: set[int] = set()
     for line, row in _rows(path):
-        if isinstance(row, SetAside) or _why_not(row, told_apart_by):
+        if isinstance(row, Rejected) or _why_not(row, told_apart_by):
             continue
         message = _identity(row, told_apart_by)
         assert message is not None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from brokerproof.pipeline.readers.edn import Keyword, Unreadable, Value, forms, text_of
-from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.rows import Used, name_of
 from brokerproof.spec.histories import NEVER, Record, Result
 
@@ -80,7 +80,7 @@ class _Known(NamedTuple):
     is_damaged: bool
 
 
-def read(path: Path) -> Iterator[Used | SetAside]:
+def read(path: Path) -> Iterator[Used | Rejected]:
     """Yield the content of a history's rows; raises `UnreadableHistory`."""
     known = _look_through(path)
     run = name_of(str(path))
@@ -92,7 +92,7 @@ def read(path: Path) -> Iterator[Used | SetAside]:
             continue
         said = _records(run, found, known, positions)
         if isinstance(said, str):
-            yield set_aside("not told apart", said, str(path), found.line)
+            yield reject("not told apart", said, str(path), found.line)
             continue
         if is_first:
             is_first = False
@@ -110,7 +110,7 @@ def _look_through(path: Path) -> _Known:
     unknown_from: float = math.inf
     is_damaged = False
     for found in _operations(path):
-        if isinstance(found, SetAside) and found.category != "about something else":
+        if isinstance(found, Rejected) and found.category != "about something else":
             is_damaged, unknown_from = True, 0
         if not isinstance(found, Operation):
             continue
@@ -200,14 +200,14 @@ def _found_nothing(found: Operation) -> bool:
     return found.result == "failed" and bool(words & EXHAUSTED)
 
 
-def _operations(path: Path) -> Iterator[Operation | Used | SetAside]:
+def _operations(path: Path) -> Iterator[Operation | Used | Rejected]:
     """Yield each operation at the line of its completion, and each other row.
 
     An invocation alone counts as a used row, until the end shows that it was never completed.
     """
     waiting: dict[int, _Row] = {}
     for row in _rows(path):
-        if isinstance(row, SetAside):
+        if isinstance(row, Rejected):
             yield row
             continue
         before = waiting.pop(row.process, None)
@@ -237,13 +237,13 @@ def _completed(row: _Row, before: _Row | None) -> Operation:
     return Operation(row.work, row.process, row.line, start, end, result, value, row.error)
 
 
-def _rows(path: Path) -> Iterator[_Row | SetAside]:
+def _rows(path: Path) -> Iterator[_Row | Rejected]:
     has_times: bool | None = None
     for number, (line, form) in enumerate(forms(path)):
         if isinstance(form, dict) and has_times is None:
             has_times = ":time" in form
         row = _row(line, form, None if has_times else number)
-        yield row if isinstance(row, _Row) else set_aside(*row, str(path), line, _text(form))
+        yield row if isinstance(row, _Row) else reject(*row, str(path), line, _text(form))
 
 
 def _text(form: Value | Unreadable) -> str:

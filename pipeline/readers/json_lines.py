@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from brokerproof.pipeline.readers.blocks import blocks
-from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.tables import Chunk, batch_of, require_version, said
 from brokerproof.spec.histories import VERSION, Record
@@ -59,7 +59,7 @@ def complaint(error: Exception) -> tuple[Category, str]:
 
 
 def _chunk(file: str, first: int, lines: list[bytes]) -> Chunk:
-    aside: list[SetAside] = []
+    aside: list[Rejected] = []
     numbers: Sequence[int] = range(first, first + len(lines))
     with _no_collection():
         try:
@@ -69,12 +69,12 @@ def _chunk(file: str, first: int, lines: list[bytes]) -> Chunk:
         batch = batch_of(records, numbers)
     fit = checked(batch, file)
     rows = batch.num_rows + len(aside)
-    together = sorted([*aside, *fit.set_aside], key=lambda each: each.line)
+    together = sorted([*aside, *fit.rejected], key=lambda each: each.line)
     return Chunk(rows, fit.batch, together)
 
 
 def _one_by_one(
-    file: str, first: int, lines: list[bytes], aside: list[SetAside]
+    file: str, first: int, lines: list[bytes], aside: list[Rejected]
 ) -> tuple[list[int], list[Record]]:
     """Return the records of the lines that decode, and their numbers; blank lines are no rows."""
     numbers, records = [], []
@@ -85,7 +85,7 @@ def _one_by_one(
             records.append(_decode(line))
         except UNDECODABLE as error:
             category, reason = complaint(error)
-            aside.append(set_aside(category, reason, file, number, line.decode("utf-8", "replace")))
+            aside.append(reject(category, reason, file, number, line.decode("utf-8", "replace")))
         else:
             numbers.append(number)
     return numbers, records

@@ -40,7 +40,7 @@ MEANINGS: Final[dict[Category, str]] = {
 }
 
 
-class SetAside(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Rejected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A row that was not used. `line` counts the lines or rows of its file from 1."""
 
     category: Category
@@ -53,10 +53,10 @@ class SetAside(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.file}:{self.line}: {self.category}: {self.reason}"
 
 
-def set_aside(category: Category, reason: str, file: str, line: int, text: str = "") -> SetAside:
+def reject(category: Category, reason: str, file: str, line: int, text: str = "") -> Rejected:
     """Return a rejected row, its reason in one line and its text if it is short."""
     shown = text if len(text) <= TEXT_CHARACTERS_MAX else ""
-    return SetAside(
+    return Rejected(
         category=category, reason=" ".join(reason.split()), file=file, line=line, text=shown
     )
 
@@ -72,7 +72,7 @@ class Account:
     >>> account = Account(rows=3, checked=2)
     >>> account.by_category["missing"] += 1
     >>> print(account)
-    3 rows in = 2 checked + 1 set aside (1 missing)
+    3 rows in = 2 checked + 1 rejected (1 missing)
     """
 
     rows: int = 0
@@ -80,25 +80,25 @@ class Account:
     by_category: Counter[Category] = field(default_factory=Counter)
 
     @property
-    def set_aside(self) -> int:
+    def rejected(self) -> int:
         """The number of rejected rows."""
         return self.by_category.total()
 
     @property
     def is_for_the_lesser_part(self) -> bool:
         """Whether fewer rows were checked than rejected, of those that a history could hold."""
-        return self.checked < self.set_aside - self.by_category["about something else"]
+        return self.checked < self.rejected - self.by_category["about something else"]
 
-    def add(self, rows: int, checked: int, set_aside: Counter[Category]) -> None:
+    def add(self, rows: int, checked: int, rejected: Counter[Category]) -> None:
         """Add the counts of further rows; raises `Unbalanced`."""
-        if rows != checked + set_aside.total():
-            raise Unbalanced(f"{rows} rows are not {checked} + {set_aside.total()}")
+        if rows != checked + rejected.total():
+            raise Unbalanced(f"{rows} rows are not {checked} + {rejected.total()}")
         self.rows += rows
         self.checked += checked
-        self.by_category += set_aside
+        self.by_category += rejected
 
     def __str__(self) -> str:
         counts = [f"{self.by_category[each]:,} {each}" for each in CATEGORIES]
         why = ", ".join(text for text in counts if not text.startswith("0 "))
-        words = f"{self.rows:,} rows in = {self.checked:,} checked + {self.set_aside:,} set aside"
+        words = f"{self.rows:,} rows in = {self.checked:,} checked + {self.rejected:,} rejected"
         return f"{words} ({why})" if why else words

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.readers.rejected_rows import Category, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, reject
 from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, Column, file_and_line, said
 from brokerproof.spec.histories import MUST_HAVE
 
@@ -45,7 +45,7 @@ def checked(batch: pa.RecordBatch, file: str) -> Chunk:
     for row in map(int, np.flatnonzero(unfit)):
         why = _why(batch, row, wrong_texts.get(row), complaints)
         _, line = file_and_line(batch.column(PLACE)[row].as_py())
-        aside.append(set_aside(*why, file, line, _text(batch, row)))
+        aside.append(reject(*why, file, line, _text(batch, row)))
     fit = batch.filter(pa.array(~unfit)) if aside else batch
     columns = [fit.column(each.name).cast(each.type) for each in SCHEMA]
     return Chunk(batch.num_rows, pa.RecordBatch.from_arrays(columns, schema=SCHEMA), aside)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.tables import BATCH_ROWS, COLUMNS, Chunk, batch_of, place_of
 from brokerproof.spec.histories import Record, what_is_wrong
 
@@ -42,15 +42,15 @@ def unfit(records: Iterable[Record]) -> str | None:
     return None
 
 
-def chunks_of(rows: Iterable[Used | SetAside]) -> Iterator[Chunk]:
+def chunks_of(rows: Iterable[Used | Rejected]) -> Iterator[Chunk]:
     """Yield the content of rows as tables of a bounded size."""
     count = 0
     records: list[Record] = []
     places: list[int] = []
-    aside: list[SetAside] = []
+    aside: list[Rejected] = []
     for row in rows:
         count += 1
-        if isinstance(row, SetAside):
+        if isinstance(row, Rejected):
             aside.append(row)
         else:
             records += row.records

@@ -23,7 +23,7 @@ from brokerproof.checks.search.counterexamples import (
 )
 from brokerproof.checks.search.counterexamples import read as read_counterexample
 from brokerproof.checks.search.moves import Cut, Move, Settle
-from brokerproof.pipeline.readers.rejected_rows import SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Rejected, reject
 from brokerproof.pipeline.readers.rows import Used, name_of, unfit
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.earliest import Room
@@ -48,7 +48,7 @@ from brokerproof.spec.protocol.operations import (
 )
 
 
-def read(path: Path) -> Iterator[Used | SetAside]:
+def read(path: Path) -> Iterator[Used | Rejected]:
     """Yield the content of a counterexample's steps; raises `UnreadableHistory`."""
     try:
         found = read_counterexample(path)
@@ -57,9 +57,7 @@ def read(path: Path) -> Iterator[Used | SetAside]:
     for step, records in enumerate(followed(str(path), _claims(found), found.steps), 1):
         wrong = unfit(records)
         yield (
-            set_aside("wrong value", wrong, str(path), step)
-            if wrong
-            else Used(step, tuple(records))
+            reject("wrong value", wrong, str(path), step) if wrong else Used(step, tuple(records))
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.tables import Chunk, UnreadableHistory, records_of
 from brokerproof.spec.histories import Record
 
@@ -133,11 +133,11 @@ def source_of(path: Path) -> Source:
     )
 
 
-def read(path: Path, form: str | None = None) -> Iterator[Record | SetAside]:
+def read(path: Path, form: str | None = None) -> Iterator[Record | Rejected]:
     """Yield the records of a recording and the rejected rows, table by table."""
     source, argument = named_form(form)
     for chunk in (source or source_of(path)).chunks(path, argument):
-        yield from chunk.set_aside
+        yield from chunk.rejected
         yield from records_of(chunk.batch)
 
 

@@ -21,9 +21,9 @@ from brokerproof.models.contract.history import (
     TAKEN_WHILE_ANOTHER_WAITED,
     TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
     TAKEN_WHILE_SOME_WAITED,
-    Passage,
     Rule,
     Span,
+    WaitingInterval,
 )
 from brokerproof.pipeline.intervals.table import (
     ARRIVED,
@@ -67,7 +67,7 @@ class Columns:
     taker: Ints
     flags: Ints
     roles: Ints
-    passage: Passage
+    interval: WaitingInterval
 
     @classmethod
     def of(cls, table: pa.Table) -> Columns:
@@ -85,7 +85,7 @@ class Columns:
             joint(queue, ranks(table.column("consumer"))[0]),
             numbers(table, "flags"),
             numbers(table, "roles"),
-            Passage(
+            WaitingInterval(
                 Span(times["published_start"], times["published_end"]),
                 Span(times["begun_end"], times["begun_end"]),
                 left,
@@ -106,7 +106,7 @@ class Columns:
     def rank(self, rows: Ints) -> Ints:
         """Return the order of rows that settles ties: by name, then by time."""
         name, _ = ranks(self.table.column("message").take(pa.array(rows)))
-        order = np.lexsort((self.passage.begun.end[rows], name))
+        order = np.lexsort((self.interval.begun.end[rows], name))
         rank = np.empty(rows.size, dtype=np.int64)
         rank[order] = np.arange(rows.size)
         return rank
@@ -131,8 +131,8 @@ class Sides:
         [(_, of_later)] = self.rule.late_first
         return Early(
             self.group[rows],
-            of_early(columns.passage).end[rows],
-            of_later(columns.passage).start[rows],
+            of_early(columns.interval).end[rows],
+            of_later(columns.interval).start[rows],
             columns.rank(rows) if ranked else None,
         )
 
@@ -142,14 +142,14 @@ class Sides:
         [(of_sooner, _)] = self.rule.late_first
         return Late(
             self.group[rows],
-            of_late(columns.passage).start[rows],
-            of_sooner(columns.passage).end[rows],
+            of_late(columns.interval).start[rows],
+            of_sooner(columns.interval).end[rows],
         )
 
     def spans(self, columns: Columns, rows: Ints) -> Spans:
         """Return the late side of these rows, for a rule about each moment of it."""
         [(_, of_late)] = self.rule.early_first
-        span = of_late(columns.passage)
+        span = of_late(columns.interval)
         return Spans(self.group[rows], span.start[rows], span.end[rows])
 
 
@@ -210,7 +210,7 @@ def in_turns(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
     Those about urgency apply only to messages that never returned: other violations have other
     names.
     """
-    of = columns.passage
+    of = columns.interval
     there = columns.has(0, without=VIEW | QUERY) & (of.begun.end < of.left.start)
     ended = columns.plays(ENDED)
     for name, late in (
@@ -303,7 +303,7 @@ def returned(columns: Columns) -> pa.Table:
     """Return the deliveries made while a returned message waited at its place ahead."""
     flags = ORDERED | PLACED
     is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
-    early = np.flatnonzero(is_early & (columns.passage.begun.end < NEVER))
+    early = np.flatnonzero(is_early & (columns.interval.begun.end < NEVER))
     is_late = columns.has(flags | GIVEN, without=VIEW | QUERY) & columns.plays(TAKEN)
     late = np.flatnonzero(is_late)
     if not early.size:
@@ -312,7 +312,7 @@ def returned(columns: Columns) -> pa.Table:
     late = late[np.isin(group[late], group[early])]
     (published, other_published), (begun, given) = OVERTAKES_WHAT_RETURNED.early_first
     [(also_given, left)] = OVERTAKES_WHAT_RETURNED.late_first
-    of = columns.passage
+    of = columns.interval
     value = left(of).start[early]
     which = overtaken_of_two_keys(
         EarlyOfTwoKeys(
@@ -339,7 +339,7 @@ def _told(
     columns: Columns, name: str, late: Ints, early: Ints, strength: Ints, since: Ints | None = None
 ) -> pa.Table:
     """Return violations; `since` is the begin of the covering chain, if there is one."""
-    of = columns.passage
+    of = columns.interval
     table = columns.table
     return violations(
         pa.array(_requirements(columns, name, late, early), pa.string()),

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from brokerproof.models.contract.history import GIVEN_BEFORE_PUBLISHED, HELD_BY_TWO, Passage, Span
+from brokerproof.models.contract.history import (
+    GIVEN_BEFORE_PUBLISHED,
+    HELD_BY_TWO,
+    Span,
+    WaitingInterval,
+)
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.intervals import NOBODY, Deliveries, Gathered, running_least
 from brokerproof.pipeline.intervals.table import Waits, interrupted
@@ -55,7 +60,9 @@ def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Tab
         publish = found.publish_of[found.message[known]]
         published = Span(start[publish], end[publish])
         given = Span(start[known], end[known])
-        itself = Passage(published, published, _NOTHING, given, place=_NOTHING, back=_NOTHING)
+        itself = WaitingInterval(
+            published, published, _NOTHING, given, place=_NOTHING, back=_NOTHING
+        )
         wrong = np.flatnonzero(GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself))
         yield violations(
             "nothing-invented",
@@ -72,10 +79,10 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
     given = found.deliveries
     late = np.flatnonzero(~given.first)
 
-    def holds(which: Ints) -> Passage:
+    def holds(which: Ints) -> WaitingInterval:
         span = Span(given.start[which], given.end[which])
         back = Span(given.back_start[which], NEVER)
-        return Passage(_NOTHING, _NOTHING, _NOTHING, span, place=_NOTHING, back=back)
+        return WaitingInterval(_NOTHING, _NOTHING, _NOTHING, span, place=_NOTHING, back=back)
 
     wrong = late[HELD_BY_TWO.shown_by(holds(late), holds(late - 1))]
     meddled = given.settlements[wrong - 1] > 1

@@ -32,16 +32,16 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueue
 from brokerproof.pipeline.intervals.streams import COLUMNS as STREAMS
 from brokerproof.pipeline.intervals.streams import FOUND as CONTRADICTIONS
 from brokerproof.pipeline.intervals.streams import (
-    NONE_DOUBTFUL,
-    Doubtful,
+    NONE_AMBIGUOUS,
+    Ambiguous,
     Stretches,
+    ambiguous,
     are_in_order,
     contradictions,
-    doubtful,
     stretches,
 )
 from brokerproof.pipeline.intervals.subscriptions import Key
-from brokerproof.pipeline.intervals.table import SCHEMA as PASSAGES
+from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
 from brokerproof.pipeline.names import joint, numbers, ranks
 from brokerproof.pipeline.results import ASIDE, COVERAGE, Judgement, added
 from brokerproof.pipeline.rules.dominance import Ints
@@ -131,10 +131,10 @@ def judged_on_spark(
     seen = first_look(history, sizes)
     progress("reading what is about no single message")
     control = control_on_spark(history, begins_late=begins_late, known=known)
-    torn = NONE_DOUBTFUL
+    torn = NONE_AMBIGUOUS
     if not seen.in_order:
         progress("following the deliveries to each consumer")
-        torn = doubtful(_contradictions(history, seen, control))
+        torn = ambiguous(_contradictions(history, seen, control))
     if stalled_after is not None:
         progress("looking when consumers were free")
         control.idle = idle_on_spark(history, control, stalled_after, _parts(history, seen))
@@ -305,7 +305,7 @@ def _contradicting(batches: Iterator[pa.RecordBatch], control: Control) -> Itera
 
 
 def _told(
-    history: DataFrame, seen: Seen, control: Control, torn: Doubtful, left: pa.Table | None
+    history: DataFrame, seen: Seen, control: Control, torn: Ambiguous, left: pa.Table | None
 ) -> Results:
     """Run both stages; with `left`, only for the slices in it, with its rows in front."""
     from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
@@ -315,10 +315,10 @@ def _told(
     known = spark.sparkContext.broadcast((control, seen.cuts, torn, left))
     together = f.coalesce(f.col("message"), f.col("start").cast("string"))
     messages = history.filter(~f.col("op").isin(list(_ONLY_CONTROL))).select(*PLAIN, _coded())
-    passages = messages.repartition(parts, "run", "queue", together).mapInArrow(
-        lambda batches: _messages(batches, *known.value), _passages_schema()
+    intervals = messages.repartition(parts, "run", "queue", together).mapInArrow(
+        lambda batches: _messages(batches, *known.value), _intervals_schema()
     )
-    results = passages.repartition(parts, *_OF_SLICE).mapInArrow(
+    results = intervals.repartition(parts, *_OF_SLICE).mapInArrow(
         lambda batches: _slices(batches, known.value[0], known.value[-1]),
         "what string, told binary",
     )
@@ -340,7 +340,7 @@ _RESULTS: Final = {
     "violations": none().schema,
     "aside": ASIDE,
     "coverage": COVERAGE,
-    "summaries": PASSAGES,
+    "summaries": INTERVALS,
 }
 
 
@@ -373,7 +373,7 @@ def _decoded(table: pa.Table) -> pa.Table:
     return table
 
 
-def _passages_schema() -> str:
+def _intervals_schema() -> str:
     kinds = {
         pa.string(): "string",
         pa.int64(): "long",
@@ -381,7 +381,7 @@ def _passages_schema() -> str:
         pa.int16(): "short",
         pa.int8(): "byte",
     }
-    columns = [f"`{each.name}` {kinds[each.type]}" for each in PASSAGES]
+    columns = [f"`{each.name}` {kinds[each.type]}" for each in INTERVALS]
     return ", ".join([*columns, "what string", f"{TOLD} binary"])
 
 
@@ -389,7 +389,7 @@ def _messages(
     batches: Iterator[pa.RecordBatch],
     control: Control,
     cuts: Cuts,
-    torn: Doubtful,
+    torn: Ambiguous,
     left: pa.Table | None,
 ) -> Iterator[pa.RecordBatch]:
     """Judge the messages of a part; yield their waiting intervals, and the results."""
@@ -398,7 +398,7 @@ def _messages(
         return
     table = _decoded(pa.Table.from_batches(parts).replace_schema_metadata(None))
     stage = by_message(table, control, torn)
-    passages = sliced(stage.passages, cuts, control)
+    intervals = sliced(stage.intervals, cuts, control)
     if left is None:
         results = {
             "violations": stage.violations,
@@ -407,10 +407,10 @@ def _messages(
         }
         yield from _as_rows(results, spread=int(numbers(table, PLACE)[0]))
     else:
-        passages = passages.filter(_is_in(passages, left))
-    size = passages.num_rows
-    passages = passages.append_column("what", pa.nulls(size, pa.string()))
-    yield from passages.append_column(TOLD, pa.nulls(size, pa.binary())).to_batches()
+        intervals = intervals.filter(_is_in(intervals, left))
+    size = intervals.num_rows
+    intervals = intervals.append_column("what", pa.nulls(size, pa.string()))
+    yield from intervals.append_column(TOLD, pa.nulls(size, pa.binary())).to_batches()
 
 
 def _slices_of(table: pa.Table) -> set[tuple[str, str, int]]:
@@ -419,12 +419,12 @@ def _slices_of(table: pa.Table) -> set[tuple[str, str, int]]:
     return set(zip(*(distinct.column(name).to_pylist() for name in _OF_SLICE), strict=True))
 
 
-def _is_in(passages: pa.Table, left: pa.Table) -> pa.Array:
+def _is_in(intervals: pa.Table, left: pa.Table) -> pa.Array:
     """Return which rows belong to the slices in `left`."""
     failing = _slices_of(left)
-    queue = named(passages, "queue")
-    slices = numbers(passages, "slice")
-    chosen = np.zeros(passages.num_rows, dtype=np.bool_)
+    queue = named(intervals, "queue")
+    slices = numbers(intervals, "slice")
+    chosen = np.zeros(intervals.num_rows, dtype=np.bool_)
     for number, key in enumerate(queue.keys):
         wanted = [each for run, name, each in failing if (run, name) == key]
         if wanted:
@@ -442,10 +442,10 @@ def _slices(
         yield from pa.Table.from_batches(
             [batch.filter(is_told).select(["what", TOLD])]
         ).to_batches()
-        parts.append(batch.filter(pc.invert(is_told)).select(PASSAGES.names))
+        parts.append(batch.filter(pc.invert(is_told)).select(INTERVALS.names))
     if not parts:
         return
-    table = pa.Table.from_batches(parts).cast(PASSAGES)
+    table = pa.Table.from_batches(parts).cast(INTERVALS)
     results = {}
     if left is None:
         results["summaries"] = summary(table, control.window_of)
@@ -462,7 +462,7 @@ def _as_rows(results: dict[str, pa.Table], spread: int) -> Iterator[pa.RecordBat
     if not rows:
         return
     size = len(rows)
-    columns = {each.name: pa.nulls(size, each.type) for each in PASSAGES}
+    columns = {each.name: pa.nulls(size, each.type) for each in INTERVALS}
     columns["slice"] = pa.array([-1 - spread % 1021] * size, pa.int32())
     columns["what"] = pa.array(list(rows), pa.string())
     columns[TOLD] = pa.array(list(rows.values()), pa.binary())

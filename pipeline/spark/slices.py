@@ -82,18 +82,18 @@ class Cuts:
     returning: frozenset[Key] = frozenset()
 
 
-def sliced(passages: pa.Table, cuts: Cuts, control: Control) -> pa.Table:
+def sliced(intervals: pa.Table, cuts: Cuts, control: Control) -> pa.Table:
     """Return the rows of each slice, with their roles there; whole queues are slice 0."""
-    queue = named(passages, "queue")
+    queue = named(intervals, "queue")
     hot = np.array([key in cuts.at for key in queue.keys], dtype=np.bool_)
     if not hot.any():
-        return passages
+        return intervals
     whole = np.flatnonzero(~hot[queue.number])
     parts = [(whole, np.zeros(whole.size, dtype=np.int64), np.full(whole.size, ALL_ROLES))]
     for number, key in enumerate(queue.keys):
         if hot[number]:
             rows = np.flatnonzero(queue.number == number)
-            parts += _roles(passages.take(pa.array(rows)), rows, key, cuts, control)
+            parts += _roles(intervals.take(pa.array(rows)), rows, key, cuts, control)
     row, slice_, role = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.lexsort((slice_, row))
     row, slice_, role = row[order], slice_[order], role[order]
@@ -101,7 +101,7 @@ def sliced(passages: pa.Table, cuts: Cuts, control: Control) -> pa.Table:
     first = np.flatnonzero(new)
     if first.size:
         role = np.bitwise_or.reduceat(role, first)
-    return with_columns(passages.take(pa.array(row[first])), slice=slice_[first], roles=role)
+    return with_columns(intervals.take(pa.array(row[first])), slice=slice_[first], roles=role)
 
 
 def _roles(

@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.tables import PLACE, place_of, records_of
 from brokerproof.pipeline.watch.files import (
     ROWS_AND_TOLD,
@@ -36,8 +36,8 @@ from brokerproof.pipeline.watch.files import (
     told_row,
 )
 from brokerproof.pipeline.watch.state import (
+    REJECTED,
     ROWS,
-    SET_ASIDE,
     VIOLATIONS,
     Carried,
     Folder,
@@ -76,7 +76,7 @@ class Batch:
     carried: Carried
     raised: list[dict[str, Any]] = field(default_factory=list)
     withdrawn: list[dict[str, Any]] = field(default_factory=list)
-    aside: list[SetAside] = field(default_factory=list)
+    aside: list[Rejected] = field(default_factory=list)
     written: Path = Path()
 
 
@@ -235,7 +235,7 @@ class Watch:
         lines = [{"said": "raised", **row} for row in raised]
         lines += [{"said": "withdrawn", **row} for row in withdrawn]
         written = self.folder.tell(VIOLATIONS, carried.batch, lines, end=end)
-        self.folder.tell(SET_ASIDE, carried.batch, aside, end=end)
+        self.folder.tell(REJECTED, carried.batch, aside, end=end)
         if clock.keep is not None:
             control = still_needed(control, _oldest(states, clock))
         self.folder.finish(carried, control, end=end)

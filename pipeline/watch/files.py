@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.readers.rejected_rows import Category, SetAside, set_aside
+from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.sources import source_of
 from brokerproof.pipeline.tables import PLACE, SCHEMA, UnreadableHistory, place_of
 
@@ -46,7 +46,7 @@ class FileTold(msgspec.Struct, kw_only=True):
 
     rows: int = 0
     checked: int = 0
-    aside: list[SetAside] = []
+    aside: list[Rejected] = []
     newest: dict[str, int] = {}
 
     @property
@@ -68,8 +68,8 @@ def rows_of_files(
         try:
             for chunk in source_of(path).chunks(path, ""):
                 told.rows += chunk.rows
-                told.checked += chunk.rows - len(chunk.set_aside)
-                told.aside += chunk.set_aside
+                told.checked += chunk.rows - len(chunk.rejected)
+                told.aside += chunk.rejected
                 batch = chunk.batch
                 newest = (
                     pa.Table.from_batches([batch]).group_by("run").aggregate([("start", "max")])
@@ -83,7 +83,7 @@ def rows_of_files(
                 yield pa.RecordBatch.from_arrays([*columns, nothing], schema=ROWS_AND_TOLD)
         except UnreadableHistory as error:
             told.rows += 1
-            told.aside.append(set_aside("unreadable", str(error), str(path), 0))
+            told.aside.append(reject("unreadable", str(error), str(path), 0))
         yield told_row(msgspec.msgpack.encode(told))
 
 

@@ -23,7 +23,7 @@ from brokerproof.pipeline.readers.rejected_rows import Account, Category
 from brokerproof.pipeline.tables import SCHEMA
 
 VIOLATIONS: Final = "violations"
-SET_ASIDE: Final = "set_aside"
+REJECTED: Final = "rejected"
 CHECKPOINT: Final = "checkpoint"
 STATE: Final = "state"
 ROWS: Final = "rows"
@@ -86,11 +86,11 @@ class Folder:
 
         Raises `StateIsMissing` if Spark has recorded batches without a state.
         """
-        for name in (VIOLATIONS, SET_ASIDE, STATE):
+        for name in (VIOLATIONS, REJECTED, STATE):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         for left in (self.path / STATE).glob(f".*{_UNFINISHED}"):
             shutil.rmtree(left)
-        for name in (VIOLATIONS, SET_ASIDE):
+        for name in (VIOLATIONS, REJECTED):
             for left in (self.path / name).glob(f".*{_UNFINISHED}"):
                 left.unlink()
         done = [int(each.name) for each in self.checkpoint.glob("commits/[0-9]*")]

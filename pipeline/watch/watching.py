@@ -50,7 +50,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.control import Control, Named, named
-from brokerproof.pipeline.intervals.streams import contradictions, doubtful
+from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
@@ -269,23 +269,23 @@ class _Part:
         return kept
 
     def _judge(self, part: pa.Table) -> None:
-        torn = doubtful(contradictions(part, self._control))
+        torn = ambiguous(contradictions(part, self._control))
         stage = by_message(part, self._control, torn)
         made = np.array([state.made for state in self._states], dtype=np.int64)
         if self._clock.finished:
             made[:] = NEVER
         at = {state.key: number for number, state in enumerate(self._states)}
-        queue = named(stage.passages, "queue")
+        queue = named(stage.intervals, "queue")
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
-        flags = numbers(stage.passages, "flags")
-        open_ = numbers(stage.passages, "given_end") > made[number]
+        flags = numbers(stage.intervals, "flags")
+        open_ = numbers(stage.intervals, "given_end") > made[number]
         # An unseen delivery may have been in transit to a consumer that leaves later, and return.
-        begun = np.where(open_, NEVER, numbers(stage.passages, "begun_end"))
+        begun = np.where(open_, NEVER, numbers(stage.intervals, "begun_end"))
         flags = np.where(open_, flags & ~(FIRST | SURE), flags)
-        passages = with_columns(stage.passages, flags=flags, begun_end=begun)
-        wrong = pa.concat_tables([stage.violations, *by_queue(passages, self._control)])
+        intervals = with_columns(stage.intervals, flags=flags, begun_end=begun)
+        wrong = pa.concat_tables([stage.violations, *by_queue(intervals, self._control)])
         final = self._final(wrong, at, made)
-        final &= ~_may_be_renamed(wrong, stage.passages.filter(pa.array(open_)))
+        final &= ~_may_be_renamed(wrong, stage.intervals.filter(pa.array(open_)))
         not_yet = named(wrong.filter(pa.array(~final)), "queue").keys
         given = open_ & ((flags & GIVEN) != 0)
         waiting = {*np.unique(number[given]).tolist(), *(at[key] for key in not_yet)}

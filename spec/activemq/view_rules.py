@@ -104,7 +104,7 @@ def _complete(shown: _Shown) -> Complaint | None:
     if nowhere := shown.paged - places:
         return f"paged in, and neither waiting nor with anybody: {_text(nowhere)}"
     others = places - shown.paged
-    return f"not paged in, and waiting or with somebody: {_text(others)}" if others else ""
+    return f"not paged in, and waiting or held: {_text(others)}" if others else ""
 
 
 def _owned(shown: _Shown) -> Complaint | None:
@@ -118,9 +118,9 @@ def _owned(shown: _Shown) -> Complaint | None:
     if not owners and not held:
         return None
     if wrong := {message for message, _, _ in owners - held}:
-        return f"belonging to somebody who does not hold it: {_text(wrong)}"
+        return f"belonging to a consumer that does not hold it: {_text(wrong)}"
     wrong = {message for message, _, _ in held - owners} & shown.paged
-    return f"held by somebody whom it does not belong to: {_text(wrong)}" if wrong else ""
+    return f"held by a consumer that it does not belong to: {_text(wrong)}" if wrong else ""
 
 
 def _sized(shown: _Shown) -> Complaint | None:

@@ -119,7 +119,7 @@ def _listed(shown: _Shown) -> Complaint | None:
     if not shown.pull.listed:
         return None
     if len(shown.pull.listed) > len(shown.view.subscriptions):
-        return "somebody is in a list, and not in that of all"
+        return "a consumer is in a list, and not in that of all"
     both = zip(shown.pull.listed, shown.accounts.subscriptions, strict=True)
     for at, (listed, each) in enumerate(both):
         priority = each.priority if each.state in _BY_PRIORITY else 0

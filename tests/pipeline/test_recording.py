@@ -330,7 +330,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["amqp091://127.0.0.1:1/", "out"], "nobody listens there"),
+        (["amqp091://127.0.0.1:1/", "out"], "no server listens there"),
         (["reference:qpid-push", "out"], "this broker cannot be recorded"),
         (["amqp091://127.0.0.1:1/", "."], "it is there already"),
         (["amqp091://127.0.0.1:1/", "out", "--kills", "1"], "only private:rabbitmq is ours"),

@@ -160,7 +160,7 @@ class Consumer:
 
     def _end_if_orphan(self) -> None:
         if self._shared.is_orphan():
-            raise LinkLost("nobody is left who could stop this consumer")
+            raise LinkLost("the process that could stop this consumer is gone")
 
     def _take(self, arrivals: Arrivals, at: int) -> None:
         asked = 0 if self._round is None else self._round[1]

@@ -190,7 +190,7 @@ class Getter:
                 if self._confirmed() * load.gets < self._made.value * load.messages:
                     gets.link.pump(POLL_S)
                     if self._shared.is_orphan():
-                        raise LinkLost("nobody is left who could stop these gets")
+                        raise LinkLost("the process that could stop these gets is gone")
                     continue
                 queue, at_broker = self._random.choice(self._task.queues)
                 self._delivered.value += gets.get(queue, at_broker) is None

@@ -120,7 +120,7 @@ class Producer:
 
     def _end_if_orphan(self) -> None:
         if self._shared.is_orphan():
-            raise LinkLost("nobody is left who could stop this producer")
+            raise LinkLost("the process that could stop this producer is gone")
 
     def _send(self, link: Link, count: int) -> None:
         frames: list[bytes] = []

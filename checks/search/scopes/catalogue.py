@@ -299,7 +299,7 @@ def _scopes_of_refusals(
         kinds=(*takers, *wrong),
         gets=gets,
         cancels=True,
-        nonsense=True,
+        invalid=True,
     )
     if claims.delete:
         yield Scope(
@@ -311,7 +311,7 @@ def _scopes_of_refusals(
             gets=() if takers else gets,
             settlements=(),
             deletes=True,
-            nonsense=True,
+            invalid=True,
         )
     if claims.durable:
         yield Scope(
@@ -324,7 +324,7 @@ def _scopes_of_refusals(
             gets=() if takers else gets,
             settlements=(),
             crashes=True,
-            nonsense=True,
+            invalid=True,
             resets=True,
         )
 

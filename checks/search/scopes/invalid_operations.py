@@ -37,27 +37,27 @@ NOBODY = "nobody"
 """The name of a consumer that never subscribes."""
 
 
-def nonsense(book: Bindings, absent: str = NOWHERE) -> Iterator[Move]:
+def invalid_operations(bindings: Bindings, absent: str = NOWHERE) -> Iterator[Move]:
     """Yield the invalid operations for a candidate's claims; the queue `absent` does not exist."""
-    if book.down:
-        yield from _while_down(book)
+    if bindings.down:
+        yield from _while_down(bindings)
         return
-    yield from _of_a_queue_that_is_not_there(book, absent)
-    yield from _of_consumers(book)
+    yield from _of_a_queue_that_is_not_there(bindings, absent)
+    yield from _of_consumers(bindings)
     yield Settle(how="acknowledge", message=NOBODYS)
     yield Settle(how="release", message=NOBODYS)
     yield CloseChannel(channel=NOBODY)
-    if book.claims.durable:
+    if bindings.claims.durable:
         yield Restart()
-    for declared in list(book.declared.values())[:1]:
-        if "priority" in book.claims.orders:
+    for declared in list(bindings.declared.values())[:1]:
+        if "priority" in bindings.claims.orders:
             yield Publish(queue=declared.queue, message=Message(id=NOBODYS, priority=10))
         yield declared
-        yield from _declared_otherwise(declared, book)
+        yield from _declared_otherwise(declared, bindings)
 
 
-def _of_a_queue_that_is_not_there(book: Bindings, absent: str) -> Iterator[Move]:
-    claims = book.claims
+def _of_a_queue_that_is_not_there(bindings: Bindings, absent: str) -> Iterator[Move]:
+    claims = bindings.claims
     yield Publish(queue=absent, message=Message(id=NOBODYS))
     if claims.get:
         yield Get(channel=NOBODY, queue=absent)
@@ -69,38 +69,38 @@ def _of_a_queue_that_is_not_there(book: Bindings, absent: str) -> Iterator[Move]
         yield Delete(queue=absent)
 
 
-def _of_consumers(book: Bindings) -> Iterator[Move]:
+def _of_consumers(bindings: Bindings) -> Iterator[Move]:
     """Yield operations on unknown consumers and on consumers that have left, and wrong windows."""
     # A name in use cannot be tried again: names are used once (rule 25).
-    claims = book.claims
+    claims = bindings.claims
     yield Cancel(consumer=NOBODY)
     if claims.flush:
         yield Flush(consumer=NOBODY)
     if "change" in claims.credit:
         yield SetCredit(consumer=NOBODY)
-    for name in sorted(book.consumers.keys() - book.active)[:1]:
+    for name in sorted(bindings.consumers.keys() - bindings.active)[:1]:
         yield Cancel(consumer=name)
     if {"change", "messages"} <= {*claims.credit}:
-        for name in sorted(book.active)[:1]:
+        for name in sorted(bindings.active)[:1]:
             yield SetCredit(consumer=name, messages=-1)
             yield SetCredit(consumer=name, messages=NUMBER_MAX)
 
 
-def _declared_otherwise(declared: Declare, book: Bindings) -> Iterator[Move]:
+def _declared_otherwise(declared: Declare, bindings: Bindings) -> Iterator[Move]:
     other = Priority(2) if isinstance(declared.order, Fifo) else Fifo()
     yield replace(declared, order=other)
-    if book.claims.durable:
+    if bindings.claims.durable:
         yield replace(declared, durable=not declared.durable)
-    if book.claims.auto_delete:
+    if bindings.claims.auto_delete:
         yield replace(declared, auto_delete=not declared.auto_delete)
 
 
-def _while_down(book: Bindings) -> Iterator[Move]:
+def _while_down(bindings: Bindings) -> Iterator[Move]:
     yield Drain()
     yield Crash()
     yield CloseChannel(channel=NOBODY)
-    for declared in list(book.declared.values())[:1]:
+    for declared in list(bindings.declared.values())[:1]:
         yield declared
         yield Publish(queue=declared.queue, message=Message(id=NOBODYS))
-        if book.claims.get:
+        if bindings.claims.get:
             yield Get(channel=NOBODY, queue=declared.queue)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.search.moves import Move, Settle, SettlementName
-from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, nonsense
+from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, invalid_operations
 from brokerproof.models.contract.core import Queue
 from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
 from brokerproof.spec.protocol.operations import (
@@ -102,7 +102,7 @@ class Scope:
     """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
 
     `windows` and `pools` replace the window of a consumer or a channel; `seconds` is how far the
-    clock may move. `nonsense` adds invalid operations, and some without effect
+    clock may move. `invalid` adds invalid operations, and some without effect
     (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
     move, `resets` adds resets of the broker. `cuts` makes each move also with the power lost at
     each of its changes to the disk.
@@ -130,103 +130,103 @@ class Scope:
     flushes: bool = False
     seconds: int = 0
     crashes: bool = False
-    nonsense: bool = False
+    invalid: bool = False
     filled: bool = False
     resets: bool = False
     cuts: bool = False
 
-    def moves(self, book: Bindings) -> Iterator[Move]:
+    def moves(self, bindings: Bindings) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
-        if self.resets and (book.declared or book.down):
+        if self.resets and (bindings.declared or bindings.down):
             yield Reset()
-        if book.down:
+        if bindings.down:
             yield Restart()
-            if self.nonsense:
-                yield from nonsense(book)
+            if self.invalid:
+                yield from invalid_operations(bindings)
             return
-        queues = list(book.queues)
-        if len(queues) < self.queues and self._may_declare(book):
-            yield from self._declarations(book)
+        queues = list(bindings.queues)
+        if len(queues) < self.queues and self._may_declare(bindings):
+            yield from self._declarations(bindings)
             if not self.deletes and not self.auto_delete:
                 return
-        fills = self.filled and book.names_used() < self.messages
+        fills = self.filled and bindings.names_used() < self.messages
         if not fills:
             yield Drain()
-        if book.names_used() < self.messages:
-            name = f"m{book.names_used()}"
+        if bindings.names_used() < self.messages:
+            name = f"m{bindings.names_used()}"
             for queue in queues:
                 for payload in self.payloads:
                     yield payload.publish(queue, name)
         if fills:
             return
-        yield from self._of_takers(book)
-        yield from self._settlements(book)
-        yield from self._endings(book)
-        yield from self._of_few(book)
-        if self.nonsense:
-            gone = (f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
-            yield from nonsense(book, next(gone, NOWHERE))
+        yield from self._of_takers(bindings)
+        yield from self._settlements(bindings)
+        yield from self._endings(bindings)
+        yield from self._of_few(bindings)
+        if self.invalid:
+            gone = (f"q{n}" for n in range(self.queues) if f"q{n}" not in bindings.queues)
+            yield from invalid_operations(bindings, next(gone, NOWHERE))
 
-    def _may_declare(self, book: Bindings) -> bool:
+    def _may_declare(self, bindings: Bindings) -> bool:
         """A queue that has gone may be declared once more; the number of queues is bounded."""
-        ever = book.frame.sizes[book.contract.families.index(Queue)]
+        ever = bindings.frame.sizes[bindings.contract.families.index(Queue)]
         return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
 
-    def _declarations(self, book: Bindings) -> Iterator[Declare]:
-        name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in book.queues)
-        first = next(iter(book.declared.values()), None)
+    def _declarations(self, bindings: Bindings) -> Iterator[Declare]:
+        name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in bindings.queues)
+        first = next(iter(bindings.declared.values()), None)
         for order in self.orders if first is None else (first.order,):
             for durable in self.durable:
                 yield Declare(
                     queue=name, order=order, durable=durable, auto_delete=self.auto_delete
                 )
 
-    def _of_takers(self, book: Bindings) -> Iterator[Move]:
-        channels = [f"ch{i}" for i in range(min(len(book.channels) + 1, self.channels))]
-        queues, consumer = list(book.queues), f"c{len(book.consumers)}"
+    def _of_takers(self, bindings: Bindings) -> Iterator[Move]:
+        channels = [f"ch{i}" for i in range(min(len(bindings.channels) + 1, self.channels))]
+        queues, consumer = list(bindings.queues), f"c{len(bindings.consumers)}"
         for channel in channels:
             for queue in queues:
                 for mode in self.gets:
                     yield Get(channel=channel, queue=queue, mode=mode)
-                if len(book.consumers) < self.consumers:
+                if len(bindings.consumers) < self.consumers:
                     for kind in self.kinds:
                         if not kind.every_queue or queue == queues[0]:
-                            several = tuple(book.queues) if kind.every_queue else ()
+                            several = tuple(bindings.queues) if kind.every_queue else ()
                             yield kind.consume(channel, queue, consumer, several)
 
-    def _settlements(self, book: Bindings) -> Iterator[Move]:
-        for entry in sorted(held.entry for held in book.held.values()):
+    def _settlements(self, bindings: Bindings) -> Iterator[Move]:
+        for entry in sorted(held.entry for held in bindings.held.values()):
             for how in self.settlements:
-                yield Settle(how=how, message=book.name_of_entry(entry))
+                yield Settle(how=how, message=bindings.name_of_entry(entry))
         if self.settles_again:
-            for message in sorted(book.settled):
+            for message in sorted(bindings.settled):
                 for how in self.settlements:
                     yield Settle(how=how, message=message, again=True)
 
-    def _endings(self, book: Bindings) -> Iterator[Move]:
+    def _endings(self, bindings: Bindings) -> Iterator[Move]:
         if self.cancels:
-            for consumer in sorted(book.active):
+            for consumer in sorted(bindings.active):
                 yield Cancel(consumer=consumer)
         if self.closes:
-            for channel in book.channels:
+            for channel in bindings.channels:
                 yield CloseChannel(channel=channel)
-        for queue in book.queues:
+        for queue in bindings.queues:
             if self.purges:
                 yield Purge(queue=queue)
             if self.deletes:
                 yield Delete(queue=queue)
 
-    def _of_few(self, book: Bindings) -> Iterator[Move]:
+    def _of_few(self, bindings: Bindings) -> Iterator[Move]:
         """Yield the moves that only few brokers claim."""
-        for consumer in sorted(book.active):
+        for consumer in sorted(bindings.active):
             for window in self.windows:
                 yield SetCredit(consumer=consumer, messages=window.messages, bytes=window.bytes)
             if self.flushes:
                 yield Flush(consumer=consumer)
-        for channel in book.channels:
+        for channel in bindings.channels:
             for window in self.pools:
                 yield SetCredit(channel=channel, messages=window.messages, bytes=window.bytes)
-        if book.now < self.seconds:
+        if bindings.now < self.seconds:
             yield Advance(seconds=1)
         if self.crashes:
             yield Crash()

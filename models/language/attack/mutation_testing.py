@@ -63,7 +63,7 @@ class Attack:
     @property
     def unexplained(self) -> tuple[JudgedMutant, ...]:
         """The surviving mutants without a reason."""
-        return tuple(each for each in self.judged if each.fate == "survivor" and not each.by)
+        return tuple(each for each in self.judged if each.outcome == "survivor" and not each.by)
 
     @property
     def complete(self) -> bool:
@@ -94,12 +94,12 @@ def attack(
             found = _judged(system, mutant, refuter, where)
         else:
             found = judged_frame(system, mutant, refuter, where)
-        if found.fate == "survivor" and mutant.name in reasons:
+        if found.outcome == "survivor" and mutant.name in reasons:
             found = dataclasses.replace(found, by=(reasons[mutant.name],))
         judged.append(found)
         if report:
             report(judged[-1])
-    survivors = {each.name for each in judged if each.fate == "survivor"}
+    survivors = {each.name for each in judged if each.outcome == "survivor"}
     idle = tuple(name for name in reasons if name not in survivors)
     return Attack(system.name, tuple(judged), idle, time.perf_counter() - started)
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from brokerproof.models.language.core.systems import System
 from brokerproof.models.language.core.traces import Step
 
-Fate: TypeAlias = Literal[
+MutantOutcome: TypeAlias = Literal[
     "reachable", "induction", "equivalent", "refinement", "requirement", "survivor"
 ]
 
@@ -26,7 +26,7 @@ class JudgedMutant:
     """
 
     name: str
-    fate: Fate
+    outcome: MutantOutcome
     by: tuple[str, ...] = ()
     witness: tuple[Step, ...] = ()
 

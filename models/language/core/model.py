@@ -239,7 +239,7 @@ class Model:
 
     symbols_: ClassVar[dict[str, Symbol]]
 
-    harmless: ClassVar[Mapping[str, str]] = {}
+    equivalent_mutants: ClassVar[Mapping[str, str]] = {}
     """The reasons why mutants are equivalent, by the name that the mutation test prints."""
 
     def __setattr__(self, name: str, value: object) -> None:

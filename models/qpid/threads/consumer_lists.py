@@ -176,7 +176,7 @@ class ConsumerMoves(Model):
 class ConsumerLists(ConsumerMoves):
     """The lists alone, with the counts of registered and of wanting consumers."""
 
-    harmless: ClassVar[dict[str, str]] = dict.fromkeys(
+    equivalent_mutants: ClassVar[dict[str, str]] = dict.fromkeys(
         (
             "leave: was_listed: stays as it was",
             "initially: was_listed: anything",

@@ -36,7 +36,7 @@ __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "Queue", "State", "Worke
 class EntryStates(EntryInvariants):
     """Entries, their consumers, and threads that change entry states by compare-and-swap."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(ENTRY_STATES)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(ENTRY_STATES)
 
     # Events of entries.
 

@@ -56,7 +56,7 @@ _LESS_HISTORY = "What is remembered only for the promise then remembers less, an
 class InterestedLine(Model):
     """Consumers that wait in a line to be notified, and take messages."""
 
-    harmless: ClassVar[dict[str, str]] = {
+    equivalent_mutants: ClassVar[dict[str, str]] = {
         **dict.fromkeys(
             (
                 "arrive: guard 1: dropped",

@@ -39,7 +39,7 @@ IT = List.IT
 class NodeList(NodeListInvariants):
     """Nodes that are appended, marked and walked over, each by threads of their own."""
 
-    harmless: ClassVar[Mapping[str, str]] = by_name(NODE_LIST)
+    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(NODE_LIST)
 
     # Appends.
 

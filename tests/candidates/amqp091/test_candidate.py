@@ -497,7 +497,7 @@ def refusal(url: str) -> str:
 
 
 def test_where_nobody_listens_there_is_no_candidate() -> None:
-    assert "nobody listens there" in refusal(f"amqp091://me:secret@127.0.0.1:{unused_port()}/")
+    assert "no server listens there" in refusal(f"amqp091://me:secret@127.0.0.1:{unused_port()}/")
 
 
 def test_who_may_not_log_in_has_no_candidate(rabbitmq: PrivateRabbitMQ) -> None:

@@ -278,7 +278,7 @@ def test_hostile_words_do_no_harm_anywhere(
 
 def test_no_message_has_a_password(folder: Path) -> None:
     line = refusal(check(folder, "amqp091://me:secret@127.0.0.1:1/"))
-    assert "nobody listens there" in line
+    assert "no server listens there" in line
     assert "secret" not in line
 
 
@@ -435,7 +435,7 @@ def test_a_folder_of_recorded_runs_is_judged_again(saved: Path) -> None:
     assert run("replay", "--rejudge", saved / "counterexamples").exit_code == 1
 
 
-def test_what_a_census_found_stands(saved: Path) -> None:
+def test_what_a_final_drain_found_stands(saved: Path) -> None:
     result = run("replay", "--rejudge", one(saved, "nothing-lost"))
     assert result.output.splitlines()[-1] == "  broken again: nothing-lost"
     assert "is gone" in result.output

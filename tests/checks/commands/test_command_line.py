@@ -89,7 +89,7 @@ WRONG = [
     (("check", f"{CANDIDATES}:Mute"), "reset was answered refused: no reset"),
     (("check", "stomp://127.0.0.1/"), "this form of candidate is not supported yet"),
     (("check", "exec:./no-driver"), "it cannot be started: No such file or directory"),
-    (("check", "amqp091://127.0.0.1:1/"), "nobody listens there"),
+    (("check", "amqp091://127.0.0.1:1/"), "no server listens there"),
     (("replay",), "Missing argument 'FILE'"),
     (("replay", "nowhere.json"), "nowhere.json: No such file or directory"),
 ]

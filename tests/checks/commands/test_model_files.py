@@ -90,7 +90,7 @@ class TooFew(Lamps):
         return forall(Lamp, lambda lamp: self.used[lamp] < 4)
 
 class True_(Lamps):
-    harmless: ClassVar[dict[str, str]] = {
+    equivalent_mutants: ClassVar[dict[str, str]] = {
         "light: guard 1: dropped": "lighting twice is lighting once",
         "darken: guard 1: dropped": "darkening twice is darkening once",
         "darken: lit: stays as it was": "no promise is about light",

@@ -41,7 +41,7 @@ def refusal(*arguments: str) -> str:
             '--restart-command: no closing quotation in "start \'it"',
         ),
         (("check", "private:kafka"), "private:kafka: there is no such private broker; name priv"),
-        (("check", URL, *BOTH), "nobody listens there"),
+        (("check", URL, *BOTH), "no server listens there"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line(

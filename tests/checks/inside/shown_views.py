@@ -55,7 +55,7 @@ def watched(broker: Candidate, operations: Iterable[Operation]) -> tuple[Watch, 
         answer = broker.handle(operation)
         assert answer.ok
         oracle.observe(operation, answer)
-        moved.append(watch.look(broker, operation, answer, "", oracle.book))
+        moved.append(watch.look(broker, operation, answer, "", oracle.bindings))
     return watch, moved
 
 

@@ -183,23 +183,23 @@ def test_after_a_view_that_cannot_be_read_the_next_step_is_not_judged() -> None:
     class Spoils(Shown):
         """Shows an unreadable view once."""
 
-    broker, watch, book = Spoils(), Watch(), Oracle(Shown.claims).book
+    broker, watch, bindings = Spoils(), Watch(), Oracle(Shown.claims).bindings
     declare = Declare(queue="q0", order=Fifo())
     oracle = Oracle(Shown.claims)
     oracle.observe(declare, broker.handle(declare))
-    book = oracle.book
-    assert watch.look(broker, declare, OK, "", book) is False
+    bindings = oracle.bindings
+    assert watch.look(broker, declare, OK, "", bindings) is False
     Spoils.shows = staticmethod(lambda _: Answer())
     publish = Publish(queue="q0", message=Message(id="m0"))
     broker.handle(publish)
     with pytest.raises(Departure, match="without a view"):
-        watch.look(broker, publish, OK, "", book)
+        watch.look(broker, publish, OK, "", bindings)
     Spoils.shows = None
-    assert watch.look(broker, Drain(), OK, "", book) is False
+    assert watch.look(broker, Drain(), OK, "", bindings) is False
     assert watch.views["q0"] is not None
     publish = Publish(queue="q0", message=Message(id="m1"))
     broker.handle(publish)
-    assert watch.look(broker, publish, OK, "", book) is True
+    assert watch.look(broker, publish, OK, "", bindings) is True
 
 
 @pytest.mark.parametrize("budget", [(200, 0), (0, 5)], ids=["product", "stateful"])

@@ -21,22 +21,22 @@ def test_every_promise_in_the_tables_is_in_the_catalogue() -> None:
     assert not named | {"nonsense"} <= catalogue().keys()
 
 
-def test_what_a_census_decides_is_every_guard_about_a_message_that_was_not_given() -> None:
+def test_what_a_final_drain_decides_is_every_guard_about_a_message_that_was_not_given() -> None:
     """Guards of the broker's own actions that read other entries are about overdue messages."""
     about_others = {
         label
         for contract in (CONTRACT, whole().contract)
         for name, action in contract.actions.items()
         for label, _ in action.each
-        if name not in ("census", "rest")
+        if name not in ("final_drain", "rest")
     }
     # The guard on waiting at an earlier entry reads two entries at once, so it is not entry by
     # entry.
     assert about_others | {"flush-delivers"} == LATE_OR_GONE
 
 
-def test_what_a_census_says_is_what_the_contract_asks_at_a_census() -> None:
-    asked = {label for label, _ in whole().contract.actions["census"].each}
+def test_what_a_final_drain_says_is_what_the_contract_asks_at_a_final_drain() -> None:
+    asked = {label for label, _ in whole().contract.actions["final_drain"].each}
     assert asked == MISSED
 
 

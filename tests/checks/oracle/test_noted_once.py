@@ -76,7 +76,7 @@ def moves_of_a_run(seed: int, oracle: Oracle) -> Iterator[Move]:
     yield from RELEASED_BEHIND_A_BROWSER
     chance = random.Random(seed)  # noqa: S311 (nothing is secret)
     for number in range(STEPS_MAX):
-        moves = list(WORLD.moves(oracle.book))
+        moves = list(WORLD.moves(oracle.bindings))
         again = [move for move in moves if isinstance(move, Settle) and move.again]
         yield chance.choice(again if again and number % 2 else moves)
 
@@ -89,7 +89,7 @@ def walked(start: Callable[[], Candidate], seed: int) -> tuple[Judged, int]:
     judged: Judged = []
     rows = 1
     for move in moves_of_a_run(seed, oracle):
-        operation = operation_of(move, oracle.book)
+        operation = operation_of(move, oracle.bindings)
         if operation is None:
             continue
         answer = ask(candidate, operation)

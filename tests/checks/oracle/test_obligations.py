@@ -118,7 +118,7 @@ COMMON: list[Operation] = [
 def asked(operation: Operation, oracle: Oracle) -> Operation:
     """Return the operation in its current form: every message is a new one."""
     if isinstance(operation, Publish):
-        name = f"m{len(oracle.book.messages)}"
+        name = f"m{len(oracle.bindings.messages)}"
         return replace(operation, message=replace(operation.message, id=name))
     return operation
 
@@ -142,7 +142,7 @@ def runs(
 
 
 def _has_left(consumer: str, oracle: Oracle) -> bool:
-    return consumer in oracle.book.consumers and consumer not in oracle.book.active
+    return consumer in oracle.bindings.consumers and consumer not in oracle.bindings.active
 
 
 def contradictions(broker: WholeBroker, number: int) -> Iterator[str]:
@@ -151,8 +151,8 @@ def contradictions(broker: WholeBroker, number: int) -> Iterator[str]:
         for each in OPERATIONS:
             operation = asked(each, oracle)
             answer = at.fork().handle(operation)
-            why_not = must_be_refused(operation, oracle.book)
-            if must_succeed(operation, oracle.book) and not answer.ok:
+            why_not = must_be_refused(operation, oracle.bindings)
+            if must_succeed(operation, oracle.bindings) and not answer.ok:
                 yield f"{name_of(operation)} must succeed: {answer}"
             if why_not and (answer.error is None or not answer.error.definite):
                 yield f"{name_of(operation)} must be refused ({why_not}): {answer}"
@@ -169,8 +169,8 @@ def test_nothing_must_both_succeed_and_be_refused_and_each_kind_comes_to_both() 
     for _, oracle in runs(WholeBroker(), 40):
         for each in OPERATIONS:
             operation = asked(each, oracle)
-            why_not = must_be_refused(operation, oracle.book)
-            succeeds = must_succeed(operation, oracle.book)
+            why_not = must_be_refused(operation, oracle.bindings)
+            succeeds = must_succeed(operation, oracle.bindings)
             assert not (why_not and succeeds), operation
             seen[name_of(operation), "refused" if why_not else "ok" if succeeds else "open"] += 1
     names = {name_of(each) for each in OPERATIONS}
@@ -211,9 +211,9 @@ def test_a_broker_that_does_otherwise_is_found_out(twin: type[WholeBroker], comp
     for each in OPERATIONS:
         operation = asked(each, oracle)
         answer = odd.fork().handle(operation)
-        if must_succeed(operation, oracle.book) and not answer.ok:
+        if must_succeed(operation, oracle.bindings) and not answer.ok:
             found.append("must succeed")
-        if must_be_refused(operation, oracle.book) and answer.ok:
+        if must_be_refused(operation, oracle.bindings) and answer.ok:
             found.append("must be refused")
     assert set(found) == {complaint}
 
@@ -246,5 +246,5 @@ def obliged(claims: Capabilities) -> list[Operation]:
         oracle.observe(Declare(queue=queue, order=Fifo()), OK)
     if "acknowledge" in claims.modes:
         oracle.observe(Consume(channel="ch0", queue="q0", consumer="c0"), OK)
-    book = oracle.book
-    return [each for each in OPERATIONS if must_succeed(asked(each, oracle), book)]
+    bindings = oracle.bindings
+    return [each for each in OPERATIONS if must_succeed(asked(each, oracle), bindings)]

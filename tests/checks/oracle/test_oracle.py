@@ -420,7 +420,7 @@ PAIRS = [
         (drain(QueueDeleted(queue="q")),),
     ),
 ]
-BY_CENSUS = frozenset(("nothing-lost", "close-releases", "browser-takes-nothing"))
+BY_FINAL_DRAIN = frozenset(("nothing-lost", "close-releases", "browser-takes-nothing"))
 BY_A_LOOK_INSIDE = frozenset(("documented-steps",))
 
 
@@ -442,8 +442,8 @@ def stated_in(name: str) -> set[str]:
     return {each.id for each in requirements.read_catalogue(name, file.read_text("utf-8"))}
 
 
-def test_every_requirement_has_a_pair_or_is_told_by_the_census() -> None:
-    told = {pair.requirement for pair in PAIRS} | BY_CENSUS | BY_A_LOOK_INSIDE
+def test_every_requirement_has_a_pair_or_is_told_by_the_final_drain() -> None:
+    told = {pair.requirement for pair in PAIRS} | BY_FINAL_DRAIN | BY_A_LOOK_INSIDE
     # Those of `whole.toml` have theirs in `test_oracle_whole.py`.
     assert told == stated_in("core.toml") | stated_in("qpid.toml")
 
@@ -463,7 +463,7 @@ class Script:
 
     answers: list[Answer]
     left: tuple[str, ...]
-    census: bool = field(default=False)
+    final_drain: bool = field(default=False)
 
     def hello(self) -> Hello:
         """Introduce itself."""
@@ -474,9 +474,9 @@ class Script:
         if self.answers:
             return self.answers.pop(0)
         if isinstance(operation, Consume):
-            self.census = True
-        if isinstance(operation, Drain) and self.census:
-            return Answer(tuple(given(message, "census-q") for message in self.left))
+            self.final_drain = True
+        if isinstance(operation, Drain) and self.final_drain:
+            return Answer(tuple(given(message, "final-drain-q") for message in self.left))
         return OK
 
 
@@ -529,8 +529,8 @@ def test_a_message_that_a_new_consumer_gets_was_only_late(
     assert breach.requirement == "get-finds" != requirement
 
 
-def test_the_census_covers_what_no_pair_does() -> None:
-    assert {requirement for requirement, _, _ in LATE_OR_GONE} == BY_CENSUS
+def test_the_final_drain_covers_what_no_pair_does() -> None:
+    assert {requirement for requirement, _, _ in LATE_OR_GONE} == BY_FINAL_DRAIN
 
 
 # When an event happened (rules 1 and 2 of the protocol).

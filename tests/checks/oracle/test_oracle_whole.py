@@ -433,17 +433,17 @@ def move_of(told: Told) -> Move:
     return operation
 
 
-BY_CENSUS = {
+BY_FINAL_DRAIN = {
     "purge-leaves-acquired": (make(), put("m0"), HELD, purge(), close("ch0")),
     "survives-restart": (*DURABLE, crash(), RESTART),
 }
 
 
-@pytest.mark.parametrize("requirement", BY_CENSUS)
+@pytest.mark.parametrize("requirement", BY_FINAL_DRAIN)
 def test_what_should_have_been_left_and_is_gone_breaks_the_promise_that_left_it(
     requirement: str,
 ) -> None:
-    start = BY_CENSUS[requirement]
+    start = BY_FINAL_DRAIN[requirement]
     breach = played((*start, get()), ())
     assert breach is not None
     assert (breach.requirement, breach.witnesses) == (requirement, ("m0",))
@@ -453,10 +453,10 @@ def test_what_should_have_been_left_and_is_gone_breaks_the_promise_that_left_it(
 
 
 def test_what_was_left_is_found_again() -> None:
-    assert played((*BY_CENSUS["purge-leaves-acquired"], get(AGAIN)), ()) is None
-    assert played((*BY_CENSUS["survives-restart"], HELD), ()) is None
+    assert played((*BY_FINAL_DRAIN["purge-leaves-acquired"], get(AGAIN)), ()) is None
+    assert played((*BY_FINAL_DRAIN["survives-restart"], HELD), ()) is None
 
 
-def test_every_requirement_beyond_the_core_has_a_pair_or_is_told_by_the_census() -> None:
-    told = {pair.requirement for pair in PAIRS} | set(BY_CENSUS)
+def test_every_requirement_beyond_the_core_has_a_pair_or_is_told_by_the_final_drain() -> None:
+    told = {pair.requirement for pair in PAIRS} | set(BY_FINAL_DRAIN)
     assert told == stated_in("whole.toml")

@@ -48,7 +48,9 @@ def conversations(candidate: Candidate, number: int) -> Iterator[list[Told]]:
         candidate.handle(Reset())
         guide, told = Oracle(CLAIMS), list[Told]()
         for _ in range(14):
-            operation = operation_of(chosen.choice(list(scope.moves(guide.book))), guide.book)
+            operation = operation_of(
+                chosen.choice(list(scope.moves(guide.bindings))), guide.bindings
+            )
             if operation is not None:
                 told.append((operation, candidate.handle(operation)))
                 guide.observe(*told[-1])

@@ -44,7 +44,7 @@ def test_after_a_reset_everything_may_come_again() -> None:
     again: list[tuple[Operation, Answer]] = [(MADE, OK), (FILLED, OK), (GETS, Answer((GOT,)))]
     subscribed = (Consume(channel="ch0", queue="q0", consumer="c0"), OK)
     oracle = after(*again, subscribed, (Reset(), OK), *again, subscribed, (Drain(), OK))
-    assert oracle.book.names_used() == 1
+    assert oracle.bindings.names_used() == 1
 
 
 def test_an_oracle_that_was_reset_judges_like_a_new_one() -> None:

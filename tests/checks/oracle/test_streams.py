@@ -124,7 +124,7 @@ def test_where_nothing_is_told_the_rest_is_judged_like_any_other() -> None:
 
 
 def test_the_search_returns_an_order_that_is_lawful_step_by_step() -> None:
-    book, worlds = met(TWO_CONSUMERS)
+    bindings, worlds = met(TWO_CONSUMERS)
     steps: list[Step] = [
         ("consume", (0,)),
         ("consume", (1,)),
@@ -136,12 +136,12 @@ def test_the_search_returns_an_order_that_is_lawful_step_by_step() -> None:
         streams = streams.with_operation(step)
     streams = streams.with_event(1, ("deliver", (1, 1, 0))).with_event(0, ("deliver", (0, 0, 0)))
     start = frozenset((world, labels, frozenset[Step]()) for world, labels in worlds)
-    found = judged(streams, start, CORE, book.frame, every_order=False)
+    found = judged(streams, start, CORE, bindings.frame, every_order=False)
     assert found.failure is None
     deliveries = [step for step, _ in found.order if step[0] == "deliver"]
     assert deliveries == [("deliver", (0, 0, 0)), ("deliver", (1, 1, 0))]
     for step, before in found.order:
-        assert CORE.apply(book.frame, before, step)[0]
+        assert CORE.apply(bindings.frame, before, step)[0]
 
 
 # The naive truth.
@@ -178,7 +178,7 @@ class Naive:
     def __init__(self, conversation: Sequence[Told], claims: Capabilities) -> None:
         self.in_order = claims.event_order == "total"
         self.conversation = conversation
-        self.book, self.possible = met(conversation, claims)
+        self.bindings, self.possible = met(conversation, claims)
         self.blamed: set[str] = set()
         self.departed: list[list[str]] = []
 
@@ -195,7 +195,7 @@ class Naive:
 
     def _take(self, here: Possibility, step: Step) -> Iterator[Possibility]:
         world, departed = here
-        worlds, blames = CONTRACT.take(self.book.frame, world, *step, CORE.tolerated)
+        worlds, blames = CONTRACT.take(self.bindings.frame, world, *step, CORE.tolerated)
         for blame in blames:
             self.blamed.update(blame)
         for after, labels in worlds:
@@ -272,15 +272,15 @@ class Naive:
                 span.operations.append(step)
             for index, event in enumerate(answer.events):
                 assert isinstance(event, Delivered)
-                entry, channel = self.book.messages[event.message], "ch0"
+                entry, channel = self.bindings.messages[event.message], "ch0"
                 if event.consumer is None:
                     own = index
                     span.fixed[len(span.operations) - 1] = len(span.events)
                     mode = "acknowledge"
                 else:
-                    who = self.book.element_of(event.consumer)
-                    channel = self.book.consumers[event.consumer].channel
-                    mode = MODES[self.book.frame.rows[_row("mode")][who]]
+                    who = self.bindings.element_of(event.consumer)
+                    channel = self.bindings.consumers[event.consumer].channel
+                    mode = MODES[self.bindings.frame.rows[_row("mode")][who]]
                     name = "browse" if mode == "browse" else "deliver"
                     told = (name, (who, entry, int(event.redelivered)))
                     at, floor = len(span.operations), floors.get(who, 0)
@@ -298,21 +298,21 @@ class Naive:
     def _step(
         self, operation: Operation, answer: Answer, held: dict[str, tuple[int, str]]
     ) -> Step | None:
-        book = self.book
+        bindings = self.bindings
         match operation:
             case Publish(message=message):
-                return "publish", (book.messages[message.id],)
+                return "publish", (bindings.messages[message.id],)
             case Consume(consumer=consumer) | Cancel(consumer=consumer):
-                return name_of(operation), (book.element_of(consumer),)
-            case CloseChannel(channel=channel) if channel in book.channels:
-                return "close_channel", (book.channels[channel],)
+                return name_of(operation), (bindings.element_of(consumer),)
+            case CloseChannel(channel=channel) if channel in bindings.channels:
+                return "close_channel", (bindings.channels[channel],)
             case Acknowledge(delivery=delivery) | Release(delivery=delivery) if delivery in held:
                 return name_of(operation), (held[delivery][0],)
             case Get(queue=queue, channel=channel, mode=mode):
-                who = book.getters[queue, channel, mode].element
+                who = bindings.getters[queue, channel, mode].element
                 for event in answer.events:
                     if isinstance(event, Delivered) and event.consumer is None:
-                        entry = book.messages[event.message]
+                        entry = bindings.messages[event.message]
                         return "get", (who, entry, int(event.redelivered))
                 return "get_nothing", (who,)
             case _:
@@ -328,9 +328,9 @@ class Naive:
     def _told_all(self, operation: Operation) -> list[int]:
         match operation:
             case Cancel(consumer=consumer):
-                return [self.book.element_of(consumer)]
+                return [self.bindings.element_of(consumer)]
             case CloseChannel(channel=closed):
-                takers = self.book.consumers.values()
+                takers = self.bindings.consumers.values()
                 return [taker.element for taker in takers if taker.channel == closed]
             case _:
                 return []
@@ -344,28 +344,28 @@ def met(
     conversation: Sequence[Told], claims: Capabilities = CLAIMS
 ) -> tuple[Bindings, frozenset[Possibility]]:
     """Return all that a conversation is about, and the one world in which nothing has happened."""
-    book, world = Bindings.empty(claims, CONTRACT)
+    bindings, world = Bindings.empty(claims, CONTRACT)
     unplaced: list[str] = []
     for operation, answer in conversation:
         match operation:
             case Declare():
-                book = book.with_queue(operation)
+                bindings = bindings.with_queue(operation)
             case Publish(message=message):
-                book = book.with_message(operation)
-                book = book.unordered(message.id, unplaced)
+                bindings = bindings.with_message(operation)
+                bindings = bindings.unordered(message.id, unplaced)
                 unplaced += [message.id] if answer.error is not None else []
             case Consume():
-                book = book.with_channel(operation.channel).with_consumer(operation)
+                bindings = bindings.with_channel(operation.channel).with_consumer(operation)
             case Get():
-                book, _ = book.with_getter(operation)
+                bindings, _ = bindings.with_getter(operation)
             case Drain():
                 unplaced = []
             case _:
                 pass
     for family in (Queue, Channel, Consumer, Entry):
-        for _ in range(book.frame.sizes[CONTRACT.families.index(family)]):
+        for _ in range(bindings.frame.sizes[CONTRACT.families.index(family)]):
             world = CONTRACT.grown(world, family)
-    return book, frozenset(((world, frozenset[str]()),))
+    return bindings, frozenset(((world, frozenset[str]()),))
 
 
 def _row(name: str) -> int:

@@ -59,7 +59,7 @@ def _moved(
     found: Search, candidate: Candidate, oracle: Oracle, number: int, steps: Steps
 ) -> tuple[Exchange | None, bool]:
     """Make a move; return it, and whether the run goes on beyond it."""
-    move = list(found.scope.moves(oracle.book))[number]
+    move = list(found.scope.moves(oracle.bindings))[number]
     try:
         told, breaches = step(candidate, oracle, move)
     except Unfollowable:
@@ -80,7 +80,7 @@ def plain_product(
     while level:
         following: list[tuple[Candidate, Oracle, Steps]] = []
         for candidate, oracle, steps in level:
-            for number, _ in enumerate(found.scope.moves(oracle.book)):
+            for number, _ in enumerate(found.scope.moves(oracle.bindings)):
                 their, our = copier.fork(candidate), oracle.fork()
                 found.operations += 1
                 told, goes_on = _moved(found, their, our, number, steps)
@@ -120,7 +120,7 @@ def _continued(
     oracle: Oracle, steps: Steps, found: Search, fresh: Fresh
 ) -> Sequence[tuple[Oracle, Steps]]:
     longer: list[tuple[Oracle, Steps]] = []
-    for number, _ in enumerate(found.scope.moves(oracle.book)):
+    for number, _ in enumerate(found.scope.moves(oracle.bindings)):
         candidate, _ = fresh()
         our = oracle.fork()
         for earlier in steps:
@@ -145,7 +145,7 @@ def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
     start, steps = oracle.key(), list[Exchange]()
     while not found.stopped_by:
         key = oracle.key()
-        state = states.setdefault(key, _State(list(found.scope.moves(oracle.book))))
+        state = states.setdefault(key, _State(list(found.scope.moves(oracle.bindings))))
         number = _towards_what_is_untried(states, key)
         if number is None and key == start and not steps:
             break

@@ -49,7 +49,7 @@ def pairs_of(scope: Scope) -> int:
         key = oracle.key()
         if key in seen:
             continue
-        moves = list(scope.moves(oracle.book))
+        moves = list(scope.moves(oracle.bindings))
         seen[key] = len(moves)
         for move in moves:
             again, other = fresh(Box)

@@ -25,7 +25,7 @@ from brokerproof.checks.search.draws import (
 )
 from brokerproof.checks.search.moves import Move, operation_of
 from brokerproof.checks.search.scopes.catalogue import kinds_for
-from brokerproof.checks.search.scopes.invalid_operations import nonsense
+from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import Payload
 from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.capabilities import Capabilities
@@ -60,7 +60,7 @@ def after(*moves: Move, claims: Capabilities = WHOLE) -> Oracle:
     broker, oracle = WholeBroker(claims=claims), Oracle(claims)
     broker.handle(Reset())
     for move in (Declare(queue="q0", order=Fifo()), *moves):
-        operation = operation_of(move, oracle.book)
+        operation = operation_of(move, oracle.bindings)
         assert operation is not None
         assert oracle.observe(operation, broker.handle(operation)) == []
     return oracle
@@ -68,7 +68,7 @@ def after(*moves: Move, claims: Capabilities = WHOLE) -> Oracle:
 
 def drawn(kind: KindOfMove, which: int, how: int, oracle: Oracle) -> list[Move]:
     """Return the moves that two numbers make of a kind."""
-    return list(chooser().moves(kind, which, how, oracle.book))
+    return list(chooser().moves(kind, which, how, oracle.bindings))
 
 
 # Kinds.
@@ -125,7 +125,7 @@ OF_SOMETHING_THERE: tuple[KindOfMove, ...] = (
     "close_channel",
     "pool",
 )
-OF_A_QUEUE: tuple[KindOfMove, ...] = ("publish", "consume", "get", "purge", "delete", "nonsense")
+OF_A_QUEUE: tuple[KindOfMove, ...] = ("publish", "consume", "get", "purge", "delete", "invalid")
 
 
 def test_what_means_nothing_now_is_no_move() -> None:
@@ -195,7 +195,7 @@ def test_the_last_queue_is_not_deleted() -> None:
 def test_while_down_there_is_only_a_restart() -> None:
     oracle = after()
     [crash] = drawn("crash", 0, 0, oracle)
-    operation = operation_of(crash, oracle.book)
+    operation = operation_of(crash, oracle.bindings)
     assert operation is not None
     oracle.observe(operation, OK)
     for kind in kinds_drawn(ALL, WHOLE):
@@ -206,7 +206,7 @@ def test_while_down_there_is_only_a_restart() -> None:
 def test_a_plain_example_asks_for_nothing_beyond_the_core() -> None:
     oracle = after()
     for how in range(60):
-        for move in chooser(plain=True).moves("publish", 0, how, oracle.book):
+        for move in chooser(plain=True).moves("publish", 0, how, oracle.bindings):
             assert isinstance(move, Publish)
             assert (move.not_before_s, move.expires_s) == (None, None)
             assert (move.message.size, move.message.persistent) == (1, False)
@@ -219,7 +219,7 @@ def test_windows_are_of_what_is_claimed() -> None:
         moves = [
             move
             for how in range(10)
-            for move in Chooser(claims, (), plain=False).moves("credit", 0, how, oracle.book)
+            for move in Chooser(claims, (), plain=False).moves("credit", 0, how, oracle.bindings)
         ]
         assert any(isinstance(m, SetCredit) and m.bytes is not None for m in moves) == counts
         assert any(isinstance(m, SetCredit) and m.messages is not None for m in moves) != counts
@@ -273,8 +273,8 @@ def test_a_seed_gives_the_same_bytes_in_every_process(address: str) -> None:
     assert verdicts(address, 120, 6, 1) != one
 
 
-def test_nonsense_is_of_many_kinds_and_is_refused_by_a_sound_broker() -> None:
+def test_invalid_operations_are_of_many_kinds_and_are_refused_by_a_sound_broker() -> None:
     oracle = after(Consume(channel="ch0", queue="q0", consumer="c0"))
-    moves = [move for how in range(60) for move in drawn("nonsense", 0, how, oracle)]
+    moves = [move for how in range(60) for move in drawn("invalid", 0, how, oracle)]
     assert len(moves) == 60
-    assert len(set(map(repr, moves))) == len(list(nonsense(oracle.book)))
+    assert len(set(map(repr, moves))) == len(list(invalid_operations(oracle.bindings)))

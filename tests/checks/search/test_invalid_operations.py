@@ -12,7 +12,7 @@ from brokerproof.checks.oracle.obligations import must_be_refused, must_succeed
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.moves import NOBODYS, Move, Settle, operation_of, text_of
 from brokerproof.checks.search.scopes.catalogue import scopes_for
-from brokerproof.checks.search.scopes.invalid_operations import NOBODY, NOWHERE, nonsense
+from brokerproof.checks.search.scopes.invalid_operations import NOBODY, NOWHERE, invalid_operations
 from brokerproof.spec.protocol.answers import OK, Answer, Error, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import RequestShape
@@ -61,14 +61,14 @@ SITUATIONS: dict[str, tuple[Operation, ...]] = {
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_a_sound_broker_refuses_it_or_nothing_comes_of_it(situation: str) -> None:
     broker, oracle = after(*SITUATIONS[situation])
-    for move in nonsense(oracle.book):
-        operation, at = operation_of(move, oracle.book), broker.fork()
+    for move in invalid_operations(oracle.bindings):
+        operation, at = operation_of(move, oracle.bindings), broker.fork()
         assert operation is not None
         answer = at.handle(operation)
         assert oracle.fork().observe(operation, answer) == [], operation
         wide = isinstance(operation, SetCredit) and operation.messages == NUMBER_MAX
         assert wide or at.fingerprint() == broker.fingerprint(), operation
-        if must_be_refused(operation, oracle.book):
+        if must_be_refused(operation, oracle.bindings):
             assert not answer.ok, operation
 
 
@@ -83,8 +83,10 @@ REASONS = {
 def test_every_reason_for_a_refusal_is_met() -> None:
     for situation, reasons in REASONS.items():
         _, oracle = after(*SITUATIONS[situation])
-        operations = [operation_of(move, oracle.book) for move in nonsense(oracle.book)]
-        met = {must_be_refused(each, oracle.book) for each in operations if each is not None}
+        operations = [
+            operation_of(move, oracle.bindings) for move in invalid_operations(oracle.bindings)
+        ]
+        met = {must_be_refused(each, oracle.bindings) for each in operations if each is not None}
         assert reasons <= met, situation
 
 
@@ -107,8 +109,8 @@ def test_what_is_not_claimed_is_not_asked(claims: Capabilities) -> None:
 
 def map_operations(oracle: Oracle) -> Iterator[Operation]:
     """Yield the operations that the moves are."""
-    for move in nonsense(oracle.book):
-        operation = operation_of(move, oracle.book)
+    for move in invalid_operations(oracle.bindings):
+        operation = operation_of(move, oracle.bindings)
         assert operation is not None
         yield operation
 
@@ -126,13 +128,13 @@ def every_move(claims: Capabilities, *, in_process: bool) -> Iterator[Move]:
     """Yield the moves of every scope with a queue and a consumer."""
     for scope in scopes_for(claims, in_process=in_process):
         for situation in SITUATIONS.values():
-            yield from scope.moves(after(*situation, claims=claims)[1].book)
+            yield from scope.moves(after(*situation, claims=claims)[1].bindings)
 
 
 def test_a_driver_is_asked_nothing_that_is_not_in_form() -> None:
     oracle = after(MADE, SUBSCRIBED)[1]
     moves = list(every_move(WHOLE, in_process=False))
-    operations = [operation_of(move, oracle.book) for move in moves]
+    operations = [operation_of(move, oracle.bindings) for move in moves]
     assert [each for each in operations if each is not None and not in_form(each)] == []
 
 
@@ -145,7 +147,7 @@ def test_a_window_below_0_from_the_start_is_asked_in_this_process_only() -> None
     assert wrong
     below = replace(SUBSCRIBED, credit=Credit(-1))
     assert not in_form(below)
-    assert must_be_refused(below, after(MADE)[1].book)
+    assert must_be_refused(below, after(MADE)[1].bindings)
 
 
 # Required refusals, and forbidden answers.
@@ -171,11 +173,11 @@ def test_either_answer_will_do_to_settling_what_never_was() -> None:
     assert text_of(settle) == "acknowledge a delivery that never was"
     for answer in (OK, refused("no such delivery")):
         _, oracle = after(MADE)
-        operation = operation_of(settle, oracle.book)
+        operation = operation_of(settle, oracle.bindings)
         assert operation is not None
         assert oracle.observe(operation, answer) == []
-        assert not must_be_refused(operation, oracle.book)
-        assert not must_succeed(operation, oracle.book)
+        assert not must_be_refused(operation, oracle.bindings)
+        assert not must_succeed(operation, oracle.bindings)
 
 
 @pytest.mark.parametrize("ends", [Cancel(consumer="c0"), CloseChannel(channel="ch0")])
@@ -195,4 +197,4 @@ def test_a_message_that_was_refused_has_used_no_name() -> None:
     assert len(wrong) == 2
     for each in wrong:
         assert oracle.observe(each, refused("no")) == []
-    assert oracle.book.names_used() == 0
+    assert oracle.bindings.names_used() == 0

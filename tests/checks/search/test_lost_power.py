@@ -158,9 +158,9 @@ def test_what_is_cut_off_has_happened_or_not(change: int, unsynced: Unsynced) ->
         assert isinstance(candidate, OnDisk)
         reset(candidate)
         oracle = Oracle(candidate.hello().capabilities)
-        if oracle.book.down or play(candidate, oracle, (*before, cut)).broken:
+        if oracle.bindings.down or play(candidate, oracle, (*before, cut)).broken:
             continue
-        if oracle.book.down:
+        if oracle.bindings.down:
             rest = (Restart(), *(Get(channel="ch1", queue="q0"),) * 3, Drain())
             assert play(candidate, oracle, rest).broken is None
 

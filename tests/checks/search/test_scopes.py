@@ -107,8 +107,8 @@ def walked(
     broker.handle(Reset())
     oracle = Oracle(claims)
     for _ in range(14):
-        moves = list(scope.moves(oracle.book))
-        assert moves == list(scope.moves(oracle.book))
+        moves = list(scope.moves(oracle.bindings))
+        assert moves == list(scope.moves(oracle.bindings))
         twice = [m for m, n in Counter(map(repr, moves)).items() if n > 1]
         assert twice == []
         yield from _made(chosen.choice(moves), broker, oracle)
@@ -128,17 +128,17 @@ def drawn_from(claims: Capabilities, broker: WholeBroker, seed: int) -> Iterator
     of_kinds = kinds_drawn(chosen.getrandbits(len(OPTIONAL)), claims)
     for _ in range(40):
         numbers = chosen.randrange(60), chosen.randrange(60)
-        for move in chooser.moves(chosen.choice(of_kinds), *numbers, oracle.book):
+        for move in chooser.moves(chosen.choice(of_kinds), *numbers, oracle.bindings):
             yield from _made(move, broker, oracle)
 
 
 def _made(move: Move, broker: WholeBroker, oracle: Oracle) -> Iterator[Exchange]:
     """Make a move and yield it, unless it was made in order to be refused."""
-    operation = operation_of(move, oracle.book)
-    nonsense = operation is not None and must_be_refused(operation, oracle.book)
+    operation = operation_of(move, oracle.bindings)
+    invalid = operation is not None and must_be_refused(operation, oracle.bindings)
     told, breaches = step(broker, oracle, move)
     assert breaches == [], move
-    if told is not None and not nonsense:
+    if told is not None and not invalid:
         yield told
 
 
@@ -205,7 +205,7 @@ def test_no_two_scopes_of_the_same_claims_have_one_name() -> None:
         assert len(set(names)) == len(names)
 
 
-def book_after(claims: Capabilities, *operations: Operation) -> Oracle:
+def bindings_after(claims: Capabilities, *operations: Operation) -> Oracle:
     """Return an oracle that has followed operations which were all carried out."""
     oracle = Oracle(claims)
     for operation in operations:
@@ -215,10 +215,10 @@ def book_after(claims: Capabilities, *operations: Operation) -> Oracle:
 
 def test_new_things_have_the_next_name() -> None:
     scope = Scope("", (Fifo(),), messages=3, channels=2, consumers=2, kinds=(Kind("acknowledge"),))
-    oracle = book_after(everything(), Declare(queue="q0", order=Fifo()))
+    oracle = bindings_after(everything(), Declare(queue="q0", order=Fifo()))
 
     def named() -> tuple[set[str], set[tuple[str, str]]]:
-        moves = list(scope.moves(oracle.book))
+        moves = list(scope.moves(oracle.bindings))
         consumers = {(m.consumer, m.channel) for m in moves if isinstance(m, Consume)}
         return {m.message.id for m in moves if isinstance(m, Publish)}, consumers
 
@@ -238,14 +238,14 @@ def publish(name: str) -> tuple[Operation, Answer]:
 
 def test_first_there_is_a_queue_and_while_down_there_is_only_a_restart() -> None:
     scope = Scope("", (Fifo(),), messages=1, durable=(True, False), crashes=True)
-    moves = list(scope.moves(Oracle(everything()).book))
+    moves = list(scope.moves(Oracle(everything()).bindings))
     assert [move.durable for move in moves if isinstance(move, Declare)] == [True, False]
     assert len(moves) == 2
-    down = book_after(everything(), Declare(queue="q0", order=Fifo(), durable=True))
-    crash = next(m for m in scope.moves(down.book) if name_of_move(m) == "crash")
+    down = bindings_after(everything(), Declare(queue="q0", order=Fifo(), durable=True))
+    crash = next(m for m in scope.moves(down.bindings) if name_of_move(m) == "crash")
     assert isinstance(crash, Operation)
     down.observe(crash, Answer())
-    assert list(scope.moves(down.book)) == [Restart()]
+    assert list(scope.moves(down.bindings)) == [Restart()]
 
 
 def name_of_move(move: Move) -> str:
@@ -256,7 +256,7 @@ def test_a_queue_that_has_gone_may_be_declared_again_once() -> None:
     scope = Scope("", (Fifo(),), messages=0, deletes=True)
     oracle, made = Oracle(everything()), 0
     for _ in range(8):
-        wanted = [m for m in scope.moves(oracle.book) if not isinstance(m, Drain)]
+        wanted = [m for m in scope.moves(oracle.bindings) if not isinstance(m, Drain)]
         if not wanted:
             break
         [move] = wanted
@@ -300,20 +300,20 @@ def test_what_cannot_be_followed_is_not_met_on_the_way() -> None:
 
 def test_a_filled_scope_begins_with_all_its_messages() -> None:
     scope = Scope("", (Fifo(),), messages=3, gets=("acknowledge",), filled=True)
-    oracle = book_after(everything(), Declare(queue="q0", order=Fifo()))
+    oracle = bindings_after(everything(), Declare(queue="q0", order=Fifo()))
     for name in ("m0", "m1", "m2"):
-        assert list(scope.moves(oracle.book)) == [publish(name)[0]]
+        assert list(scope.moves(oracle.bindings)) == [publish(name)[0]]
         oracle.observe(*publish(name))
-    assert {name_of_move(move) for move in scope.moves(oracle.book)} == {"drain", "get"}
+    assert {name_of_move(move) for move in scope.moves(oracle.bindings)} == {"drain", "get"}
 
 
 def test_a_reset_is_asked_for_where_there_is_something_to_forget() -> None:
     for resets in (True, False):
         scope = Scope("", (Fifo(),), messages=1, durable=(True,), crashes=True, resets=resets)
-        nothing = book_after(everything())
-        made = book_after(everything(), Declare(queue="q0", order=Fifo()))
-        down = book_after(everything(), Declare(queue="q0", order=Fifo()), Crash())
-        asked = [Reset() in list(scope.moves(oracle.book)) for oracle in (nothing, made, down)]
+        nothing = bindings_after(everything())
+        made = bindings_after(everything(), Declare(queue="q0", order=Fifo()))
+        down = bindings_after(everything(), Declare(queue="q0", order=Fifo()), Crash())
+        asked = [Reset() in list(scope.moves(oracle.bindings)) for oracle in (nothing, made, down)]
         assert asked == [False, resets, resets]
 
 
@@ -340,7 +340,7 @@ def test_what_persists_is_asked_for_with_consumers_that_come_and_go_and_without_
             scope
             for scope in scopes_for(claims)
             if any(each.persistent for each in scope.payloads)
-            and not (scope.crashes or scope.cuts or scope.nonsense)
+            and not (scope.crashes or scope.cuts or scope.invalid)
         ]
         assert bool(asked) == (claims.durable and (claims.get or "acknowledge" in claims.modes))
         assert all(scope.durable == (True,) and scope.messages > 2 for scope in asked)

@@ -37,10 +37,10 @@ ENOUGH = 20_000
 class Ending(Scope):
     """A scope in which every sequence ends: there are so many gets, and nothing comes to rest."""
 
-    def moves(self, book: Bindings) -> Iterator[Move]:
+    def moves(self, bindings: Bindings) -> Iterator[Move]:
         """Yield the possible moves."""
-        for move in super().moves(book):
-            is_over = isinstance(move, Get) and bool(book.getters)
+        for move in super().moves(bindings):
+            is_over = isinstance(move, Get) and bool(bindings.getters)
             if not isinstance(move, Drain) and not is_over:
                 yield move
 
@@ -75,7 +75,7 @@ def every_sequence(scope: Scope) -> list[tuple[Move, ...]]:
             told, breaches = step(candidate, oracle, move)
             assert told is not None
             assert breaches == []
-        longer = [(*moves, move) for move in scope.moves(oracle.book)]
+        longer = [(*moves, move) for move in scope.moves(oracle.bindings)]
         found += longer
         ahead += longer
     return found
@@ -113,7 +113,7 @@ def shorter_than(length: int) -> Iterator[tuple[Move, ...]]:
         for move in moves:
             step(candidate, oracle, move)
         if len(moves) < length - 1:
-            ahead += [(*moves, move) for move in TWO.moves(oracle.book)]
+            ahead += [(*moves, move) for move in TWO.moves(oracle.bindings)]
 
 
 def breaks(start: Callable[[], Box], moves: tuple[Move, ...]) -> bool:

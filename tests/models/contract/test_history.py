@@ -13,9 +13,9 @@ from brokerproof.models.contract.history import (
     OVERTAKES_AN_EQUAL,
     PUBLISHED,
     TAKEN_WHILE_SOME_WAITED,
-    Passage,
     Rule,
     Span,
+    WaitingInterval,
 )
 from brokerproof.models.contract.history_of_contract import HistoryOfContract
 from brokerproof.models.contract.lemmas import HoldsOfContract
@@ -80,7 +80,7 @@ class Vague(HistoryOfContract):
     def release(self, entry: Entry) -> None:
         """Return at any time."""
         super(HistoryOfContract, self).release(entry)
-        self._begin_passages()
+        self._begin_intervals()
 
 
 class Generous(HoldsOfContract):
@@ -114,7 +114,7 @@ class Trusting(HistoryOfContract):
         (Overtaking, "given-in-order"),
         (Misremembering, "moments-are-within-their-spans"),
         pytest.param(Vague, "moments-are-within-their-spans", marks=pytest.mark.thorough),
-        (Generous, "passages-follow-the-status"),
+        (Generous, "waiting-intervals-follow-the-status"),
         pytest.param(Forgetful, "only-what-need-not-be-kept-is-lost", marks=pytest.mark.thorough),
         (Trusting, "only-what-need-not-be-kept-is-lost"),
     ],
@@ -190,29 +190,29 @@ def test_two_may_have_had_a_message_one_after_the_other(monkeypatch: pytest.Monk
     assert outcome(Hasty, "no-two-hold-a-message") == "refuted"
 
 
-def passage(published: tuple[int, int], given: tuple[int, int], begun: int = 0) -> Passage:
+def interval(published: tuple[int, int], given: tuple[int, int], begun: int = 0) -> WaitingInterval:
     nothing = Span(0, 0)
     waited = Span(begun, begun)
-    return Passage(
+    return WaitingInterval(
         Span(*published), waited, Span(*given), Span(*given), place=nothing, back=nothing
     )
 
 
 def test_a_rule_may_be_shown_by_one_message_after_the_other() -> None:
-    late = passage((0, 0), (5, 20))
-    a, b = passage((0, 1), (12, 13), begun=1), passage((0, 9), (30, 30), begun=9)
+    late = interval((0, 0), (5, 20))
+    a, b = interval((0, 1), (12, 13), begun=1), interval((0, 9), (30, 30), begun=9)
     assert not any(TAKEN_WHILE_SOME_WAITED.shown_by(late, each) for each in (a, b))
     assert TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a, b])
     assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a])
     assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [])
-    came_later = passage((0, 12), (30, 30), begun=12)
+    came_later = interval((0, 12), (30, 30), begun=12)
     assert not TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late, [a, came_later])
 
 
 def test_a_rule_asks_for_certainty() -> None:
     rule = OVERTAKES_AN_EQUAL
-    early, late = passage((0, 1), (8, 9)), passage((2, 3), (4, 7))
+    early, late = interval((0, 1), (8, 9)), interval((2, 3), (4, 7))
     assert rule.shown_by(late, early)
     assert not rule.shown_by(early, late)
-    assert not rule.shown_by(passage((1, 3), (4, 7)), early)  # it may have been published first
-    assert not rule.shown_by(passage((2, 3), (4, 8)), early)  # it may have been given later
+    assert not rule.shown_by(interval((1, 3), (4, 7)), early)  # it may have been published first
+    assert not rule.shown_by(interval((2, 3), (4, 8)), early)  # it may have been given later

@@ -134,7 +134,7 @@ def test_the_paging_queue_refines_the_contract() -> None:
     assert proof.complete
     assert len(proof.answers) > 600
     assert (proof.left_out, proof.assumptions) == ((), ())
-    assert proof.never == ("reject", "settle_again", "browse", "rest", "census")
+    assert proof.never == ("reject", "settle_again", "browse", "rest", "final_drain")
     assert {proof.witnesses[each] for each in PAGING} == {"a stutter"}
 
 

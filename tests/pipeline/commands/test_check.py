@@ -74,7 +74,7 @@ def run(*words: str | Path) -> click.testing.Result:
 def test_a_sound_history_is_kept(tmp_path: Path, report: Path) -> None:
     result = run(written(tmp_path / "night.jsonl", sound()), "--report", report)
     assert result.exit_code == 0, result.output
-    assert "8 rows in = 8 checked + 0 set aside" in result.output
+    assert "8 rows in = 8 checked + 0 rejected" in result.output
     assert "4 kept" in result.output
     assert pq.read_table(report / "violations.parquet").num_rows == 0
     assert not (report / "witnesses").exists()
@@ -96,16 +96,16 @@ def test_a_wrong_one_is_found_and_can_be_judged_again(tmp_path: Path, report: Pa
     assert pq.read_table(tmp_path / "again" / "violations.parquet").to_pylist() == [row]
 
 
-def test_what_cannot_be_read_is_set_aside_with_its_place(tmp_path: Path, report: Path) -> None:
+def test_what_cannot_be_read_is_rejected_with_its_place(tmp_path: Path, report: Path) -> None:
     lost = Record(op="acknowledge", queue="q", message="m9", consumer="c", position=9, start=50)
     path = written(tmp_path / "night.jsonl", [*sound(), lost], b'{"op":"publish"}', b"what?")
     result = run(path, "--report", report)
     assert result.exit_code == 0, result.output
-    assert "11 rows in = 8 checked + 3 set aside" in result.output
+    assert "11 rows in = 8 checked + 3 rejected" in result.output
     assert f"{path}:11: " in result.output
     assert f"{path}:12: " in result.output
     assert f"{path}:10: refers to nothing: " in result.output
-    [row] = pq.read_table(report / "set_aside.parquet").to_pylist()
+    [row] = pq.read_table(report / "rejected.parquet").to_pylist()
     assert (row["file"], row["line"], row["category"]) == (str(path), 10, "refers to nothing")
 
 
@@ -121,7 +121,7 @@ def test_what_was_there_before_the_recording_is_no_invention(tmp_path: Path, rep
     result = run(path, "--begins-late", "--report", report)
     assert result.exit_code == 0, result.output
     assert "its message is not published" in str(
-        pq.read_table(report / "set_aside.parquet").to_pylist()
+        pq.read_table(report / "rejected.parquet").to_pylist()
     )
 
 
@@ -351,7 +351,7 @@ def test_what_is_kept_by_the_lesser_part_of_the_rows_is_no_success(
     path = written(tmp_path / "night.jsonl", sound(), *[b"what?"] * many)
     result = run(path, "--report", report)
     assert result.exit_code == status, result.output
-    told = "inconclusive: more rows were set aside than the 8 that were checked" in result.output
+    told = "inconclusive: more rows were rejected than the 8 that were checked" in result.output
     assert told == (status == 3)
     assert json.loads((report / "verdict.json").read_bytes())["status"] == status
     assert run(path, "--report", report, "--accept-inconclusive").exit_code == 0

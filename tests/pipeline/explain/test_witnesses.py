@@ -128,10 +128,10 @@ def test_what_is_written_about_each_rule_breaks_the_same_and_nothing_else(
     rows = pq.read_table(tmp_path / "first" / "violations.parquet").to_pylist()
     [found] = [e for e in rows if e["requirement"] == requirement and e[WITNESS_FILE]]
     assert found["rule"] == rule
-    # Nothing else is left in the way, and nothing is set aside.
+    # Nothing else is left in the way, and nothing is rejected.
     again = checked(tmp_path / "first" / found[WITNESS_FILE], tmp_path / "again", *by_time)
     assert again == {requirement}
-    assert pq.read_table(tmp_path / "again" / "set_aside.parquet").num_rows == 0
+    assert pq.read_table(tmp_path / "again" / "rejected.parquet").num_rows == 0
 
 
 @pytest.mark.slow

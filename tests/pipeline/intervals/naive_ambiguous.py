@@ -31,8 +31,8 @@ def message_of(record: Record) -> Message:
 def told_apart(records: Sequence[Record]) -> list[Record]:
     """Return the records of messages that can be told apart, each subscription a taker."""
     named, unclear = _by_subscription(records)
-    doubtful = unclear | _published_again(records) | _contradicting(named)
-    return [each for each in named if each.message is None or message_of(each) not in doubtful]
+    ambiguous = unclear | _published_again(records) | _contradicting(named)
+    return [each for each in named if each.message is None or message_of(each) not in ambiguous]
 
 
 def _published_again(records: Sequence[Record]) -> set[Message]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from brokerproof.models.contract.history import Passage, Span
+from brokerproof.models.contract.history import Span, WaitingInterval
 from brokerproof.spec.histories import NEVER, Kind, Record
 
 NOTHING = Span(0, 0)
@@ -279,11 +279,11 @@ class Wait:
         return self.returned_by is None
 
     @property
-    def passage(self) -> Passage:
+    def interval(self) -> WaitingInterval:
         """Return what the rules compare."""
         given = Span(NEVER, NEVER) if self.given is None else self.given.span
         place = NEVER if self.given is None else self.given.record.position
-        return Passage(
+        return WaitingInterval(
             self.message.published,
             self.begun,
             Span(self.left, NEVER),

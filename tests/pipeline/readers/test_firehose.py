@@ -12,7 +12,7 @@ import pytest
 
 from brokerproof.pipeline.readers import conversion, firehose
 from brokerproof.pipeline.readers.firehose_text import text_rows
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.readers.rows import Used
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record, what_is_wrong
@@ -23,10 +23,10 @@ TEXT = RECORDINGS / "trace-text.log"
 UNNAMED = 5, 12
 
 
-def rows_of(path: Path, told_apart_by: str = "message_id") -> tuple[list[Used], list[SetAside]]:
+def rows_of(path: Path, told_apart_by: str = "message_id") -> tuple[list[Used], list[Rejected]]:
     found = list(firehose.read(path, told_apart_by))
     used = [each for each in found if isinstance(each, Used)]
-    return used, [each for each in found if isinstance(each, SetAside)]
+    return used, [each for each in found if isinstance(each, Rejected)]
 
 
 def records_of(path: Path, told_apart_by: str = "message_id") -> list[Record]:
@@ -61,7 +61,7 @@ def received(message: str, queue: str = "q", channel: int = 2, **more: object) -
     } | more
 
 
-def test_a_trace_is_read_and_what_is_wrong_is_set_aside() -> None:
+def test_a_trace_is_read_and_what_is_wrong_is_rejected() -> None:
     used, aside = rows_of(TRACE)
     assert [row.line for row in used] == [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 13]
     assert [(row.line, row.category) for row in aside] == [
@@ -253,12 +253,12 @@ def test_a_publish_that_goes_nowhere_is_a_row_and_no_record(tmp_path: Path) -> N
     "change",
     [{"queue": ""}, {"properties": {"message_id": "m", "priority": "high"}}, {"channel": None}],
 )
-def test_values_that_cannot_be_are_set_aside(tmp_path: Path, change: dict[str, object]) -> None:
+def test_values_that_cannot_be_are_rejected(tmp_path: Path, change: dict[str, object]) -> None:
     _, [aside] = rows_of(traced(tmp_path, published("m"), received("m") | change))
     assert (aside.line, aside.category) == (2, "wrong value")
 
 
-def test_blocks_of_text_that_are_none_are_set_aside(tmp_path: Path) -> None:
+def test_blocks_of_text_that_are_none_are_rejected(tmp_path: Path) -> None:
     rule = "=" * 80
     blocks = TEXT.read_text("utf-8", "replace").split(rule)
     spoilt = [
@@ -286,6 +286,6 @@ def test_more_publishes_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_account_of_a_trace_is_whole(tmp_path: Path) -> None:
     done = conversion.convert([TRACE, TEXT], "firehose", tmp_path / "table")
     assert str(done.account) == (
-        "35 rows in = 22 checked + 13 set aside (1 unreadable, 1 missing, 1 wrong value, "
+        "35 rows in = 22 checked + 13 rejected (1 unreadable, 1 missing, 1 wrong value, "
         "2 refers to nothing, 7 not told apart, 1 about something else)"
     )

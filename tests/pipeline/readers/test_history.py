@@ -12,7 +12,7 @@ from msgspec import convert
 
 from brokerproof.pipeline import tables
 from brokerproof.pipeline.readers import blocks, conversion, json_lines, sources
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record
 from tests.pipeline.readers.random_rows import fitting_rows
@@ -21,10 +21,10 @@ RECORDING = Path(__file__).parent / "recordings" / "history.jsonl"
 CRASH = b'{"op":"crash","start":1}'
 
 
-def read(path: Path) -> tuple[list[Record], list[SetAside]]:
+def read(path: Path) -> tuple[list[Record], list[Rejected]]:
     found = list(sources.read(path))
     records = [each for each in found if isinstance(each, Record)]
-    return records, [each for each in found if isinstance(each, SetAside)]
+    return records, [each for each in found if isinstance(each, Rejected)]
 
 
 def of_bytes(folder: Path, content: bytes) -> Path:
@@ -33,7 +33,7 @@ def of_bytes(folder: Path, content: bytes) -> Path:
     return path
 
 
-def test_a_recording_is_read_and_what_is_wrong_is_set_aside() -> None:
+def test_a_recording_is_read_and_what_is_wrong_is_rejected() -> None:
     records, aside = read(RECORDING)
     assert [record.op for record in records] == [
         *("declare", "consume", "publish", "publish", "deliver", "acknowledge")
@@ -57,9 +57,9 @@ def test_a_recording_is_read_and_what_is_wrong_is_set_aside() -> None:
     )
 
 
-def test_rows_in_are_rows_checked_and_rows_set_aside() -> None:
+def test_rows_in_are_rows_checked_and_rows_rejected() -> None:
     [chunk] = json_lines.chunks(RECORDING)
-    assert (chunk.rows, chunk.batch.num_rows, len(chunk.set_aside)) == (14, 6, 8)
+    assert (chunk.rows, chunk.batch.num_rows, len(chunk.rejected)) == (14, 6, 8)
     assert chunk.batch.column("place").to_pylist() == [2, 3, 5, 6, 7, 16]
 
 
@@ -92,7 +92,7 @@ def test_a_line_holds_one_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"\xff", b'{"op":"crash","start":1,"run":"\xff"}', b"[" * 100_000, b"null", b"[]"]
 )
-def test_any_bytes_at_all_are_set_aside(tmp_path: Path, line: bytes) -> None:
+def test_any_bytes_at_all_are_rejected(tmp_path: Path, line: bytes) -> None:
     records, aside = read(of_bytes(tmp_path, CRASH + b"\n" + line + b"\n" + CRASH))
     assert len(records) == 2
     assert [row.line for row in aside] == [2]
@@ -151,11 +151,11 @@ def test_bad_rows_stand_at_their_lines_in_every_block(
     lines = [b"no" if number % 7 == 0 else CRASH for number in range(1, 100)]
     found = list(json_lines.chunks(of_bytes(tmp_path, b"\n".join(lines))))
     assert len(found) > 10
-    assert [row.line for chunk in found for row in chunk.set_aside] == list(range(7, 100, 7))
+    assert [row.line for chunk in found for row in chunk.rejected] == list(range(7, 100, 7))
     assert sum(chunk.rows for chunk in found) == 99
 
 
-def test_a_row_of_parquet_is_set_aside_at_its_row(tmp_path: Path) -> None:
+def test_a_row_of_parquet_is_rejected_at_its_row(tmp_path: Path) -> None:
     good = Record(op="publish", queue="q", message="m", start=1)
     bad = Record(op="publish", queue="q", start=1)
     path = tmp_path / "h.parquet"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from brokerproof.pipeline.readers import conversion, edn, jepsen
 from brokerproof.pipeline.readers.edn import Keyword, Unreadable
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.readers.rows import Used
 from brokerproof.spec.histories import Record, what_is_wrong
 
@@ -20,10 +20,10 @@ QUEUE = RECORDINGS / "queue.edn"
 UNKNOWN = RECORDINGS / "unknown.edn"
 
 
-def rows_of(path: Path) -> tuple[list[Used], list[SetAside]]:
+def rows_of(path: Path) -> tuple[list[Used], list[Rejected]]:
     found = list(jepsen.read(path))
     used = [each for each in found if isinstance(each, Used)]
-    return used, [each for each in found if isinstance(each, SetAside)]
+    return used, [each for each in found if isinstance(each, Rejected)]
 
 
 def records_of(path: Path) -> list[Record]:
@@ -75,7 +75,7 @@ def test_a_history_is_read() -> None:
     assert all(what_is_wrong(record) is None for record in records)
 
 
-def test_every_row_is_used_or_set_aside() -> None:
+def test_every_row_is_used_or_rejected() -> None:
     used, aside = rows_of(QUEUE)
     assert sorted([row.line for row in used] + [row.line for row in aside]) == list(range(1, 20))
     assert [(row.line, row.category) for row in aside] == [(5, "about something else")]
@@ -91,7 +91,7 @@ def test_what_was_not_given_before_an_unknown_dequeue_is_left_open() -> None:
     ]
 
 
-def test_a_value_that_is_enqueued_twice_is_set_aside() -> None:
+def test_a_value_that_is_enqueued_twice_is_rejected() -> None:
     used, aside = rows_of(UNKNOWN)
     assert [(row.line, row.category) for row in aside] == [
         (5, "not told apart"),
@@ -187,7 +187,7 @@ def test_rows_that_cannot_be_read_accuse_nobody(tmp_path: Path) -> None:
 def test_the_account_of_a_history_is_whole(tmp_path: Path) -> None:
     done = conversion.convert([QUEUE, UNKNOWN], None, tmp_path / "table")
     assert str(done.account) == (
-        "33 rows in = 29 checked + 4 set aside (3 not told apart, 1 about something else)"
+        "33 rows in = 29 checked + 4 rejected (3 not told apart, 1 about something else)"
     )
 
 

@@ -35,11 +35,11 @@ def singly(row: dict[str, object]) -> Record | None:
 
 def assert_as_singly(rows: list[dict[str, object]], chunk: Chunk) -> None:
     expected = [singly(row) for row in rows]
-    assert [row.line for row in chunk.set_aside] == [
+    assert [row.line for row in chunk.rejected] == [
         number for number, record in enumerate(expected, 1) if record is None
     ]
     assert list(records_of(chunk.batch)) == [record for record in expected if record is not None]
-    assert chunk.rows == len(rows) == chunk.batch.num_rows + len(chunk.set_aside)
+    assert chunk.rows == len(rows) == chunk.batch.num_rows + len(chunk.rejected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -81,7 +81,7 @@ FIT: dict[str, object] = {
 def test_the_reason_is_said(change: dict[str, object], category: Category, reason: str) -> None:
     rows = [FIT, FIT | change, FIT]
     chunk = checked(as_read(rows), "some/file")
-    [aside] = chunk.set_aside
+    [aside] = chunk.rejected
     assert (aside.category, aside.file, aside.line) == (category, "some/file", 2)
     assert reason in aside.reason
     assert chunk.batch.column(PLACE).to_pylist() == [1, 3]
@@ -92,8 +92,8 @@ def test_a_text_that_is_none_sets_its_row_aside() -> None:
     batch = as_read([FIT, FIT, FIT])
     broken = pa.Array.from_buffers(pa.string(), 3, pa.array([b"q", b"\xff", b"q"]).buffers())
     chunk = checked(batch.set_column(SCHEMA.names.index("queue"), "queue", broken), "file")
-    assert [(each.line, each.category) for each in chunk.set_aside] == [(2, "wrong value")]
-    assert chunk.set_aside[0].reason == "queue is not UTF-8"
+    assert [(each.line, each.category) for each in chunk.rejected] == [(2, "wrong value")]
+    assert chunk.rejected[0].reason == "queue is not UTF-8"
     assert chunk.batch.num_rows == 2
 
 
@@ -103,8 +103,8 @@ def test_what_is_right_is_in_the_columns_of_a_history() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(fitting_rows(), min_size=1, max_size=10))
-def test_what_is_right_is_not_set_aside(rows: list[dict[str, object]]) -> None:
-    assert checked(as_read(rows), "file").set_aside == []
+def test_what_is_right_is_not_rejected(rows: list[dict[str, object]]) -> None:
+    assert checked(as_read(rows), "file").rejected == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line, write
 from brokerproof.checks.search.moves import Cut, Move, Settle
 from brokerproof.pipeline.readers import conversion, runs, sources
-from brokerproof.pipeline.readers.rejected_rows import SetAside
+from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.readers.rows import Used
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record, what_is_wrong
@@ -67,7 +67,7 @@ def counterexample(folder: Path, *lines: Line, **claims: object) -> Path:
     return write(found, folder)
 
 
-def rows_of(path: Path) -> list[Used | SetAside]:
+def rows_of(path: Path) -> list[Used | Rejected]:
     return list(runs.read(path))
 
 
@@ -291,10 +291,10 @@ def test_a_reset_begins_another_run(tmp_path: Path) -> None:
     assert [row.line for row in rows_of(path) if isinstance(row, Used)] == [1, 2, 3]
 
 
-def test_names_that_are_too_long_are_set_aside(tmp_path: Path) -> None:
+def test_names_that_are_too_long_are_rejected(tmp_path: Path) -> None:
     path = counterexample(tmp_path, line(DECLARE), line(publish("m" * 257)))
     _, aside = rows_of(path)
-    assert isinstance(aside, SetAside)
+    assert isinstance(aside, Rejected)
     assert (aside.line, aside.category) == (2, "wrong value")
 
 
@@ -302,7 +302,7 @@ def test_a_counterexample_is_known_by_its_beginning(tmp_path: Path) -> None:
     path = counterexample(tmp_path / "found", line(DECLARE))
     assert sources.source_of(path).name == "runs"
     done = conversion.convert([path], None, tmp_path / "table")
-    assert str(done.account) == "1 rows in = 1 checked + 0 set aside"
+    assert str(done.account) == "1 rows in = 1 checked + 0 rejected"
 
 
 def test_what_is_no_counterexample_is_refused(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from brokerproof.pipeline.readers.rejected_rows import (
     CATEGORIES,
     MEANINGS,
     Account,
-    SetAside,
+    Rejected,
     Unbalanced,
 )
-from brokerproof.pipeline.readers.rejected_rows import set_aside as aside
+from brokerproof.pipeline.readers.rejected_rows import reject as aside
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record
 
@@ -94,7 +94,7 @@ def test_all_recordings_become_one_table_and_the_rows_add_up(tmp_path: Path) -> 
     done = conversion.convert(ALL, None, tmp_path / "table", told)
     assert list(progress) == ALL
     assert done.account.rows == progress[ALL[-1]] == 14 + 19 + 13 + 22 + 14
-    assert done.account.rows == done.account.checked + done.account.set_aside
+    assert done.account.rows == done.account.checked + done.account.rejected
     [part] = done.parts
     assert tables.files_of(part) == done.files == [str(path) for path in ALL]
     table = pq.read_table(part)
@@ -102,9 +102,9 @@ def test_all_recordings_become_one_table_and_the_rows_add_up(tmp_path: Path) -> 
     files = [tables.file_and_line(place)[0] for place in table.column("place").to_pylist()]
     assert files == sorted(files)
     assert set(files) == set(range(len(ALL)))
-    written = (tmp_path / "table" / conversion.SET_ASIDE_FILE).read_bytes().splitlines()
-    rows = [msgspec.json.decode(line, type=SetAside) for line in written]
-    assert len(rows) == done.account.set_aside
+    written = (tmp_path / "table" / conversion.REJECTED_FILE).read_bytes().splitlines()
+    rows = [msgspec.json.decode(line, type=Rejected) for line in written]
+    assert len(rows) == done.account.rejected
     assert rows[: conversion.SHOWN_MAX] == done.shown
     assert Counter(row.category for row in rows) == done.account.by_category
 
@@ -113,7 +113,7 @@ def test_the_same_recordings_make_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         conversion.convert(ALL, None, tmp_path / name)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == ["_set_aside.jsonl", "part-00000.parquet"]
+    assert files == ["_rejected.jsonl", "part-00000.parquet"]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -124,7 +124,7 @@ def test_a_table_that_was_converted_is_taken_as_it_is(tmp_path: Path) -> None:
     assert again.parts == first.parts
     assert again.files == first.files
     assert again.account.rows == again.records == first.records
-    assert (tmp_path / "b" / conversion.SET_ASIDE_FILE).read_bytes() == b""
+    assert (tmp_path / "b" / conversion.REJECTED_FILE).read_bytes() == b""
 
 
 def test_parts_whose_rows_are_wrong_or_stand_twice_are_written_again(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_parts_whose_rows_are_wrong_or_stand_twice_are_written_again(tmp_path: P
     # A row that is wrong.
     tables.write(parts[1], [Record(op="close", start=1)], ["a.parquet", "b.parquet"])
     wrong = conversion.convert(parts, None, tmp_path / "wrong")
-    assert (wrong.account.rows, wrong.account.set_aside, wrong.records) == (4, 1, 3)
+    assert (wrong.account.rows, wrong.account.rejected, wrong.records) == (4, 1, 3)
     assert [path.parent.name for path in wrong.parts] == ["wrong"]
 
 
@@ -167,7 +167,7 @@ def test_any_number_of_processes_makes_the_same_bytes(
             assert list(table.iterdir()) == []
             continue
         done = conversion.convert([folder], None, table, processes=processes)
-        assert done.account.rows == done.records + done.account.set_aside == 4 * 36 + 9
+        assert done.account.rows == done.records + done.account.rejected == 4 * 36 + 9
         told = [*done.shown, done.account, [path.name for path in done.parts]]
         made[processes] = [(p.name, p.read_bytes()) for p in sorted(table.iterdir())], told
     assert made.get(1) == made.get(2) == made.get(4)
@@ -241,7 +241,7 @@ def test_read_yields_what_convert_counts(tmp_path: Path) -> None:
         found = list(sources.read(path))
         done = conversion.convert([path], None, tmp_path / path.name)
         records = [each for each in found if isinstance(each, Record)]
-        assert (len(records), len(found) - len(records)) == (done.records, done.account.set_aside)
+        assert (len(records), len(found) - len(records)) == (done.records, done.account.rejected)
 
 
 def test_an_account_that_does_not_add_up_is_our_fault() -> None:
@@ -249,17 +249,17 @@ def test_an_account_that_does_not_add_up_is_our_fault() -> None:
     account.add(3, 2, Counter(["missing"]))
     with pytest.raises(Unbalanced, match=r"3 rows are not 3 \+ 1"):
         account.add(3, 3, Counter(["missing"]))
-    assert str(account) == "3 rows in = 2 checked + 1 set aside (1 missing)"
-    assert str(Account(1_000, 1_000)) == "1,000 rows in = 1,000 checked + 0 set aside"
+    assert str(account) == "3 rows in = 2 checked + 1 rejected (1 missing)"
+    assert str(Account(1_000, 1_000)) == "1,000 rows in = 1,000 checked + 0 rejected"
 
 
 def test_counts_that_begin_with_nothing_are_said() -> None:
     account = Account()
     account.add(10, 0, Counter({"missing": 10}))
-    assert str(account) == "10 rows in = 0 checked + 10 set aside (10 missing)"
+    assert str(account) == "10 rows in = 0 checked + 10 rejected (10 missing)"
 
 
-def test_a_row_that_was_set_aside_is_one_line() -> None:
+def test_a_row_that_was_rejected_is_one_line() -> None:
     row = aside("missing", "two\n lines", "file", 3, "x" * 201)
     assert (str(row), row.text) == ("file:3: missing: two lines", "")
 

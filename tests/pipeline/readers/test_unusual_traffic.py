@@ -98,7 +98,7 @@ def given(message: str, position: int, start: int, end: int) -> list[Record]:
         (given("m2", 2, 6, 7), AGAINST_TIME),
     ],
 )
-def test_streams_that_contradict_themselves_are_set_aside(
+def test_streams_that_contradict_themselves_are_rejected(
     last: list[Record], reason: str | None
 ) -> None:
     records = [*given("m0", 0, 5, 6), *given("m1", 1, 10, 20), *last]

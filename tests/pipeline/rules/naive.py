@@ -1,6 +1,6 @@
 """The rules on histories, checked on each pair: slow and plainly right.
 
-This is the other side of `brokerproof.pipeline.alone`: the passages of `naive_passages`, the rules
+This is the other side of `brokerproof.pipeline.alone`: intervals as in `naive_intervals`, the rules
 of `models/contract/history.py` asked with plain numbers, and of each violation the strongest
 witness.
 """
@@ -16,8 +16,8 @@ from brokerproof.models.contract.history import (
     GIVEN_BEFORE_PUBLISHED,
     HELD_BY_TWO,
     SHOWN_WHILE_HELD,
-    Passage,
     Span,
+    WaitingInterval,
 )
 from brokerproof.spec.histories import NEVER, Record
 from tests.pipeline.intervals.naive_ambiguous import told_apart
@@ -119,7 +119,7 @@ def _invented(message: Message) -> Iterator[Violation]:
             continue
         end = message.publish.end
         published = Span(message.publish.start, NEVER if end is None else end)
-        itself = Passage(published, published, NOTHING, span, NOTHING, NOTHING)
+        itself = WaitingInterval(published, published, NOTHING, span, NOTHING, NOTHING)
         if GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself):
             strength = published.start - span.end
             yield told(
@@ -132,8 +132,10 @@ def _invented(message: Message) -> Iterator[Violation]:
             )
 
 
-def _held(each: Delivery) -> Passage:
-    return Passage(NOTHING, NOTHING, NOTHING, each.span, NOTHING, Span(each.back.start, NEVER))
+def _held(each: Delivery) -> WaitingInterval:
+    return WaitingInterval(
+        NOTHING, NOTHING, NOTHING, each.span, NOTHING, Span(each.back.start, NEVER)
+    )
 
 
 def _held_by_two(message: Message) -> Iterator[Violation]:
@@ -174,7 +176,7 @@ def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
 
 def _shown_while_held(message: Message) -> Iterator[Violation]:
     for record in message.views:
-        shown = Passage(NOTHING, NOTHING, NOTHING, _span(record), NOTHING, NOTHING)
+        shown = WaitingInterval(NOTHING, NOTHING, NOTHING, _span(record), NOTHING, NOTHING)
         holders = [
             each for each in message.deliveries if SHOWN_WHILE_HELD.shown_by(shown, _held(each))
         ]

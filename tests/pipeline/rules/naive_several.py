@@ -12,9 +12,9 @@ from brokerproof.models.contract.history import (
     TAKEN_WHILE_ANOTHER_WAITED,
     TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
     TAKEN_WHILE_SOME_WAITED,
-    Passage,
     Rule,
     Span,
+    WaitingInterval,
 )
 from brokerproof.spec.histories import NEVER, Record
 from tests.pipeline.intervals.naive_intervals import (
@@ -66,7 +66,7 @@ class Row:
     ordered: bool
     placed: bool
     given: bool
-    passage: Passage
+    interval: WaitingInterval
 
 
 def rows_of(
@@ -74,10 +74,10 @@ def rows_of(
 ) -> Iterator[Row]:
     for wait in waits:
         own = wait.message
-        known = wait.passage
+        known = wait.interval
         unseen = unseen_until(wait, facts)
         begun = max(int(known.begun.end), unseen)
-        passage = Passage(
+        interval = WaitingInterval(
             known.published,
             Span(begun, begun),
             Span(certain_end(wait, facts) if found_drained(wait, facts) is None else -1, NEVER),
@@ -99,19 +99,19 @@ def rows_of(
             not facts.selective(own.run, own.queue),
             facts.returns(own.run, own.queue),
             wait.given is not None,
-            passage,
+            interval,
         )
     for message in messages:
         yield from _first_views(message, facts)
     for each in records:
         if each.op in {"empty", "drained"} and each.outcome == "ok":
-            passage = Passage(
+            interval = WaitingInterval(
                 NOTHING, NOTHING, NOTHING, Span(each.start, seen(each)), NOTHING, NOTHING
             )
             kind = "nothing" if each.op == "empty" else "drained"
             name = f"{each.consumer if each.op == 'empty' else 'drained'} at {each.start}"
             whose = (each.run, str(each.queue), name, 0, 0, each.consumer)
-            yield Row(kind, *whose, False, False, False, False, False, False, passage)
+            yield Row(kind, *whose, False, False, False, False, False, False, interval)
 
 
 def _level(message: Message, facts: Facts) -> int:
@@ -132,9 +132,9 @@ def _first_views(message: Message, facts: Facts) -> Iterator[Row]:
         given = Span(min(max(each.start, message.publish.start), seen(each)), seen(each))
         published = message.published
         begun = Span(published.end, published.end)
-        passage = Passage(published, begun, Span(NEVER, NEVER), given, place, NOTHING)
+        interval = WaitingInterval(published, begun, Span(NEVER, NEVER), given, place, NOTHING)
         whose = (*queue, message.name, 0, 0, each.consumer)
-        yield Row("view", *whose, True, False, True, True, True, True, passage)
+        yield Row("view", *whose, True, False, True, True, True, True, interval)
 
 
 Test = Callable[[Row], bool]
@@ -213,7 +213,7 @@ def about_several(rows: Sequence[Row]) -> Iterator[Violation]:
             shown = [
                 early
                 for early in filter(may_be_early, rows)
-                if concerned(late, early) and rule.shown_by(late.passage, early.passage)
+                if concerned(late, early) and rule.shown_by(late.interval, early.interval)
             ]
             if shown:
                 yield _overtaken(name, rule, late, shown)
@@ -238,26 +238,31 @@ def _taken_while_some_waited(rows: Sequence[Row]) -> Iterator[Violation]:
             ]
         else:
             continue
-        passages = [each.passage for each in early]
-        if TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late.passage, passages):
+        intervals = [each.interval for each in early]
+        if TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late.interval, intervals):
             yield _while_some_waited(name, requirement, late, early)
 
 
 def _while_some_waited(name: str, requirement: str, late: Row, early: Sequence[Row]) -> Violation:
     """Tell since when there was always one, and which of those that were there left last."""
-    given = late.passage.given
-    there = [each for each in early if each.passage.begun.end < given.end]
+    given = late.interval.given
+    there = [each for each in early if each.interval.begun.end < given.end]
     last = min(
-        there, key=lambda each: (-each.passage.left.start, each.name, each.passage.begun.end)
+        there,
+        key=lambda each: (
+            -each.interval.left.start,
+            each.name,
+            each.interval.begun.end,
+        ),
     )
     since = given.start
     while before := [
-        int(each.passage.begun.end)
+        int(each.interval.begun.end)
         for each in there
-        if each.passage.begun.end < since < each.passage.left.start
+        if each.interval.begun.end < since < each.interval.left.start
     ]:
         since = min(before)
-    left = last.passage.left.start
+    left = last.interval.left.start
     key = (requirement, late.run, late.queue, late.name)
     return Violation(*key, name, left, last.name, given.start, given.end, since, left)
 
@@ -266,9 +271,9 @@ def _overtaken(name: str, rule: Rule, late: Row, shown: Sequence[Row]) -> Violat
     [(_, of_later)] = rule.late_first
 
     def strength(early: Row) -> int:
-        return int(of_later(early.passage).start)
+        return int(of_later(early.interval).start)
 
-    early = min(shown, key=lambda e: (-strength(e), e.name, int(e.passage.begun.end)))
+    early = min(shown, key=lambda e: (-strength(e), e.name, int(e.interval.begun.end)))
     if late.kind == "nothing":
         requirement = "get-finds"
     elif late.kind == "view":
@@ -279,7 +284,7 @@ def _overtaken(name: str, rule: Rule, late: Row, shown: Sequence[Row]) -> Violat
         requirement = "fifo-order"
     else:
         requirement = "priority-order"
-    given, of = late.passage.given, early.passage
+    given, of = late.interval.given, early.interval
     times = (given.start, given.end, of.begun.end, of.left.start)
     key = (requirement, late.run, late.queue, late.name)
     return Violation(*key, name, strength(early), early.name, *times)

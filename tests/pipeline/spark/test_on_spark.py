@@ -112,7 +112,7 @@ def test_without_what_is_left_to_slices_it_would_miss_some(
     assert 0 < missed < judged_alone(history).violations.num_rows
 
 
-def test_what_was_there_before_is_set_aside_by_both(
+def test_what_was_there_before_is_rejected_by_both(
     spark: SparkSession, history: pa.Table, parts: str
 ) -> None:
     late = judged_on_spark(spark, [parts], begins_late=True)

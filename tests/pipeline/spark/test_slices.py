@@ -21,10 +21,10 @@ def judged_in_slices(history: pa.Table, seed: int) -> tuple[pa.Table, int]:
     """Return the violations of a history that is cut at random, and how many slices failed."""
     control = control_of(history)
     messages = by_message(history, control)
-    passages = sliced(messages.passages, cuts_of(history, seed), control)
+    intervals = sliced(messages.intervals, cuts_of(history, seed), control)
     found, summaries = [messages.violations], []
-    for number in range(int(numbers(passages, "slice").max(initial=0)) + 1):
-        part = passages.filter(pc.equal(passages.column("slice"), number))
+    for number in range(int(numbers(intervals, "slice").max(initial=0)) + 1):
+        part = intervals.filter(pc.equal(intervals.column("slice"), number))
         found += by_queue(part, control)
         summaries.append(summary(part, control.window_of))
     left = left_to(pa.concat_tables(summaries), control.window_of)
@@ -32,7 +32,7 @@ def judged_in_slices(history: pa.Table, seed: int) -> tuple[pa.Table, int]:
         set(zip(*(left.column(n).to_pylist() for n in ("run", "queue", "slice")), strict=True))
     )
     for key in failing:
-        both = pa.concat_tables([of_slice(left, key), of_slice(passages, key)])
+        both = pa.concat_tables([of_slice(left, key), of_slice(intervals, key)])
         found += by_queue(both, control)
     return strongest(found), len(failing)
 
@@ -81,7 +81,7 @@ def test_without_what_is_left_to_slices_something_is_missed(
 def test_a_queue_that_is_not_hot_stays_whole() -> None:
     history = history_table(range(3))
     control = control_of(history)
-    passages = by_message(history, control).passages
-    assert sliced(passages, Cuts(), control).equals(passages)
-    assert summary(passages, control.window_of).num_rows == 0
+    intervals = by_message(history, control).intervals
+    assert sliced(intervals, Cuts(), control).equals(intervals)
+    assert summary(intervals, control.window_of).num_rows == 0
     assert isinstance(control, Control)

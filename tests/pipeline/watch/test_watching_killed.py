@@ -155,8 +155,8 @@ def test_a_watch_that_is_killed_says_everything_once(tmp_path: Path) -> None:
     assert not said_before - found
     assert status == 1
     lines = len(records) + 4
-    assert f"{lines:,} rows in = {len(records):,} checked + 4 set aside" in printed
-    assert [Path(row["file"]).name for row in told(out, "set_aside")] == [
+    assert f"{lines:,} rows in = {len(records):,} checked + 4 rejected" in printed
+    assert [Path(row["file"]).name for row in told(out, "rejected")] == [
         f"{number:03}.jsonl" for number in (0, 2, 4, 6)
     ]
 
@@ -215,5 +215,5 @@ def test_a_state_that_is_gone_is_not_taken_for_an_empty_one(tmp_path: Path) -> N
 
 def test_counts_are_carried_on() -> None:
     account = Carried(rows=3, checked=2, aside={"missing": 1}).account
-    assert str(account) == "3 rows in = 2 checked + 1 set aside (1 missing)"
+    assert str(account) == "3 rows in = 2 checked + 1 rejected (1 missing)"
     assert isinstance(account, Account)

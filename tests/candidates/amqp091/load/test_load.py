@@ -294,5 +294,5 @@ def test_the_clock_never_goes_back() -> None:
 
 
 def test_a_load_on_a_broker_that_is_not_there_cannot_begin(tmp_path: Path) -> None:
-    with pytest.raises(CandidateUnavailable, match="nobody listens there"):
+    with pytest.raises(CandidateUnavailable, match="no server listens there"):
         run_load(Load(), "amqp091://127.0.0.1:1/", tmp_path)

@@ -60,7 +60,7 @@ class Bounded(Counters):
         self.count[item] = self.count[item] + self.step[item]
 
 
-def frame_fates(model: type[Model]) -> dict[str, JudgedMutant]:
+def frame_outcomes(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return the outcomes of the mutants of initial states and axioms."""
     system = trace(model)
     return {
@@ -71,36 +71,36 @@ def frame_fates(model: type[Model]) -> dict[str, JudgedMutant]:
 
 
 def test_a_start_that_breaks_an_invariant_is_refuted_by_a_run_of_no_steps() -> None:
-    found = frame_fates(Lamps)["initially: lit: true instead of false"]
-    assert (found.fate, found.by) == ("reachable", ("lit-is-plugged",))
+    found = frame_outcomes(Lamps)["initially: lit: true instead of false"]
+    assert (found.outcome, found.by) == ("reachable", ("lit-is-plugged",))
     [start] = found.witness
     assert start.state["lit[lamp0]"] is True
 
 
 def test_a_start_that_shows_later_is_refuted_by_the_promise_that_it_changes() -> None:
-    found = frame_fates(Lamps)
+    found = frame_outcomes(Lamps)
     assert found["initially: worn: true instead of false"].by == ("worn-lamps-stay-dark",)
-    assert found["initially: worn: anything"].fate == "requirement"
+    assert found["initially: worn: anything"].outcome == "requirement"
 
 
 def test_a_start_that_nothing_is_said_of_survives() -> None:
-    assert frame_fates(Lamps)["initially: plugged: true instead of false"].fate == "survivor"
-    judged = {each.name: each.fate for each in attack(trace(Lamps), {}).judged}
+    assert frame_outcomes(Lamps)["initially: plugged: true instead of false"].outcome == "survivor"
+    judged = {each.name: each.outcome for each in attack(trace(Lamps), {}).judged}
     assert judged["initially: plugged: true instead of false"] == "survivor"
 
 
 def test_an_axiom_is_lost_by_a_start_or_by_a_step_or_by_nothing() -> None:
-    found = frame_fates(Assuming)
+    found = frame_outcomes(Assuming)
     needed = found["axiom limits-are-positive: dropped"]
-    assert (needed.fate, needed.by, len(needed.witness)) == (
+    assert (needed.outcome, needed.by, len(needed.witness)) == (
         "reachable",
         ("count-within-limit",),
         1,
     )
-    assert found["axiom something-is-heavy: dropped"].fate == "survivor"
-    assert found["axiom something-has-weight: dropped"].fate == "equivalent"
-    by_a_step = frame_fates(Bounded)["axiom steps-are-one: dropped"]
-    assert (by_a_step.fate, by_a_step.by) == ("reachable", ("count-within-limit",))
+    assert found["axiom something-is-heavy: dropped"].outcome == "survivor"
+    assert found["axiom something-has-weight: dropped"].outcome == "equivalent"
+    by_a_step = frame_outcomes(Bounded)["axiom steps-are-one: dropped"]
+    assert (by_a_step.outcome, by_a_step.by) == ("reachable", ("count-within-limit",))
     assert [step.action for step in by_a_step.witness] == ["", "increment"]
 
 

@@ -98,27 +98,27 @@ class Wires(Model):
         self.wired = self.wired.map(lambda a, b, old: ite(self.lit[a], self.wired[b, a], old))
 
 
-def fates() -> dict[str, str]:
+def outcomes() -> dict[str, str]:
     """Return the outcome of each mutant of the lamps."""
-    return {each.name: each.fate for each in attack(trace(Lamps), {}).judged}
+    return {each.name: each.outcome for each in attack(trace(Lamps), {}).judged}
 
 
 def test_a_guard_that_an_invariant_needs_is_refuted_by_a_run() -> None:
     [judged] = [
         each for each in attack(trace(Lamps), {}).judged if each.name == "light: guard 1: dropped"
     ]
-    assert (judged.fate, judged.by) == ("reachable", ("lit-is-plugged",))
+    assert (judged.outcome, judged.by) == ("reachable", ("lit-is-plugged",))
     assert [step.action for step in judged.witness] == ["", "light"]
 
 
 def test_a_guard_that_is_a_promise_is_held_by_the_gate_and_an_update_by_what_it_changes() -> None:
-    found = fates()
+    found = outcomes()
     assert found["light: worn-lamps-stay-dark: dropped"] == "requirement"
     assert found["light: worn: stays as it was"] == "requirement"
 
 
 def test_what_does_the_same_is_no_mutant() -> None:
-    assert fates()["plug: guard 1: dropped"] == "equivalent"
+    assert outcomes()["plug: guard 1: dropped"] == "equivalent"
 
 
 def test_a_weak_place_survives_and_fails_without_a_reason() -> None:
@@ -141,7 +141,7 @@ def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
     for name, model in (("contract", Contract), ("pointer-queue", ProgressingQueue)):
         names = [mutant.name for mutant in mutants(trace(model))]
         assert len(set(names)) == len(names)
-        assert set(equivalent_mutants.SURVIVORS[name]) <= set(names)
+        assert set(equivalent_mutants.EQUIVALENT_MUTANTS[name]) <= set(names)
 
 
 def test_what_is_read_at_other_places_is_not_what_it_was() -> None:
@@ -172,6 +172,6 @@ def test_the_command_fails_for_a_survivor_without_a_reason(
     assert "without a reason: plug: plugged: stays as it was" in result.output
     names = [each.name for each in attack(trace(Lamps), {}).unexplained]
     monkeypatch.setitem(
-        equivalent_mutants.SURVIVORS, "lamps", dict.fromkeys(names, "It is only a lamp.")
+        equivalent_mutants.EQUIVALENT_MUTANTS, "lamps", dict.fromkeys(names, "It is only a lamp.")
     )
     assert CliRunner().invoke(prove, ["--attack", "lamps"]).exit_code == 0

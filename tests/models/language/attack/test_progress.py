@@ -88,23 +88,23 @@ def judged(model: type[Model]) -> dict[str, JudgedMutant]:
 
 def test_what_only_a_promise_about_the_end_holds_is_refuted_by_a_run_of_it() -> None:
     stays = "open: is_in: stays as it was"
-    assert judged(Door)[stays].fate == "survivor"
+    assert judged(Door)[stays].outcome == "survivor"
     found = judged(Promising)[stays]
-    assert (found.fate, found.by) == ("reachable", ("whoever-rings-comes-in",))
+    assert (found.outcome, found.by) == ("reachable", ("whoever-rings-comes-in",))
     assert [step.action for step in found.witness] == ["", "ring", "open"]
 
 
 def test_a_promise_whose_premise_never_comes_about_any_more_says_otherwise() -> None:
     stays = "ring: rang: stays as it was"
-    assert judged(Door)[stays].fate == "survivor"
+    assert judged(Door)[stays].outcome == "survivor"
     found = judged(Promising)[stays]
-    assert (found.fate, found.by) == ("requirement", ("whoever-rings-comes-in",))
+    assert (found.outcome, found.by) == ("requirement", ("whoever-rings-comes-in",))
 
 
 def test_a_promise_that_the_text_does_not_keep_refutes_nothing() -> None:
     assert held(trace(Hoping)) == ()
-    fates = {name: each.fate for name, each in judged(Hoping).items()}
-    assert fates == {name: each.fate for name, each in judged(Door).items()}
+    outcomes = {name: each.outcome for name, each in judged(Hoping).items()}
+    assert outcomes == {name: each.outcome for name, each in judged(Door).items()}
 
 
 def test_the_text_as_it_is_breaks_nothing_that_it_keeps() -> None:
@@ -118,9 +118,9 @@ def test_a_scope_that_is_too_large_says_nothing(monkeypatch: pytest.MonkeyPatch)
     system = trace(Promising)
     where = held(system)
     [stays] = [m for m in mutants(system) if m.name == "open: is_in: stays as it was"]
-    assert judged_in_the_end("", stays.within(system), where).fate == "reachable"
+    assert judged_in_the_end("", stays.within(system), where).outcome == "reachable"
     monkeypatch.setattr(attack_progress, "CHANGED_MAX", 1)
-    assert judged_in_the_end("", stays.within(system), where).fate == "survivor"
+    assert judged_in_the_end("", stays.within(system), where).outcome == "survivor"
     monkeypatch.setattr(attack_progress, "STATES_MAX", 1)
     assert held(system) == ()
 
@@ -144,14 +144,14 @@ def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -
     before = judged(Door)
     monkeypatch.setattr(attack_module, "asked", lambda *_: (z3.unknown, "tired"))
     after = judged(Door)
-    assert (before[dropped].fate, after[dropped].fate) == ("reachable", "reachable")
-    assert (before[unneeded].fate, after[unneeded].fate) == ("survivor", "survivor")
+    assert (before[dropped].outcome, after[dropped].outcome) == ("reachable", "reachable")
+    assert (before[unneeded].outcome, after[unneeded].outcome) == ("survivor", "survivor")
 
 
 def reasons() -> dict[str, dict[str, str]]:
     """Return the reasons of each model of the catalogue that has any."""
     found = {
-        name: dict(equivalent_mutants.SURVIVORS.get(name, listed.model.harmless))
+        name: dict(equivalent_mutants.EQUIVALENT_MUTANTS.get(name, listed.model.equivalent_mutants))
         for name, listed in CATALOGUE.items()
     }
     return {name: each for name, each in found.items() if each}

@@ -54,9 +54,9 @@ def test_the_pointer_queue_refines_the_contract() -> None:
     assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
     assert [text.partition(":")[0] for text in proof.assumptions[2:4]] == ["least", "least"]
     assert proof.assumptions[4:] == ("the axiom order-is-by-level of the history",)
-    assert proof.never == ("reject", "settle_again", "rest", "census")
+    assert proof.never == ("reject", "settle_again", "rest", "final_drain")
     lines = list(refinement_lines(proof))
-    assert "    never taken: reject, settle_again, rest, census" in lines
+    assert "    never taken: reject, settle_again, rest, final_drain" in lines
     assert f"    assuming {proof.assumptions[-1]}" in lines
 
 
