@@ -25,6 +25,7 @@ from brokerproof.models.language.core.model import (
     SetOf,
     exercises,
     require,
+    step,
     trace,
 )
 from brokerproof.models.language.core.terms import (
@@ -69,5 +70,6 @@ __all__ = [
     "least",
     "not_negative",
     "require",
+    "step",
     "trace",
 ]

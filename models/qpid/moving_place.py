@@ -31,6 +31,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
     require,
+    step,
 )
 
 
@@ -152,29 +153,25 @@ class MovingPlace(Model):
         """Whether an entry is acquired and not sent yet, so that it cannot be returned."""
         return exists(Seeker, lambda s: self.gives(s) & (self.chosen[s] == e))
 
-    @action
+    @step(Status.ABSENT, Status.AVAILABLE)
     def append(self, entry: Entry) -> None:
         """An entry arrives behind all others, so no place can be beyond it."""
-        require(self.status[entry] == Status.ABSENT)
         require(
             forall(Entry, lambda e: implies(self.status[e] != Status.ABSENT, self.before(e, entry)))
         )
-        self.status[entry] = Status.AVAILABLE
 
-    @action
+    @step(Opening.OPENS)
     def insert(self, who: Opener, entry: Entry) -> None:
         """An entry arrives anywhere, and the opener that brought it sees to the place."""
-        require(self.opening[who] == Opening.OPENS)
         require(self.status[entry] == Status.ABSENT)
         self._open(who, entry)
 
-    @action
+    @step(Opening.OPENS)
     def give_back(self, who: Opener, entry: Entry) -> None:
         """An acquired entry becomes available again, and the opener sees to the place.
 
         This subscription or another one may have acquired it.
         """
-        require(self.opening[who] == Opening.OPENS)
         require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
         self._open(who, entry)
 
@@ -183,12 +180,10 @@ class MovingPlace(Model):
         self.opened[who] = entry
         self.opening[who] = Opening.READS
 
-    @action
+    @step(Opening.READS, Opening.OPENS)
     def find_it_gone(self, who: Opener) -> None:
         """The opened entry is taken again; if it returns, that opener sees to the place."""
-        require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] != Status.AVAILABLE)
-        self.opening[who] = Opening.OPENS
 
     @action
     def taken_by_another(self, entry: Entry) -> None:
@@ -202,13 +197,11 @@ class MovingPlace(Model):
         require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
         self.status[entry] = Status.DEQUEUED
 
-    @action
+    @step(Seeking.CHOOSES, Seeking.LOOKS)
     def choose(self, who: Seeker, entry: Entry) -> None:
         """A seeker chooses the candidate by what it has read."""
-        require(self.seeking[who] == Seeking.CHOOSES)
         require(self.candidate(who, entry))
         self.chosen[who] = entry
-        self.seeking[who] = Seeking.LOOKS
 
     @action
     def give_up(self, who: Seeker) -> None:
@@ -216,35 +209,27 @@ class MovingPlace(Model):
         require((self.seeking[who] == Seeking.CHOOSES) | (self.seeking[who] == Seeking.LOOKS))
         self.seeking[who] = Seeking.READS
 
-    @action
+    @step(Seeking.LOOKS, Seeking.MOVES)
     def skip(self, who: Seeker) -> None:
         """The candidate is not available."""
-        require(self.seeking[who] == Seeking.LOOKS)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
-        self.seeking[who] = Seeking.MOVES
 
-    @action
+    @step(Seeking.LOOKS, Seeking.ACQUIRES)
     def find(self, who: Seeker) -> None:
         """The candidate is available, and the seeker has the lock that deliveries need."""
-        require(self.seeking[who] == Seeking.LOOKS)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
         require(forall(Seeker, lambda s: ~self.gives(s) & (self.seeking[s] != Seeking.ACQUIRES)))
-        self.seeking[who] = Seeking.ACQUIRES
 
-    @action
+    @step(Seeking.ACQUIRES, Seeking.SETTLES)
     def acquire(self, who: Seeker) -> None:
         """The seeker acquires the candidate."""
-        require(self.seeking[who] == Seeking.ACQUIRES)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
         self.status[self.chosen[who]] = Status.ACQUIRED
-        self.seeking[who] = Seeking.SETTLES
 
-    @action
+    @step(Seeking.ACQUIRES, Seeking.READS)
     def miss(self, who: Seeker) -> None:
         """Another thread was faster."""
-        require(self.seeking[who] == Seeking.ACQUIRES)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
-        self.seeking[who] = Seeking.READS
 
     def is_opened(self, e: Entry) -> Bool:
         """Whether an opener is about to move the place back to the entry."""

@@ -19,6 +19,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
     require,
+    step,
 )
 from brokerproof.models.qpid.moving_place import (
     Entry,
@@ -61,10 +62,9 @@ class PairedPointer(MovingPlace):
         self.seeker_is_current[who] = True
         self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
 
-    @action
+    @step(Seeking.MOVES)
     def move(self, who: Seeker) -> None:
         """The place moves onto an unavailable entry if the pair is the one that was read."""
-        require(self.seeking[who] == Seeking.MOVES)
         require(self.seeker_is_current[who])
         self.last_seen[IT] = self.chosen[who]
         self.rewound[IT] = False
@@ -78,10 +78,9 @@ class PairedPointer(MovingPlace):
         require(~self.seeker_is_current[who])
         self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
 
-    @action
+    @step(Seeking.SETS)
     def set(self, who: Seeker, following: Entry) -> None:
         """The place moves onto the acquired entry; a released entry before it stays next."""
-        require(self.seeking[who] == Seeking.SETS)
         require(self.seeker_is_current[who])
         require(self.candidate(who, following))
         require(self.at_or_before(following, self.chosen[who]))
@@ -93,30 +92,25 @@ class PairedPointer(MovingPlace):
         self.seeking[who] = Seeking.READS
         self._replaced()
 
-    @action
+    @step(Seeking.SETS, Seeking.READS)
     def leave(self, who: Seeker) -> None:
         """The next entry is behind the acquired one, or there is none: the place is left."""
-        require(self.seeking[who] == Seeking.SETS)
         require(
             forall(
                 Entry,
                 lambda e: implies(self.candidate(who, e), self.before(self.chosen[who], e)),
             )
         )
-        self.seeking[who] = Seeking.READS
 
-    @action
+    @step(Opening.READS, Opening.LOWERS)
     def read_as_opener(self, who: Opener) -> None:
         """An opener reads the pair."""
-        require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] == Status.AVAILABLE)
         self.opener_is_current[who] = True
-        self.opening[who] = Opening.LOWERS
 
-    @action
+    @step(Opening.LOWERS)
     def lower(self, who: Opener) -> None:
         """The released entry becomes the earlier of the old and the opened one, in a new pair."""
-        require(self.opening[who] == Opening.LOWERS)
         require(self.opener_is_current[who])
         earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
         self.released[IT] = ite(earlier, self.released[IT], self.opened[who])
@@ -124,12 +118,10 @@ class PairedPointer(MovingPlace):
         self.opening[who] = Opening.OPENS
         self._replaced()
 
-    @action
+    @step(Opening.LOWERS, Opening.READS)
     def come_too_late_to_lower(self, who: Opener) -> None:
         """The pair is not the one that was read, so the opener reads it again."""
-        require(self.opening[who] == Opening.LOWERS)
         require(~self.opener_is_current[who])
-        self.opening[who] = Opening.READS
 
     @invariant("places-are-entries-that-arrived")
     def places_arrived(self) -> Bool:

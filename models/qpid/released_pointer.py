@@ -22,6 +22,7 @@ from brokerproof.models.language import (
     initial,
     ite,
     require,
+    step,
 )
 from brokerproof.models.qpid.moving_place import (
     Entry,
@@ -78,45 +79,37 @@ class ReleasedPointer(MovingPlace):
         self.between[who] = Between.NOTHING
         self.seeking[who] = ite(gives, Seeking.SETS, Seeking.CHOOSES)
 
-    @action
+    @step(Seeking.MOVES, Seeking.READS)
     def move(self, who: Seeker) -> None:
         """The last seen entry becomes an unavailable one if it is still the one that was read."""
-        require(self.seeking[who] == Seeking.MOVES)
         same = self.last_seen[IT] == self.seen[who]
         self.last_seen[IT] = ite(same, self.chosen[who], self.last_seen[IT])
         self.between[who] = ite(same & self.knows[who], Between.CLEARS, Between.NOTHING)
-        self.seeking[who] = Seeking.READS
 
-    @action
+    @step(Seeking.SETS, Seeking.READS)
     def set(self, who: Seeker) -> None:
         """The last seen entry becomes the acquired one, whatever it was."""
-        require(self.seeking[who] == Seeking.SETS)
         self.last_seen[IT] = self.chosen[who]
         same = self.knows[who] & (self.known[who] == self.chosen[who])
         self.between[who] = ite(same, Between.CLEARS, Between.NOTHING)
-        self.seeking[who] = Seeking.READS
 
-    @action
+    @step(Between.CLEARS, Between.NOTHING)
     def clear(self, who: Seeker) -> None:
         """The released entry is cleared if it is still the one that was read."""
-        require(self.between[who] == Between.CLEARS)
         self.rewound[IT] = self.rewound[IT] & (self.released[IT] != self.known[who])
-        self.between[who] = Between.NOTHING
 
-    @action
+    @step(Opening.READS)
     def read_as_opener(self, who: Opener) -> None:
         """An opener reads the released entry, and is done if that is before the opened one."""
-        require(self.opening[who] == Opening.READS)
         require(self.status[self.opened[who]] == Status.AVAILABLE)
         back = self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who])
         self.was_rewound[who] = self.rewound[IT]
         self.was_released[who] = self.released[IT]
         self.opening[who] = ite(back, Opening.OPENS, Opening.LOWERS)
 
-    @action
+    @step(Opening.LOWERS)
     def lower(self, who: Opener) -> None:
         """The opened entry becomes the released one if that is still as read; else read again."""
-        require(self.opening[who] == Opening.LOWERS)
         same = (self.rewound[IT] == self.was_rewound[who]) & (
             ~self.was_rewound[who] | (self.released[IT] == self.was_released[who])
         )
@@ -134,25 +127,21 @@ class LookingAgain(ReleasedPointer):
         super().clear(who)
         self.between[who] = Between.LOOKS_AGAIN
 
-    @action
+    @step(Between.LOOKS_AGAIN, Between.NOTHING)
     def see_nothing(self, who: Seeker) -> None:
         """The passed entry is not available, so no release was missed."""
-        require(self.between[who] == Between.LOOKS_AGAIN)
         require(self.status[self.chosen[who]] != Status.AVAILABLE)
-        self.between[who] = Between.NOTHING
 
-    @action
+    @step(Between.LOOKS_AGAIN, Between.NOTHING)
     def look_again(self, who: Seeker, by: Opener) -> None:
         """The passed entry is available: the place moves back to it, as if it were opened now.
 
         The loop is an opener's; which thread takes its steps makes no difference.
         """
-        require(self.between[who] == Between.LOOKS_AGAIN)
         require(self.status[self.chosen[who]] == Status.AVAILABLE)
         require(self.opening[by] == Opening.OPENS)
         self.opened[by] = self.chosen[who]
         self.opening[by] = Opening.READS
-        self.between[who] = Between.NOTHING
 
     def is_opened(self, e: Entry) -> Bool:
         """Whether a thread is about to move the place back to the entry."""

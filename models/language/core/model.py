@@ -12,6 +12,7 @@ assigned.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
 
-from brokerproof.models.language.core.marks import Role
+from brokerproof.models.language.core.marks import Method, Role, action
 from brokerproof.models.language.core.rewriting import Function
 from brokerproof.models.language.core.source_check import check_source
 from brokerproof.models.language.core.systems import (
@@ -232,6 +233,34 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
     if trace.touched:
         raise ModelError("exercises comes before the first assignment: it reads the old state")
     trace.situations.append(Guard(label, lift(situation, Bool)))
+
+
+def step(at: Term, then: Term | None = None) -> Callable[[Method], Method]:
+    """Mark an action of a thread: its first parameter is `at` one place, and goes on to `then`.
+
+    The place is the first map of the state from the sort of the parameter to that of `at`. Without
+    `then`, the method assigns it.
+    """
+
+    def mark(method: Method) -> Method:
+        @functools.wraps(method)
+        def taken(self: Model, thread: Term, *others: object) -> None:
+            place = _place_of(self, type(thread), type(at))
+            require(place[thread] == at)
+            method(self, thread, *others)
+            if then is not None:
+                place[thread] = then
+
+        return cast("Method", action(taken))
+
+    return mark
+
+
+def _place_of(model: Model, thread: Sort, places: Sort) -> Map[Term, Term]:
+    for name, symbol in type(model).symbols_.items():
+        if symbol.domain == (thread,) and symbol.range is places and not symbol.rigid:
+            return cast("Map[Term, Term]", getattr(model, name))
+    raise ModelError(f"there is no map from {thread.__name__} to {places.__name__}")
 
 
 class Model:

@@ -34,6 +34,7 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
+    step,
 )
 
 
@@ -108,12 +109,10 @@ class ConsumerNotification(Model):
         self.handed_to.fill(self.anybody)
         self.paused.fill(False)
 
-    @action
+    @step(Bringing.ENQUEUES, Bringing.WALKS)
     def enqueue(self, m: Message) -> None:
         """A message becomes available to all consumers."""
-        require(self.bringing[m] == Bringing.ENQUEUES)
         self.available[m] = True
-        self.bringing[m] = Bringing.WALKS
 
     @action
     def notify(self, m: Message, c: Consumer) -> None:
@@ -125,12 +124,10 @@ class ConsumerNotification(Model):
         self.has_told[m] = True
         self.bringing[m] = Bringing.SCHEDULES
 
-    @action
+    @step(Bringing.SCHEDULES, Bringing.IS_DONE)
     def schedule(self, m: Message) -> None:
         """The notified consumer's connection is scheduled."""
-        require(self.bringing[m] == Bringing.SCHEDULES)
         self.scheduled = self.scheduled.map(lambda c, old: old | (c == self.told[m]))
-        self.bringing[m] = Bringing.IS_DONE
 
     @action
     def pass_over(self, m: Message, c: Consumer) -> None:
@@ -138,12 +135,10 @@ class ConsumerNotification(Model):
         require((self.bringing[m] == Bringing.WALKS) & (self.listed[c] != Listed.INTERESTED))
         self.passed[m, c] = True
 
-    @action
+    @step(Bringing.WALKS, Bringing.IS_DONE)
     def end_walk(self, m: Message) -> None:
         """The walk ends: it has looked at all consumers, or the message is gone."""
-        require(self.bringing[m] == Bringing.WALKS)
         require(~self.available[m] | forall(Consumer, lambda c: self.passed[m, c]))
-        self.bringing[m] = Bringing.IS_DONE
 
     @action
     def come(self, c: Consumer) -> None:
@@ -152,38 +147,31 @@ class ConsumerNotification(Model):
         self.scheduled[c] = False
         self.working[c] = Working.COMES
 
-    @action
+    @step(Working.COMES, Working.LOOKS)
     def return_to_interested(self, c: Consumer) -> None:
         """The consumer becomes interested again before it looks, so it can be notified anew."""
-        require(self.working[c] == Working.COMES)
         self._moves(c, Listed.NOTIFIED, Listed.INTERESTED)
-        self.working[c] = Working.LOOKS
 
-    @action
+    @step(Working.LOOKS)
     def take(self, c: Consumer, m: Message, last: Bool) -> None:
         """The consumer takes a message, which may be the last for which it has room."""
-        require(self.working[c] == Working.LOOKS)
         require(self.available[m] & (self.listed[c] != Listed.NOT_INTERESTED))
         self.available[m] = False
         self.working[c] = ite(last, Working.DECLINES, Working.STAYS)
 
-    @action
+    @step(Working.LOOKS, Working.WAITS)
     def find_nothing(self, c: Consumer) -> None:
         """The consumer finds no message, or has no room, and waits to be notified."""
-        require(self.working[c] == Working.LOOKS)
         require(
             forall(Message, lambda m: ~self.available[m])
             | (self.listed[c] == Listed.NOT_INTERESTED)
         )
-        self.working[c] = Working.WAITS
 
-    @action
+    @step(Working.STAYS, Working.WAITS)
     def stay(self, c: Consumer) -> None:
         """A consumer that has taken a message is notified, because there may be more."""
-        require(self.working[c] == Working.STAYS)
         self._moves(c, Listed.INTERESTED, Listed.NOTIFIED)
         self.scheduled[c] = True
-        self.working[c] = Working.WAITS
 
     @action
     def lose_room(self, c: Consumer) -> None:
@@ -193,47 +181,38 @@ class ConsumerNotification(Model):
         self.paused[c] = True
         self.working[c] = Working.DECLINES
 
-    @action
+    @step(Working.DECLINES, Working.WALKS)
     def decline(self, c: Consumer) -> None:
         """The consumer leaves the interested, and has to hand over to another one."""
-        require(self.working[c] == Working.DECLINES)
         self.listed[c] = Listed.NOT_INTERESTED
         self.passed_by = self.passed_by.map(lambda a, _, old: old & (a != c))
-        self.working[c] = Working.WALKS
 
-    @action
+    @step(Working.WALKS, Working.SCHEDULES)
     def hand_over(self, c: Consumer, other: Consumer) -> None:
         """There is work, and an interested consumer is notified of it."""
-        require(self.working[c] == Working.WALKS)
         require(exists(Message, lambda m: self.available[m]))
         require(self.listed[other] == Listed.INTERESTED)
         self.listed[other] = Listed.NOTIFIED
         self.handed_to[c] = other
-        self.working[c] = Working.SCHEDULES
 
-    @action
+    @step(Working.SCHEDULES, Working.WAITS)
     def schedule_other(self, c: Consumer) -> None:
         """The notified consumer's connection is scheduled."""
-        require(self.working[c] == Working.SCHEDULES)
         self.scheduled = self.scheduled.map(lambda d, old: old | (d == self.handed_to[c]))
-        self.working[c] = Working.WAITS
 
-    @action
+    @step(Working.WALKS)
     def pass_over_other(self, c: Consumer, other: Consumer) -> None:
         """The walk passes over another consumer that is not interested, or notified already."""
-        require(self.working[c] == Working.WALKS)
         require(self.listed[other] != Listed.INTERESTED)
         self.passed_by[c, other] = True
 
-    @action
+    @step(Working.WALKS, Working.WAITS)
     def end_hand_over(self, c: Consumer) -> None:
         """The hand-over ends: it has looked at all consumers, or no message is available."""
-        require(self.working[c] == Working.WALKS)
         require(
             forall(Message, lambda m: ~self.available[m])
             | forall(Consumer, lambda d: self.passed_by[c, d])
         )
-        self.working[c] = Working.WAITS
 
     @action
     def gain_room(self, c: Consumer) -> None:
@@ -242,15 +221,13 @@ class ConsumerNotification(Model):
         self.listed[c] = Listed.INTERESTED
         self.working[c] = Working.ASKS
 
-    @action
+    @step(Working.ASKS, Working.WAITS)
     def ask(self, c: Consumer) -> None:
         """If there is work already, the consumer notifies itself."""
-        require(self.working[c] == Working.ASKS)
         work = exists(Message, lambda m: self.available[m])
         own = work & (self.listed[c] == Listed.INTERESTED)
         self.scheduled[c] = self.scheduled[c] | own
         self.listed[c] = ite(own, Listed.NOTIFIED, self.listed[c])
-        self.working[c] = Working.WAITS
 
     def _moves(self, c: Consumer, source: Listed, target: Listed) -> None:
         self.listed[c] = ite(self.listed[c] == source, target, self.listed[c])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from brokerproof.models.language import Bool, action, ite, leads_to, require
+from brokerproof.models.language import Bool, action, ite, leads_to, require, step
 from brokerproof.models.qpid.threads.entry_state_invariants import EntryInvariants
 from brokerproof.models.qpid.threads.entry_state_state import (
     Consumer,
@@ -40,10 +40,9 @@ class EntryStates(EntryInvariants):
 
     # Events of entries.
 
-    @action
+    @step(State.ABSENT)
     def enqueue(self, e: Entry) -> None:
         """An entry arrives."""
-        require(self.state[e] == State.ABSENT)
         self._becomes(e, State.AVAILABLE)
         self.depth[Queue.IT] = self.depth[Queue.IT] + 1
 
@@ -52,16 +51,14 @@ class EntryStates(EntryInvariants):
         """An entry expires."""
         self.expired[e] = True
 
-    @action
+    @step(State.AVAILABLE)
     def hold(self, e: Entry) -> None:
         """An available entry is held back."""
-        require(self.state[e] == State.AVAILABLE)
         self._becomes(e, State.HELD)
 
-    @action
+    @step(State.HELD)
     def let_go(self, e: Entry) -> None:
         """A held entry becomes available again."""
-        require(self.state[e] == State.HELD)
         self._becomes(e, State.AVAILABLE)
 
     # Deliveries.
@@ -75,41 +72,33 @@ class EntryStates(EntryInvariants):
         self._begins(w, e, c, Doing.ACQUIRES)
         self.giver[c] = w
 
-    @action
+    @step(Doing.ACQUIRES, Doing.SENDS)
     def acquire(self, w: Worker) -> None:
         """The entry is still available, and becomes the consumer's."""
-        require(self.doing[w] == Doing.ACQUIRES)
         require(self.state[self.at[w]] == State.AVAILABLE)
         self._becomes(self.at[w], State.UNSTEALABLE)
         self.owner[self.at[w]] = self.for_whom[w]
         self.hand[self.at[w]] = w
-        self.doing[w] = Doing.SENDS
 
-    @action
+    @step(Doing.ACQUIRES, Doing.NOTHING)
     def miss(self, w: Worker) -> None:
         """Another thread was faster."""
-        require(self.doing[w] == Doing.ACQUIRES)
         require(self.state[self.at[w]] != State.AVAILABLE)
-        self.doing[w] = Doing.NOTHING
 
-    @action
+    @step(Doing.SENDS, Doing.UNLOCKS)
     def send(self, w: Worker) -> None:
         """The entry is recorded as unsettled and sent; from now on it can be settled."""
-        require(self.doing[w] == Doing.SENDS)
         self.was_sent[self.at[w]] = True
         self.unsettled[self.for_whom[w], self.at[w]] = True
-        self.doing[w] = Doing.UNLOCKS
 
-    @action
+    @step(Doing.UNLOCKS, Doing.NOTHING)
     def unlock(self, w: Worker) -> None:
         """If the entry is still with the consumer and unstealable, it becomes stealable."""
-        require(self.doing[w] == Doing.UNLOCKS)
         entry = self.at[w]
         same = (self.state[entry] == State.UNSTEALABLE) & (self.owner[entry] == self.for_whom[w])
         self.was[entry] = ite(same, self.state[entry], self.was[entry])
         self.was_owner[entry] = ite(same, self.owner[entry], self.was_owner[entry])
         self.state[entry] = ite(same, State.STEALABLE, self.state[entry])
-        self.doing[w] = Doing.NOTHING
 
     # Settlements.
 
@@ -123,10 +112,9 @@ class EntryStates(EntryInvariants):
         self.hand[e] = w
         self.releases[w] = releases
 
-    @action
+    @step(Doing.LOCKS)
     def lock(self, w: Worker) -> None:
         """The entry is still the consumer's and becomes unstealable; a returned one is marked."""
-        require(self.doing[w] == Doing.LOCKS)
         require(self.is_with(self.at[w], self.for_whom[w]))
         entry = self.at[w]
         locks = self.state[entry] == State.STEALABLE
@@ -136,12 +124,10 @@ class EntryStates(EntryInvariants):
         self.redelivered[entry] = self.redelivered[entry] | self.releases[w]
         self.doing[w] = ite(self.releases[w], Doing.LOOKS_TO_RELEASE, Doing.LOOKS_TO_DELETE)
 
-    @action
+    @step(Doing.LOCKS, Doing.NOTHING)
     def come_too_late(self, w: Worker) -> None:
         """The entry was stolen, so the consumer cannot settle it any more."""
-        require(self.doing[w] == Doing.LOCKS)
         require(~self.is_with(self.at[w], self.for_whom[w]))
-        self.doing[w] = Doing.NOTHING
 
     # The queue's own operations.
 
@@ -172,20 +158,16 @@ class EntryStates(EntryInvariants):
 
     # Deletes and releases.
 
-    @action
+    @step(Doing.LOOKS_TO_DELETE, Doing.DELETES)
     def look_to_delete(self, w: Worker) -> None:
         """A delete reads the entry's state: it is acquired, by whichever owner."""
-        require(self.doing[w] == Doing.LOOKS_TO_DELETE)
         require(self.is_acquired(self.at[w]))
         self._see(w)
-        self.doing[w] = Doing.DELETES
 
-    @action
+    @step(Doing.LOOKS_TO_DELETE, Doing.NOTHING)
     def find_it_gone(self, w: Worker) -> None:
         """A delete finds the entry not acquired: another thread has deleted it."""
-        require(self.doing[w] == Doing.LOOKS_TO_DELETE)
         require(~self.is_acquired(self.at[w]))
-        self.doing[w] = Doing.NOTHING
 
     @action
     def delete(self, w: Worker) -> None:
@@ -201,36 +183,28 @@ class EntryStates(EntryInvariants):
         require((self.doing[w] == Doing.DELETES) & ~self.is_as_seen(w))
         self.doing[w] = Doing.LOOKS_TO_DELETE
 
-    @action
+    @step(Doing.DISPOSES, Doing.ACCOUNTS)
     def dispose(self, w: Worker) -> None:
         """The entry is deleted for good; a later walk unlinks it."""
-        require(self.doing[w] == Doing.DISPOSES)
         require(self.state[self.at[w]] == State.DEQUEUED)
         self._becomes(self.at[w], State.DELETED)
-        self.doing[w] = Doing.ACCOUNTS
 
-    @action
+    @step(Doing.ACCOUNTS, Doing.NOTHING)
     def account(self, w: Worker) -> None:
         """The entry is subtracted from the queue's depth."""
-        require(self.doing[w] == Doing.ACCOUNTS)
         self.accounted[self.at[w]] = True
         self.depth[Queue.IT] = self.depth[Queue.IT] - 1
-        self.doing[w] = Doing.NOTHING
 
-    @action
+    @step(Doing.LOOKS_TO_RELEASE, Doing.RELEASES)
     def look_to_release(self, w: Worker) -> None:
         """A release reads the entry's state: it is still with the releasing owner."""
-        require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
         require(self.is_for_release(w))
         self._see(w)
-        self.doing[w] = Doing.RELEASES
 
-    @action
+    @step(Doing.LOOKS_TO_RELEASE, Doing.NOTHING)
     def release_nothing(self, w: Worker) -> None:
         """A release finds the entry with another owner, and ends."""
-        require(self.doing[w] == Doing.LOOKS_TO_RELEASE)
         require(~self.is_for_release(w))
-        self.doing[w] = Doing.NOTHING
 
     @action
     def release(self, w: Worker) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require
+from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require, step
 from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 from brokerproof.models.qpid.threads.equivalent_mutants_of_entries import NODE_LIST
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
@@ -43,179 +43,140 @@ class NodeList(NodeListInvariants):
 
     # Appends.
 
-    @action
+    @step(Appending.STARTS, Appending.READS_NEXT)
     def read_tail(self, n: Node) -> None:
         """An appender reads the hint of the tail."""
-        require(self.appending[n] == Appending.STARTS)
         self.saw_tail[n] = self.tail[IT]
-        self.appending[n] = Appending.READS_NEXT
 
-    @action
+    @step(Appending.READS_NEXT)
     def read_next(self, n: Node) -> None:
         """An appender checks for a node behind the hint; if there is one, the hint lags."""
-        require(self.appending[n] == Appending.READS_NEXT)
         lags = self.has_next[self.saw_tail[n]]
         self.saw_next[n] = self.next[self.saw_tail[n]]
         self.appending[n] = ite(lags, Appending.HELPS, Appending.LINKS)
 
-    @action
+    @step(Appending.HELPS, Appending.STARTS)
     def help(self, n: Node) -> None:
         """The appender moves the hint on, unless another thread has done so."""
-        require(self.appending[n] == Appending.HELPS)
         same = self.tail[IT] == self.saw_tail[n]
         self.tail[IT] = ite(same, self.saw_next[n], self.tail[IT])
-        self.appending[n] = Appending.STARTS
 
-    @action
+    @step(Appending.LINKS, Appending.MOVES_TAIL)
     def link(self, n: Node) -> None:
         """The node is linked behind the last node, which still has no link."""
-        require(self.appending[n] == Appending.LINKS)
         require(~self.has_next[self.saw_tail[n]])
         require(forall(Node, lambda m: implies(self.linked[m], self.before(m, n))))
         self.next[self.saw_tail[n]] = n
         self.has_next[self.saw_tail[n]] = True
         self.linked[n] = True
-        self.appending[n] = Appending.MOVES_TAIL
 
-    @action
+    @step(Appending.LINKS, Appending.STARTS)
     def find_another_linked(self, n: Node) -> None:
         """Another appender was faster."""
-        require(self.appending[n] == Appending.LINKS)
         require(self.has_next[self.saw_tail[n]])
-        self.appending[n] = Appending.STARTS
 
-    @action
+    @step(Appending.MOVES_TAIL, Appending.COUNTS)
     def move_tail(self, n: Node) -> None:
         """The hint is moved to the node, unless another thread has moved it."""
-        require(self.appending[n] == Appending.MOVES_TAIL)
         same = self.tail[IT] == self.saw_tail[n]
         self.tail[IT] = ite(same, n, self.tail[IT])
-        self.appending[n] = Appending.COUNTS
 
-    @action
+    @step(Appending.COUNTS, Appending.IS_DONE)
     def count(self, n: Node) -> None:
         """The node is counted; from now on it can be removed."""
-        require(self.appending[n] == Appending.COUNTS)
         self.counted[n] = True
         self.size[IT] = self.size[IT] + 1
-        self.appending[n] = Appending.IS_DONE
 
     # Removals.
 
-    @action
+    @step(Removing.NOTHING, Removing.LETS_GO)
     def mark(self, who: Remover, n: Node) -> None:
         """One remover marks a node, and is told that it did."""
-        require(self.removing[who] == Removing.NOTHING)
         require((self.appending[n] == Appending.IS_DONE) & ~self.deleted[n])
         self.deleted[n] = True
         self.told[who, n] = True
         self.marked_by[n] = who
         self.throughout = self.throughout.map(lambda _, m, old: old & (m != n))
         self.target[who] = n
-        self.removing[who] = Removing.LETS_GO
 
-    @action
+    @step(Removing.LETS_GO, Removing.COUNTS)
     def let_go(self, who: Remover) -> None:
         """The remover clears the reference of the node, which may stay linked for long."""
-        require(self.removing[who] == Removing.LETS_GO)
         self.refers[self.target[who]] = False
-        self.removing[who] = Removing.COUNTS
 
-    @action
+    @step(Removing.COUNTS, Removing.NOTHING)
     def count_out(self, who: Remover) -> None:
         """The node is subtracted from the size."""
-        require(self.removing[who] == Removing.COUNTS)
         self.counted[self.target[who]] = False
         self.size[IT] = self.size[IT] - 1
-        self.removing[who] = Removing.NOTHING
 
     # Walks.
 
-    @action
+    @step(Walking.RESTS, Walking.READS)
     def begin(self, who: Walker, start: Node) -> None:
         """A walk begins at the head, or at another linked node where an earlier one stopped."""
-        require(self.walking[who] == Walking.RESTS)
         require(self.linked[start])
         self.at[who] = start
         self.throughout = self.throughout.map(
             lambda w, n, old: ite(w == who, self.is_live(n) & self.before(start, n), old)
         )
         self.returned = self.returned.map(lambda w, _, old: old & (w != who))
-        self.walking[who] = Walking.READS
 
-    @action
+    @step(Walking.READS, Walking.LOOKS)
     def read(self, who: Walker) -> None:
         """The walk reads the link of its node."""
-        require(self.walking[who] == Walking.READS)
         require(self.has_next[self.at[who]])
         self.following[who] = self.next[self.at[who]]
-        self.walking[who] = Walking.LOOKS
 
-    @action
+    @step(Walking.READS, Walking.HAS_ENDED)
     def end(self, who: Walker) -> None:
         """The walk ends: its node has no link."""
-        require(self.walking[who] == Walking.READS)
         require(~self.has_next[self.at[who]])
-        self.walking[who] = Walking.HAS_ENDED
 
-    @action
+    @step(Walking.LOOKS, Walking.FOUND)
     def find(self, who: Walker) -> None:
         """The following node is not marked."""
-        require(self.walking[who] == Walking.LOOKS)
         require(~self.deleted[self.following[who]])
         self.saw_marked[who] = self.deleted[self.following[who]]
-        self.walking[who] = Walking.FOUND
 
-    @action
+    @step(Walking.LOOKS, Walking.READS_BEYOND)
     def find_marked(self, who: Walker) -> None:
         """The following node is marked."""
-        require(self.walking[who] == Walking.LOOKS)
         require(self.deleted[self.following[who]])
-        self.walking[who] = Walking.READS_BEYOND
 
-    @action
+    @step(Walking.READS_BEYOND, Walking.UNLINKS)
     def read_beyond(self, who: Walker) -> None:
         """The walk reads the link of the marked node."""
-        require(self.walking[who] == Walking.READS_BEYOND)
         require(self.has_next[self.following[who]])
         self.beyond[who] = self.next[self.following[who]]
-        self.walking[who] = Walking.UNLINKS
 
-    @action
+    @step(Walking.READS_BEYOND, Walking.HAS_ENDED)
     def end_at_a_marked(self, who: Walker) -> None:
         """The marked node is the last, which stays linked: others append to it."""
-        require(self.walking[who] == Walking.READS_BEYOND)
         require(~self.has_next[self.following[who]])
-        self.walking[who] = Walking.HAS_ENDED
 
-    @action
+    @step(Walking.UNLINKS, Walking.READS)
     def unlink(self, who: Walker) -> None:
         """The link skips the marked node if it is as it was read; then it is read again."""
-        require(self.walking[who] == Walking.UNLINKS)
         at = self.at[who]
         same = self.next[at] == self.following[who]
         self.next[at] = ite(same, self.beyond[who], self.next[at])
-        self.walking[who] = Walking.READS
 
-    @action
+    @step(Walking.FOUND, Walking.READS)
     def give(self, who: Walker) -> None:
         """The found node has a reference and is returned."""
-        require(self.walking[who] == Walking.FOUND)
         found = self.following[who]
         require(self.refers[found])
         self.twice[who] = self.twice[who] | self.returned[who, found]
         self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
         self.returned[who, found] = True
         self.at[who] = found
-        self.walking[who] = Walking.READS
 
-    @action
+    @step(Walking.FOUND, Walking.READS)
     def pass_by(self, who: Walker) -> None:
         """The found node has been marked since, and has no reference any more."""
-        require(self.walking[who] == Walking.FOUND)
         require(~self.refers[self.following[who]])
         self.at[who] = self.following[who]
-        self.walking[who] = Walking.READS
 
     @action
     def rest(self, who: Walker) -> None:

@@ -32,6 +32,7 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
+    step,
 )
 
 
@@ -139,43 +140,35 @@ class QueueRunner(Model):
         require(self.running[r] == Running.IS_HANDED_OVER)
         self.running[r] = Running.BEGINS
 
-    @action
+    @step(Running.BEGINS, Running.READS)
     def begin(self, r: Runner) -> None:
         """The runner leaves the slot; it has not walked yet."""
-        require(self.running[r] == Running.BEGINS)
         self.in_slot[r] = False
         self.incomplete[r] = True
         self.spent[r] = False
-        self.running[r] = Running.READS
 
-    @action
+    @step(Running.READS, Running.TAKES)
     def read(self, r: Runner) -> None:
         """The runner reads the count, and has work."""
-        require(self.running[r] == Running.READS)
         changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
         require(self.incomplete[r] | changed)
         self._read(r)
-        self.running[r] = Running.TAKES
 
-    @action
+    @step(Running.READS, Running.IS_IDLE)
     def end(self, r: Runner) -> None:
         """The runner ends: the count is unchanged, and the last walk was complete."""
-        require(self.running[r] == Running.READS)
         require(~self.incomplete[r])
         require(forall(Change, lambda c: implies(self.is_counted(c), self.counted[r, c])))
-        self.running[r] = Running.IS_IDLE
 
     def _read(self, r: Runner) -> None:
         self.counted = self.counted.map(lambda s, c, old: ite(s == r, self.is_counted(c), old))
 
-    @action
+    @step(Running.TAKES, Running.WALKS)
     def take(self, r: Runner) -> None:
         """The slot is free, and the walk begins."""
-        require(self.running[r] == Running.TAKES)
         require(self.slot_is_free())
         self.in_slot[r] = True
         self.looks_at = self.looks_at.map(lambda s, c, old: ite(s == r, self.is_made(c), old))
-        self.running[r] = Running.WALKS
 
     @action
     def step_aside(self, r: Runner) -> None:
@@ -184,13 +177,11 @@ class QueueRunner(Model):
         require(~self.slot_is_free())
         self.running[r] = Running.IS_IDLE
 
-    @action
+    @step(Running.WALKS, Running.GIVES_BACK)
     def complete(self, r: Runner) -> None:
         """The walk is complete: no work is left of the changes that it saw."""
-        require(self.running[r] == Running.WALKS)
         self.seen = self.seen.map(lambda c, old: old | self.looks_at[r, c])
         self.incomplete[r] = False
-        self.running[r] = Running.GIVES_BACK
 
     @action
     def go_on(self, r: Runner, c: Change) -> None:
@@ -211,20 +202,17 @@ class QueueRunner(Model):
         require(self.looks_at[r, c] & ~self.delivered[c])
         self.delivered[c] = True
 
-    @action
+    @step(Running.GIVES_BACK)
     def give_back(self, r: Runner) -> None:
         """The slot is free again."""
-        require(self.running[r] == Running.GIVES_BACK)
         self.in_slot[r] = False
         self.running[r] = ite(self.spent[r], Running.WANTS_MORE, Running.READS)
 
-    @action
+    @step(Running.WANTS_MORE, Running.IS_HANDED_OVER)
     def reschedule(self, r: Runner) -> None:
         """Only the slice was used up: the runner takes the slot to be executed again."""
-        require(self.running[r] == Running.WANTS_MORE)
         require(self.slot_is_free())
         self.in_slot[r] = True
-        self.running[r] = Running.IS_HANDED_OVER
 
     @action
     def leave_the_rest(self, r: Runner) -> None:

@@ -31,6 +31,7 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
+    step,
 )
 
 
@@ -119,35 +120,29 @@ class WaitingTurns(Model):
 
     # Notifications.
 
-    @action
+    @step(Notifying.NOTIFIES, Notifying.MARKS)
     def notify(self, n: Notifier, t: Target) -> None:
         """A thread brings work for a target."""
-        require(self.notifying[n] == Notifying.NOTIFIES)
         self.has_work[t] = True
         self.notified[n] = t
-        self.notifying[n] = Notifying.MARKS
 
-    @action
+    @step(Notifying.MARKS)
     def mark(self, n: Notifier) -> None:
         """The target is marked; if it was marked before, it is in the line or will be."""
-        require(self.notifying[n] == Notifying.MARKS)
         target = self.notified[n]
         is_marked = self.scheduled[target]
         self.marked_by[target] = ite(is_marked, self.marked_by[target], n)
         self.scheduled[target] = True
         self.notifying[n] = ite(is_marked, Notifying.SCHEDULES, Notifying.APPENDS)
 
-    @action
+    @step(Notifying.APPENDS, Notifying.SCHEDULES)
     def append(self, n: Notifier) -> None:
         """The thread that set the mark puts the target in the line."""
-        require(self.notifying[n] == Notifying.APPENDS)
         self.waits[self.notified[n]] = True
-        self.notifying[n] = Notifying.SCHEDULES
 
-    @action
+    @step(Notifying.SCHEDULES)
     def schedule(self, n: Notifier) -> None:
         """The connection is marked, if it was not."""
-        require(self.notifying[n] == Notifying.SCHEDULES)
         is_marked = self.is_scheduled[IT]
         self.scheduler[IT] = ite(is_marked, self.scheduler[IT], n)
         self.is_scheduled[IT] = True

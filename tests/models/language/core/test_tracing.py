@@ -17,11 +17,12 @@ from brokerproof.models.language import (
     initial,
     invariant,
     require,
+    step,
 )
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.read.plain import PlainReading
-from tests.models.small_models import Counters, Item, Place, Shelves
+from tests.models.small_models import Counters, Item, Phase, Place, Shelves
 
 
 class Flags(Model):
@@ -60,6 +61,53 @@ def test_guards_keep_their_labels_and_updates_only_what_changes() -> None:
     begin = trace(Counters).action("begin")
     assert [guard.label for guard in begin.guards] == ["only-idle-items-begin", ""]
     assert [symbol.name for symbol in begin.updates] == ["phase"]
+
+
+def test_a_step_requires_the_place_first_and_leaves_it_last() -> None:
+    class Stepping(Flags):
+        """A step, and the same written out."""
+
+        phase: Map[Item, Phase]
+
+        @initial
+        def nothing(self) -> None:
+            """No flag is up."""
+            super().nothing()
+            self.phase.fill(Phase.IDLE)
+
+        @step(Phase.IDLE, Phase.BUSY)
+        def begin(self, item: Item) -> None:
+            """Raise the flag."""
+            require(~self.flag[item])
+            self.flag[item] = True
+
+        @action
+        def begin_too(self, item: Item) -> None:
+            """Raise the flag."""
+            require(self.phase[item] == Phase.IDLE)
+            require(~self.flag[item])
+            self.flag[item] = True
+            self.phase[item] = Phase.BUSY
+
+    reading = PlainReading(trace(Stepping), Scope({Item: 2}, range(2)))
+    for state in reading.initial_states():
+        assert reading.enabled("begin", state, (0,))
+        after = reading.step("begin", state, (0,))
+        assert after == reading.step("begin_too", state, (0,)) != state
+        assert not reading.enabled("begin", after, (0,))
+
+
+def test_a_step_without_a_map_of_places_is_refused() -> None:
+    class Nowhere(Flags):
+        """Items have no phase."""
+
+        @step(Phase.IDLE, Phase.BUSY)
+        def begin(self, item: Item) -> None:
+            """Raise the flag."""
+            self.flag[item] = True
+
+    with pytest.raises(ModelError, match="there is no map from Item to Phase"):
+        trace(Nowhere)
 
 
 def test_a_guard_after_an_assignment_is_refused() -> None:
