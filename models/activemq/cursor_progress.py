@@ -37,7 +37,7 @@ from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 
 __all__ = ["Channel", "Consumer", "Cursor", "CursorProgress", "Message", "Pass"]
 
-IS_GIVEN = "what-is-stored-is-given-where-somebody-takes-it"
+IS_GIVEN = "what-is-stored-is-given-where-a-consumer-takes-it"
 A_PAGE = "a-pass-reads-no-more-than-a-page"
 NOTHING_LEFT = "where-the-queue-rests-nothing-waits-for-it"
 READ_ON = "where-nothing-more-is-to-be-read-there-is-no-room"

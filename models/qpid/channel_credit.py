@@ -378,7 +378,9 @@ class ChannelCredit(Model):
             ),
         )
 
-    @invariant("nobody-rests-beside-room", by=("limits-are-not-negative", "what-is-left-is-exact"))
+    @invariant(
+        "no-consumer-rests-beside-room", by=("limits-are-not-negative", "what-is-left-is-exact")
+    )
     def nobody_rests(self) -> Bool:
         """If a resting consumer has room for its next message, a thread will drive it (CR-5)."""
 
@@ -405,7 +407,7 @@ class ChannelCredit(Model):
         )
 
     @leads_to(
-        "whoever-has-room-looks",
+        "each-consumer-with-room-looks",
         fair=("tell", "drive", "drive_for_limits", "look", "rest"),
     )
     def has_room_looks(self, c: Consumer, m: Message) -> tuple[Bool, Bool]:
@@ -413,7 +415,7 @@ class ChannelCredit(Model):
         has_room = self.has_room(self.channel[c], self.size[m])
         return self.is_next(c, m) & has_room, self.taking[c] == Taking.LOOKS
 
-    @leads_to("whoever-has-taken-room-looks-on", fair=("send", "miss"))
+    @leads_to("each-consumer-that-took-room-looks-on", fair=("send", "miss"))
     def acquiring_ends(self, c: Consumer) -> tuple[Bool, Bool]:
         """A consumer that has taken room sends or gives the room back, and looks for more."""
         return self.taking[c] == Taking.ACQUIRES, self.taking[c] == Taking.LOOKS
@@ -423,7 +425,7 @@ class ChannelCredit(Model):
         """A thread that makes a message the first drives its consumer in the end."""
         return self.tells[m], ~self.tells[m] & self.driven[self.consumer[m]]
 
-    @leads_to("whoever-gave-back-room-has-driven", fair=("drive",))
+    @leads_to("each-thread-that-gave-back-room-drives", fair=("drive",))
     def driving_ends(self, m: Message) -> tuple[Bool, Bool]:
         """A thread that gives back room drives the channel's consumers in the end."""
         return self.gave_back[m], ~self.gave_back[m] & self.driven[self.consumer[m]]

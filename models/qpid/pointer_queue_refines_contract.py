@@ -166,7 +166,7 @@ class RememberingQueue(ProgressingQueue):
             ),
         )
 
-    @invariant("an-arrival-is-behind-nobody")
+    @invariant("an-arrival-is-behind-no-browser")
     def arrival_is_behind_nobody(self) -> Bool:
         """While an arrival is offered, no entry from it on is behind a browser; each may repeat."""
         return forall(

@@ -1,8 +1,8 @@
 """CrossHair confirms every contract over all paths, and none of them is idle.
 
-`crosshair check` ends with status 0 also where it confirms nothing, and calls confirmed what speaks
-of nobody. So what it says is read contract by contract, and each contract must be refuted once its
-last assertion is turned round.
+`crosshair check` ends with status 0 even if it confirms nothing, and it confirms a contract that no
+argument meets. So its output is read contract by contract, and each contract must be refuted once
+its last assertion is turned round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contracts that must not pass: false ones, and true ones that nobody can confirm in time."""
+"""Contracts that must not pass: false ones, and true ones that no search confirms in time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ QUEUES = tuple(Priority(levels) for levels in range(1, 11))
 
 
 def the_highest_level_is_never_used(priority: int, levels: int) -> None:
-    """False: somebody must be in it."""
+    """False: some priority must be in it."""
     assert 0 <= priority <= 9
     assert 1 <= levels <= 10
     level = level_of(priority, QUEUES[levels - 1])

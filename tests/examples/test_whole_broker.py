@@ -393,7 +393,7 @@ def test_an_auto_delete_queue_goes_with_its_last_consumer() -> None:  # (7, 17)
     talk.declare("t", auto_delete=True)
     talk.publish("m0", to="t")
     talk.publish("m1", to="t")
-    assert talk.get("t") == ["m0 → get"]  # nobody sees a get come or go (19)
+    assert talk.get("t") == ["m0 → get"]  # a get does not count as a consumer (19)
     talk.consume("c", "t", credit=(0, None))
     talk.consume("b", "t", mode="browse", credit=(0, None))
     assert talk.cancel("c") == []

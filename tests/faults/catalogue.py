@@ -6,7 +6,7 @@ judging is the gate's; `tests/faults/test_faults.py` holds the two together.
 
 Not here, because no single thread of operations can show them: faults of interleavings (B-03,
 B-25), of memory kept too long (B-13), and the runner's extra loop, which finds nothing to do unless
-somebody else moves.
+another thread moves.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ shorter". Made by `python -m tests.faults.kill_table docs/findings/planted-fault
 def seen_aside(fault: Fault) -> frozenset[str]:
     """Return what may be seen broken beside a fault without a word.
 
-    Whoever looks inside sees every departure from the documents, whatever promise it breaks; a
-    fault that a view by itself shows must be shown by one invariant alone.
+    A check of the inside sees every departure from the documents, whatever requirement it breaks.
+    A fault that a view by itself shows must be shown by one invariant alone.
     """
     is_of_one_view = fault.requirement in INSIDE - {REQUIREMENT}
     return frozenset((REQUIREMENT,)) if is_of_one_view else INSIDE

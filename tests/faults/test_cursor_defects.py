@@ -2,7 +2,7 @@
 
 Two defects that break the same could not be told apart by a report. What the embedded queue breaks
 with each is recorded here, as the gate finds it under tiny sizes within a small budget; a row that
-is empty says that this defect harms nobody there as long as it is alone.
+is empty says that this defect alone breaks nothing there.
 """
 
 from __future__ import annotations

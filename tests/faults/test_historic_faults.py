@@ -58,7 +58,7 @@ EVERY = [each for family in FAMILIES for each in historic_faults(family)]
 BY_GATE_NOW = {
     "qpid": ("B-39", "dequeued-counts-as-available"),
     "rabbitmq": ("BQ2", "beyond-the-highest-level"),
-    "activemq": ("M-43", "nobody-is-woken"),
+    "activemq": ("M-43", "the-queue-is-not-woken"),
 }
 """Of each family one that is found at once, which is run again."""
 

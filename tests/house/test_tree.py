@@ -137,7 +137,7 @@ def undocumented_folders(root: Path) -> Iterator[str]:
 
 
 def overlong_files(root: Path) -> Iterator[str]:
-    """Complain about files and functions of the distribution that nobody reads to the end."""
+    """Complain about files and functions of the distribution that are too long to read."""
     for path in python_files(root, ROOT_FOLDER, *rooms(root)):
         text = path.read_text()
         where = path.relative_to(root)

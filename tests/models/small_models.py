@@ -139,7 +139,7 @@ class Shelves(Model):
     @action
     def move_together(self, which: SetOf[Item]) -> None:
         """A set of items goes where their places lead, if no such place is shut."""
-        require(exists(Item, lambda i: which[i]), "somebody-moves")
+        require(exists(Item, lambda i: which[i]), "an-item-moves")
         require(
             forall(Item, lambda i: implies(which[i], ~self.shut[self.leads_to[self.at[i]]])),
             "not-into-shut-places",

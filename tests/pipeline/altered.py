@@ -1,4 +1,4 @@
-"""Small histories altered at random: what may be wrong with them nobody has thought of."""
+"""Small histories altered at random, which may be wrong in ways that no test names."""
 
 from __future__ import annotations
 

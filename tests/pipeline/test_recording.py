@@ -148,7 +148,7 @@ def given_again_without_a_return(history: list[Record]) -> list[Record]:
 
 
 def given_again(history: list[Record]) -> list[Record]:
-    """Give what was acknowledged to somebody else, after everything."""
+    """Give an acknowledged message to another consumer, after everything."""
     done = of(history, "acknowledge")[1]
     at = history[-1].start + 10**12
     taker = {"consumer": "late", "channel": "late", "position": 0}
@@ -248,7 +248,7 @@ def test_a_broker_that_dies_unasked_ends_the_recording_and_leaves_open_what_is_u
     assert recording.outcome.fault is not None
     assert "ended early" in recording.outcome.fault
     assert of(history, "drained", "crash") == []
-    # Nobody killed it that we know of; so all that the consumers held came back at some moment.
+    # No crash is recorded, so all that the consumers held came back at some unknown moment.
     consumers = {each.channel for each in of(history, "consume")}
     assert {each.channel for each in of(history, "close")} == consumers
     assert {each.outcome for each in of(history, "close")} == {"unknown"}

@@ -67,7 +67,7 @@ bound to what holds it:
 * **test**: a test of the reference's own code: long random runs, after each step of which
   everything is held, crashes at every change of the disk, or examples. Its twin is named with the
   case, where it has several: a mistake planted in the code, after which the same is found broken.
-  That nobody sees paging (I24) is proved of a model as well, which refines the contract. Where no
+  That clients do not see paging (I24) is proved of a model too: it refines the contract. Where no
   fault is planted it is an example, and nothing shows what it would find.
 
 Most of these are rules of `spec/rabbitmq/view_rules.py`, which judge a view between

@@ -247,7 +247,7 @@ class ConsumerNotification(Model):
         )
 
     @invariant(
-        "nobody-waits-beside-a-message",
+        "no-consumer-waits-beside-a-message",
         by=("walks-begin-with-a-message", "who-walks-is-not-interested"),
     )
     def nobody_waits(self) -> Bool:
@@ -329,7 +329,7 @@ class ConsumerNotification(Model):
         )
 
     @leads_to(
-        "whoever-is-interested-lets-no-message-wait",
+        "interested-consumers-let-no-message-wait",
         fair=(
             *("notify", "schedule", "pass_over", "end_walk", "come", "return_to_interested"),
             *("take", "find_nothing", "stay", "decline", "hand_over", "schedule_other"),
@@ -341,7 +341,7 @@ class ConsumerNotification(Model):
         return self.available[m], ~self.available[m]
 
     @leads_to(
-        "whoever-brings-comes-to-an-end",
+        "each-arrival-ends",
         fair=("notify", "schedule", "pass_over", "end_walk"),
     )
     def bringing_ends(self, m: Message) -> tuple[Bool, Bool]:
@@ -349,7 +349,7 @@ class ConsumerNotification(Model):
         return self.bringing[m] == Bringing.WALKS, self.bringing[m] == Bringing.IS_DONE
 
     @leads_to(
-        "whoever-comes-waits-again",
+        "each-consumer-waits-again",
         fair=(
             *("return_to_interested", "take", "find_nothing", "stay", "decline", "hand_over"),
             *("schedule_other", "pass_over_other", "end_hand_over", "ask"),

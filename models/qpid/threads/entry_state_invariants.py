@@ -17,9 +17,9 @@ OWN_OR_LOST = "what-is-a-consumers-is-its-own-or-lost"
 SENT = "what-is-sent-was-available-and-fresh"
 GIVER = "one-gives-to-a-consumer-at-a-time"
 ONCE = "leaves-the-depth-once"
-KEPT = "the-queue-puts-back-only-what-nobody-had"
+KEPT = "the-queue-puts-back-only-what-no-consumer-had"
 SEEN = "what-was-seen-may-be-swapped"
-ABSENT = "what-is-absent-concerns-nobody"
+ABSENT = "no-thread-works-on-an-absent-entry"
 
 
 class EntryInvariants(EntryWords):

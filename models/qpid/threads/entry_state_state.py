@@ -128,7 +128,7 @@ class EntryWords(Model):
         self.keeper.fill(self.idle)
         self.disposer.fill(self.idle)
 
-    @counts("depth", by=("leaves-the-depth-once", "what-is-absent-concerns-nobody"))
+    @counts("depth", by=("leaves-the-depth-once", "no-thread-works-on-an-absent-entry"))
     def is_in_the_queue(self, it: Queue, e: Entry) -> Bool:
         """The depth is the number of entries that arrived and were not subtracted yet."""
         return (it == Queue.IT) & (self.state[e] != State.ABSENT) & ~self.accounted[e]

@@ -231,7 +231,7 @@ class EntryStates(EntryInvariants):
         self.saw_owner[w] = self.owner[self.at[w]]
 
     @leads_to(
-        "whoever-settles-comes-to-an-end",
+        "each-settlement-ends",
         fair=(
             *("unlock", "lock", "come_too_late", "look_to_delete", "find_it_gone", "delete"),
             *("look_again", "dispose", "account", "look_to_release", "release_nothing"),
@@ -242,13 +242,13 @@ class EntryStates(EntryInvariants):
         """A delete or release ends, because the state changes only finitely often meanwhile."""
         return self.settles(w), self.doing[w] == Doing.NOTHING
 
-    @leads_to("whoever-sends-comes-to-an-end", fair=("send", "unlock"))
+    @leads_to("each-send-ends", fair=("send", "unlock"))
     def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
         """A thread that has acquired an entry sends it and lets go of the send lock."""
         return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
 
     @leads_to(
-        "whoever-takes-for-the-queue-comes-to-an-end",
+        "each-taking-for-the-queue-ends",
         fair=(
             *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose", "account"),
             *("look_to_release", "release_nothing", "release", "look_again_to_release"),

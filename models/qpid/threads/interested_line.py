@@ -201,7 +201,7 @@ class InterestedLine(Model):
             ),
         )
 
-    @invariant("nobody-is-passed-by-twice")
+    @invariant("no-consumer-is-passed-by-twice")
     def nobody_is_passed_twice(self) -> Bool:
         """While a consumer waits, no other is notified out of the line more than once (PULL-6)."""
         return forall(Consumer, lambda c: ~self.passed_twice[c])

@@ -185,7 +185,7 @@ class NodeList(NodeListInvariants):
         self.walking[who] = Walking.RESTS
 
     @leads_to(
-        "whoever-walks-comes-to-an-end",
+        "each-walk-ends",
         fair=(
             *("read", "end", "find", "find_marked", "read_beyond", "end_at_a_marked"),
             *("unlink", "give", "pass_by"),
@@ -196,7 +196,7 @@ class NodeList(NodeListInvariants):
         return self.walking[who] == Walking.READS, self.walking[who] == Walking.HAS_ENDED
 
     @leads_to(
-        "whoever-appends-last-comes-to-an-end",
+        "the-last-append-ends",
         fair=(
             *("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail"),
             "count",
@@ -213,7 +213,7 @@ class NodeList(NodeListInvariants):
         )
         return others_have & ~self.linked[n], self.appending[n] == Appending.IS_DONE
 
-    @leads_to("whoever-removes-comes-to-an-end", fair=("let_go", "count_out"))
+    @leads_to("each-removal-ends", fair=("let_go", "count_out"))
     def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
         """A remover clears the reference of its marked node and subtracts it from the size."""
         return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING

@@ -295,7 +295,7 @@ class QueueRunner(Model):
         )
 
     @leads_to(
-        "whoever-announces-is-seen",
+        "each-announced-change-is-seen",
         fair=("hand_over", "begin", "read", "end", "take", "complete", "give_back", "reschedule"),
     )
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
@@ -303,7 +303,7 @@ class QueueRunner(Model):
         return self.announcing[c] == Announcing.IS_DONE, self.seen[c]
 
     @leads_to(
-        "whoever-changes-comes-to-an-end",
+        "each-announcement-ends",
         fair=(
             *("count", "start", "leave_it", "hand_over", "begin", "read", "end", "take"),
             *("step_aside", "complete", "give_back", "reschedule", "leave_the_rest"),
@@ -314,7 +314,7 @@ class QueueRunner(Model):
         return self.announcing[c] == Announcing.COUNTS, self.announcing[c] == Announcing.IS_DONE
 
     @leads_to(
-        "whoever-runs-comes-to-rest",
+        "each-run-ends",
         fair=(
             *("hand_over", "begin", "read", "end", "take", "step_aside", "complete"),
             *("give_back", "reschedule", "leave_the_rest"),

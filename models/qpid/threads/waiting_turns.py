@@ -247,7 +247,7 @@ class WaitingTurns(Model):
             ),
         )
 
-    @invariant("nobody-with-work-is-forgotten")
+    @invariant("no-target-with-work-is-forgotten")
     def nobody_is_forgotten(self) -> Bool:
         """A target with work is about to be marked, marked, or about to work (SCH-1)."""
 
@@ -285,7 +285,7 @@ class WaitingTurns(Model):
             )
         )
 
-    @invariant("nobody-waits-for-no-job")
+    @invariant("no-target-waits-without-a-job")
     def nobody_waits_in_vain(self) -> Bool:
         """While a target waits, the connection is marked, or a thread is about to mark it."""
         marks = exists(Notifier, lambda n: self.notifying[n] == Notifying.SCHEDULES)
@@ -297,13 +297,13 @@ class WaitingTurns(Model):
         """The job gives a turn only to a target that it took out of the line in this run."""
         return implies(self.does(Working.CLEARS) | self.does(Working.WORKS), self.has_taken[IT])
 
-    @invariant("the-job-comes-back-for-somebody")
+    @invariant("the-job-comes-back-for-a-target")
     def comes_back_for_somebody(self) -> Bool:
         """The job marks its connection itself only while a target waits."""
         return implies(self.does(Working.SCHEDULES), ~self.line_is_empty())
 
     @leads_to(
-        "whoever-is-notified-works",
+        "each-waiting-target-has-a-turn",
         fair=(
             *("mark", "append", "schedule", "hand_over", "begin", "take", "clear", "work"),
             *("use_up", "end", "look_again", "schedule_again"),
@@ -314,7 +314,7 @@ class WaitingTurns(Model):
         return self.waits[t], ~self.waits[t]
 
     @leads_to(
-        "whoever-notifies-comes-to-an-end",
+        "each-notification-ends",
         fair=(
             *("mark", "append", "schedule", "hand_over", "begin", "take", "clear", "work"),
             *("use_up", "end", "look_again", "schedule_again"),
@@ -328,7 +328,7 @@ class WaitingTurns(Model):
         )
 
     @leads_to(
-        "whoever-has-work-has-done-it",
+        "each-target-does-its-work",
         fair=(
             *("mark", "append", "schedule", "hand_over", "begin", "take", "clear", "work"),
             *("use_up", "end", "look_again", "schedule_again"),

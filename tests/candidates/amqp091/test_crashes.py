@@ -64,7 +64,7 @@ def put(name: str, queue: str = "kept") -> Publish:
 
 
 class Theirs:
-    """Power over a server that is somebody else's."""
+    """Power over a server that the candidate did not start."""
 
     is_ours = False
 

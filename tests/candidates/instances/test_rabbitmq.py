@@ -92,7 +92,7 @@ def script(folder: Path, text: str) -> Path:
 def test_a_server_that_ends_while_it_starts_is_told_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, told: str
 ) -> None:
-    # Nobody else may look into the folder of a test, so the script keeps our own user.
+    # No other user may look into the folder of a test, so the script keeps our own user.
     monkeypatch.setattr(private_rabbitmq, "_ordinary_user", lambda: None)
     monkeypatch.setattr(private_rabbitmq, "SERVER", script(tmp_path, text))
     made: list[Path] = []

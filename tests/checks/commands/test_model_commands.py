@@ -25,7 +25,7 @@ class Impatient(PointerQueue):
         require(self.before(self.head, entry) & self.before(entry, self.head))
         self.status[entry] = self.status[self.head]
 
-    @invariant("nobody-holds-anything")
+    @invariant("no-entry-is-held")
     def nobody_holds(self) -> Bool:
         """Wrong after a delivery."""
         return forall(Subscription, Entry, lambda who, e: ~self.holds[who, e])
@@ -59,7 +59,7 @@ def test_prove_says_what_is_proved_and_what_breaks_an_invariant() -> None:
     assert result.exit_code == 1
     assert "  browser-takes-nothing               proved for any size" in result.output
     assert "    append       with Entry 2, Subscription 2" in result.output
-    assert "nobody-holds-anything               refuted" in result.output
+    assert "no-entry-is-held                    refuted" in result.output
     assert "    broken by deliver\n      in this state\n          head: entry0" in result.output
     assert "          holds[subscription0, entry1]: false -> true" in result.output
     assert "vanish       NEVER, impossible with any number of elements" in result.output
@@ -68,7 +68,7 @@ def test_prove_says_what_is_proved_and_what_breaks_an_invariant() -> None:
 def test_prove_leaves_out_what_was_not_named() -> None:
     result = run_prove("impatient")
     assert result.exit_code == 1
-    assert "nobody-holds-anything               refuted" in result.output
+    assert "no-entry-is-held                    refuted" in result.output
     assert "pointer-queue" not in result.output
 
 
@@ -85,7 +85,7 @@ def test_explore_counts_and_says_what_held() -> None:
 def test_explore_shows_the_shortest_way_to_a_broken_invariant() -> None:
     result = run_explore("impatient")
     assert result.exit_code == 1
-    assert "  broken: nobody-holds-anything, after 3 steps and no fewer" in result.output
+    assert "  broken: no-entry-is-held, after 3 steps and no fewer" in result.output
     assert "    3. deliver(who=subscription0, entry=entry1)" in result.output
 
 

@@ -21,7 +21,7 @@ from brokerproof.models.qpid.channel_credit import (
 )
 
 EXACT = "what-is-left-is-exact"
-RESTS = "nobody-rests-beside-room"
+RESTS = "no-consumer-rests-beside-room"
 
 SIZES: dict[type[Term], int] = {Channel: 1, Consumer: 2, Message: 2}
 """Two consumers share a channel, with a message each."""

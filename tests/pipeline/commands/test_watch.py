@@ -45,7 +45,7 @@ def test_what_was_not_checked_is_no_success() -> None:
     status, [why] = ending(Carried(rows=5, checked=2, aside={"missing": 3}), "finish")
     assert status is ExitStatus.INCONCLUSIVE
     assert why.startswith("more rows were rejected than the 2 that were checked")
-    # What a history cannot hold is missed by nobody.
+    # Rows that a history cannot hold are not missed.
     other = Carried(rows=5, checked=2, aside={"about something else": 3})
     assert ending(other, "finish")[0] is ExitStatus.KEPT
 

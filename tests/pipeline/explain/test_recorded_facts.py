@@ -133,7 +133,7 @@ def test_a_window_that_is_too_long_to_read_is_a_shorter_one(explained: Explained
 
 
 def test_who_took_without_a_subscription_is_told_as_what_it_is(explained: Explained) -> None:
-    """A get beside others who have subscribed; where nobody has, nobody knows."""
+    """A get beside subscribed consumers; without any subscription, its kind is unknown."""
     records = by_priority(3, more=2, less=0)
     got = [
         replace(each, consumer="g1", position=0)

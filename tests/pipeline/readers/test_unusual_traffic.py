@@ -1,8 +1,8 @@
 """Sound traffic of an unusual kind is not accused: small histories, each with its own oddity.
 
-Channels, queues and consumers whose names come back, queues that nobody declared, gets that nobody
-answered, modes that only the subscription tells, and messages that
-went to somebody who did not acknowledge and never saw them.
+Channels, queues and consumers whose names come back, queues without a declaration, gets without an
+answer, modes that only the subscription tells, and messages sent to a consumer that did not
+acknowledge and never saw them.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def one_name_again(records: Sequence[Record], _seed: int) -> list[Record]:
 
 
 def unanswered_gets(records: Sequence[Record], seed: int) -> list[Record]:
-    """Let nobody have seen the answers to some gets, nor settled what they took."""
+    """Leave out the answers to some gets whose messages were not settled."""
     chance = random.Random(seed)  # noqa: S311
     settled = {(each.consumer, each.position) for each in records if each.op in SETTLEMENTS}
     result = []

@@ -25,7 +25,7 @@ def spark_of_tests(scratch: Path, master: str = "local[2]") -> Iterator[SparkSes
     except CannotRun as error:
         pytest.skip(str(error))
     with warnings.catch_warnings():
-        # What pyspark says of its own use of other packages is nobody's fault here.
+        # Warnings of pyspark about its own use of other packages are no fault of ours.
         warnings.filterwarnings("ignore", module="pyspark")
         warnings.filterwarnings("ignore", category=ResourceWarning)
         with session(master, scratch) as spark:

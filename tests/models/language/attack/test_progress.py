@@ -66,7 +66,7 @@ class Door(Model):
 class Promising(Door):
     """A door that is opened in the end."""
 
-    @leads_to("whoever-rings-comes-in", fair=("open",))
+    @leads_to("each-visitor-that-rings-comes-in", fair=("open",))
     def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
         """A visitor who rings comes in."""
         return self.rang[guest], self.is_in[guest]
@@ -75,7 +75,7 @@ class Promising(Door):
 class Hoping(Door):
     """A door with a false property: no action must be a ring."""
 
-    @leads_to("whoever-is-out-comes-in", fair=("open",))
+    @leads_to("each-visitor-outside-comes-in", fair=("open",))
     def comes_in(self, guest: Guest) -> tuple[Bool, Bool]:
         """A visitor who has not rung comes in."""
         return ~self.rang[guest], self.is_in[guest]
@@ -90,7 +90,7 @@ def test_what_only_a_promise_about_the_end_holds_is_refuted_by_a_run_of_it() -> 
     stays = "open: is_in: stays as it was"
     assert judged(Door)[stays].outcome == "survivor"
     found = judged(Promising)[stays]
-    assert (found.outcome, found.by) == ("reachable", ("whoever-rings-comes-in",))
+    assert (found.outcome, found.by) == ("reachable", ("each-visitor-that-rings-comes-in",))
     assert [step.action for step in found.witness] == ["", "ring", "open"]
 
 
@@ -98,7 +98,7 @@ def test_a_promise_whose_premise_never_comes_about_any_more_says_otherwise() -> 
     stays = "ring: rang: stays as it was"
     assert judged(Door)[stays].outcome == "survivor"
     found = judged(Promising)[stays]
-    assert (found.outcome, found.by) == ("requirement", ("whoever-rings-comes-in",))
+    assert (found.outcome, found.by) == ("requirement", ("each-visitor-that-rings-comes-in",))
 
 
 def test_a_promise_that_the_text_does_not_keep_refutes_nothing() -> None:
@@ -110,7 +110,7 @@ def test_a_promise_that_the_text_does_not_keep_refutes_nothing() -> None:
 def test_the_text_as_it_is_breaks_nothing_that_it_keeps() -> None:
     system = trace(Promising)
     where = held(system)
-    assert {name for each in where for name in each.names} == {"whoever-rings-comes-in"}
+    assert {name for each in where for name in each.names} == {"each-visitor-that-rings-comes-in"}
     assert judged_in_the_end("none", system, where) == JudgedMutant("none", "survivor")
 
 

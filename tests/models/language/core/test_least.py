@@ -75,7 +75,7 @@ class Line(Model):
             Ticket, lambda t: self.drawn[t] & self.before(t, ticket)
         )
 
-    @invariant("closed-to-nobody")
+    @invariant("no-void-ticket-is-drawn")
     def closed_to_nobody(self) -> Bool:
         """No void ticket is drawn."""
         return forall(Ticket, lambda t: ~(self.drawn[t] & self.shut[t]))
@@ -138,7 +138,7 @@ ASSUMED = "least: if there is an e such that drawn[e], one is first in before"
 
 
 def test_a_set_that_is_not_empty_has_a_first_element_and_the_proof_says_so() -> None:
-    assert proof_of(Line, "closed-to-nobody") == ("proved", (ASSUMED,))
+    assert proof_of(Line, "no-void-ticket-is-drawn") == ("proved", (ASSUMED,))
     system = trace(Line)
     lines = list(invariant_lines(prove_invariant(system, system.invariants[0]), 0))
     assert f"    assuming {ASSUMED}" in lines
@@ -154,7 +154,7 @@ def test_without_the_right_assumption_it_is_not_proved(
 ) -> None:
     monkeypatch.setattr("brokerproof.models.language.prove.z3_queries.STEPS_FIRST", 200_000)
     monkeypatch.setattr("brokerproof.models.language.prove.z3_queries.STEPS_MAX", 200_000)
-    outcome, _ = proof_of(model, "closed-to-nobody")
+    outcome, _ = proof_of(model, "no-void-ticket-is-drawn")
     assert outcome != "proved"
 
 

@@ -160,5 +160,5 @@ def test_the_promise_in_the_documentation_is_broken_as_is_said(buckets: Path) ->
     result = run(f"{buckets}:Restaurant")
     assert result.exit_code == 1
     page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"
-    shown = result.output[result.output.index("  broken: whoever-waits-eats") :]
+    shown = result.output[result.output.index("  broken: each-waiting-guest-eats") :]
     assert f"```\n{shown}```" in page.read_text(encoding="utf-8")

@@ -58,17 +58,17 @@ class Restaurant(Model):
         require(self.eats[guest])
         self.eats[guest] = False
 
-    @leads_to("whoever-eats-leaves", fair=("leave",))
+    @leads_to("each-eater-leaves", fair=("leave",))
     def eats_leaves(self, guest: Guest) -> tuple[Bool, Bool]:
         """No guest stays for ever."""
         return self.eats[guest], ~self.eats[guest]
 
-    @leads_to("whoever-eats-leaves-by-themselves")
+    @leads_to("each-eater-leaves-by-itself")
     def unfair(self, guest: Guest) -> tuple[Bool, Bool]:
         """Wrong: without fairness nothing has to happen."""
         return self.eats[guest], ~self.eats[guest]
 
-    @leads_to("whoever-waits-eats", fair=("serve", "leave"))
+    @leads_to("each-waiting-guest-eats", fair=("serve", "leave"))
     def waits_eats(self, guest: Guest) -> tuple[Bool, Bool]:
         """Wrong with two guests: the other may be served again and again."""
         return self.waits[guest], self.eats[guest]
@@ -201,15 +201,15 @@ def test_the_command_shows_the_run_that_goes_on_for_ever(
     result = CliRunner().invoke(explore, ["restaurant", "--itf", str(path)])
     assert result.exit_code == 1
     assert json.loads(path.read_text(encoding="utf-8"))["loop"] == 2
-    assert "  kept in the end: whoever-eats-leaves\n" in result.output
-    assert "  broken: whoever-waits-eats(guest=guest0)\n" in result.output
+    assert "  kept in the end: each-eater-leaves\n" in result.output
+    assert "  broken: each-waiting-guest-eats(guest=guest0)\n" in result.output
     circle = result.output.rsplit("    from here on for ever:\n", 1)[1]
     assert re.findall(r"^    \d+\. (\w+)", circle, re.MULTILINE) == ["come", "serve", "leave"]
     assert "    and nothing happens any more, which is fair\n" in result.output
     monkeypatch.setattr(liveness_module, "STATES_MAX", 3)
     result = CliRunner().invoke(explore, ["restaurant"])
     assert result.exit_code == 3
-    assert "  not checked: whoever-eats-leaves, whoever" in result.output
+    assert "  not checked: each-eater-leaves, each" in result.output
 
 
 def test_only_actions_can_be_fair() -> None:

@@ -139,7 +139,7 @@ class Unforgiving(Contract):
 @pytest.mark.thorough
 def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> None:
     found = refuted(dataclasses.replace(GOOD, abstract=Unforgiving), "")
-    assert set(found) == {("", "an-arrival-is-behind-nobody")}
+    assert set(found) == {("", "an-arrival-is-behind-no-browser")}
     [lost] = [a for a in next(iter(found.values())).answers if a.outcome != "proved"]
     assert [step.action for step in lost.witness] == ["", "insert"]
 

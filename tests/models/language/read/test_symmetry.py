@@ -84,7 +84,7 @@ class Office(Model):
         require((self.owner[task] == self.boss) | self.skilled[task, self.owner[task]])
         self.owner[task] = ite(self.busy[worker], self.boss, worker)
 
-    @invariant("whoever-is-busy-has-a-task")
+    @invariant("each-busy-worker-has-a-task")
     def busy_with(self) -> Bool:
         """A busy worker has a task."""
         return forall(

@@ -19,7 +19,7 @@ from brokerproof.models.qpid.threads.consumer_notification import (
     Working,
 )
 
-WAITS = "nobody-waits-beside-a-message"
+WAITS = "no-consumer-waits-beside-a-message"
 
 
 class LooksThenReturns(ConsumerNotification):
@@ -149,4 +149,4 @@ def test_every_message_is_taken_in_the_end_unless_whoever_declines_keeps_quiet()
     alone = Scope({Message: 2, Consumer: 1}, range(1))
     assert all(each.kept and each.asked for each in check(trace(ConsumerNotification), alone))
     broken = {each.name for each in check(trace(AsksNothing), alone) if not each.kept}
-    assert "whoever-is-interested-lets-no-message-wait" in broken
+    assert "interested-consumers-let-no-message-wait" in broken

@@ -13,7 +13,7 @@ from brokerproof.models.language.prove.prover import prove
 from brokerproof.models.qpid.threads.interested_line import IT, Consumer, InterestedLine
 
 SCOPE = Scope({Consumer: 3}, range(1))
-TWICE = "nobody-is-passed-by-twice"
+TWICE = "no-consumer-is-passed-by-twice"
 FAIR = ("arrive", "notify", "tell_nobody", "take", "find_nothing")
 
 

@@ -150,4 +150,4 @@ def test_each_step_is_needed(model: type[Model], broken: str) -> None:
 def test_every_change_is_seen_in_the_end_unless_walks_deliver_for_ever() -> None:
     assert all(each.kept and each.asked for each in check(trace(QueueRunner), SCOPE))
     broken = {each.name for each in check(trace(DeliversForEver), SCOPE) if not each.kept}
-    assert {"whoever-announces-is-seen", "whoever-runs-comes-to-rest"} <= broken
+    assert {"each-announced-change-is-seen", "each-run-ends"} <= broken

@@ -19,7 +19,7 @@ from brokerproof.models.qpid.threads.waiting_turns import (
     Working,
 )
 
-FORGOTTEN, WAITS = "nobody-with-work-is-forgotten", "nobody-waits-for-no-job"
+FORGOTTEN, WAITS = "no-target-with-work-is-forgotten", "no-target-waits-without-a-job"
 
 
 class ClearsAfterTheWork(WaitingTurns):
@@ -123,7 +123,7 @@ def test_two_targets_and_two_threads_keep_all_of_it() -> None:
         (AppendsUnasked, "who-puts-it-in-the-line-has-marked-it"),
         (LooksNoMore, WAITS),
         (LooksBeforeItEnds, WAITS),
-        (ComesBackForNobody, "the-job-comes-back-for-somebody"),
+        (ComesBackForNobody, "the-job-comes-back-for-a-target"),
         (WorksFirst, "who-works-was-taken-from-the-line"),
     ],
 )
@@ -138,4 +138,4 @@ def test_whoever_waits_has_a_turn_in_the_end_unless_nobody_looks_again() -> None
     assert all(each.kept and each.asked for each in check(trace(WaitingTurns), alone))
     two = Scope({Target: 1, Notifier: 2}, range(1), {"idle": 0})
     broken = {each.name for each in check(trace(LooksNoMore), two) if not each.kept}
-    assert "whoever-is-notified-works" in broken
+    assert "each-waiting-target-has-a-turn" in broken
