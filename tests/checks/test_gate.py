@@ -75,6 +75,7 @@ def nothing_else(operation: Operation) -> Answer | None:
     return None
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_candidate_that_tries_to_end_the_process_is_a_finding() -> None:
     report = judged(exits, Budget(operations=40, examples=1))

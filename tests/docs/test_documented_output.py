@@ -61,6 +61,7 @@ def test_the_readme_shows_what_is_said_of_the_recording(
     assert result.output[begin:end] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("address", "requirement"),
     [

@@ -176,6 +176,7 @@ FAULTS: dict[str, tuple[Callable[[list[Record]], list[Record]], str]] = {
 }
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.rabbitmq
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)

@@ -63,6 +63,7 @@ def checked(words: list[str]) -> tuple[int, dict[str, str]]:
     return result.exit_code, {v["requirement"]: v["verdict"] for v in candidate["verdicts"]}
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "language",

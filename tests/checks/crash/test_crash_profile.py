@@ -99,6 +99,7 @@ def test_a_reference_that_answers_before_it_has_written_does_not() -> None:
     assert found
 
 
+@pytest.mark.thorough
 @pytest.mark.rabbitmq
 @pytest.mark.slow
 @pytest.mark.usefixtures("rabbitmq")

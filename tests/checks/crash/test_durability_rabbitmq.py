@@ -101,6 +101,7 @@ def check(report: Path, *arguments: str) -> Result:
     return result
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("home")
 def test_a_private_rabbitmq_survives_its_crashes(tmp_path: Path, only: Stakes) -> None:
     only("what was accepted", "what was settled")

@@ -57,7 +57,9 @@ def test_the_reference_keeps_to_its_model(budget: tuple[int, int]) -> None:
     assert {found[name] for name in ("A4", "I1", "I14", "I17", "P1")} == {Outcome.KEPT}
     (stage,) = [each for each in report.stages if each.name == "snapshot"]
     assert "fetch_from_q4 " in stage.did
-    assert "never put_back_into_q4 of paging-places: The last of q3 is put back" in stage.did
+    assert (
+        "never put_back_into_q4 of paging-places: The last message of q3 is put back" in stage.did
+    )
     assert "not judged" not in stage.did
 
 

@@ -259,7 +259,7 @@ def verdicts(address: str, operations: int, seed: int, hash_seed: int) -> str:
     return ran.stdout
 
 
-@pytest.mark.each_time(1)
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "address",

@@ -248,6 +248,7 @@ class SlowAndWrong(hostile_candidates.Hostile):
 # Faults that occur once.
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("in_process", [True, False])
 def test_a_candidate_that_loses_one_message_in_a_hundred_is_reported(in_process: bool) -> None:
     budget = Budget(operations=2_000, examples=40)

@@ -184,6 +184,7 @@ with session('local[1]', Path(sys.argv[1])) as spark:
 """
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_a_job_without_a_word_and_leaves_nothing_running(tmp_path: Path) -> None:
     words = [sys.executable, "-W", "ignore", "-c", INTERRUPTED, str(tmp_path)]
     running = subprocess.Popen(

@@ -182,6 +182,7 @@ def _ends_with_what_a_check_says(seeds: range) -> tuple[int, int, int]:
     return found, early, withdrawn
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_is_raised_with_a_bounded_memory_is_what_a_check_says_too() -> None:
     found = 0

@@ -228,6 +228,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_fault_that_needs_threads_is_found(what: str) -> None:
     expected, edits = FAULTS[what]
