@@ -16,7 +16,7 @@ from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import trace
 from brokerproof.spec.invariants import ByModel, Invariant, invariants
 from brokerproof.spec.nearest import meant
-from brokerproof.spec.requirements import Requirement, catalogue
+from brokerproof.spec.requirements import ADDRESSES, Requirement, catalogue
 
 ROOT = Path(spec.__file__).resolve().parents[1]
 """The folder of all rooms: of a checkout, or of the installed package."""
@@ -73,7 +73,10 @@ def _head(each: Requirement | Invariant) -> Iterator[str]:
     else:
         yield f"{each.id} ({', '.join(each.systems)})"
         yield f"  {each.statement}"
-    yield from (f"  source: {source}" for source in each.sources)
+    for source in each.sources:
+        yield f"  source: {source}"
+        if source.document in ADDRESSES:
+            yield f"    {ADDRESSES[source.document]}"
     if isinstance(each, Requirement) and each.needs:
         yield f"  asked of candidates that claim: {', '.join(each.needs)}"
 

@@ -8,7 +8,9 @@ invariant there, and a test holds the two lists together.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -49,6 +51,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def is_in_form(self) -> bool:
         """Whether the source names either a section or versions, and not both."""
         return bool(self.section) != bool(self.versions)
+
+
+ADDRESSES: Final[Mapping[str, str]] = {
+    "Qpid Design - Message Delivery": (
+        "http://cwiki.apache.org/confluence/display/qpid/Qpid+Design+-+Message+Delivery"
+    ),
+    "Qpid Java broker, releases": "https://github.com/apache/qpid-broker-j",
+    "RabbitMQ, releases": "https://github.com/rabbitmq/rabbitmq-server",
+    "ActiveMQ, releases": "https://github.com/apache/activemq",
+}
+"""The web address of each cited document that has a known one."""
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import Invariant, invariants
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import (
+    ADDRESSES,
     OFFERED,
     Level,
     Requirement,
@@ -256,6 +257,13 @@ def outlines() -> Outlines:
     return listed | {
         title: headings_in((DOCS / page).read_text(encoding="utf-8")) for title, page in OWN.items()
     }
+
+
+def test_each_address_is_of_a_cited_document_and_on_the_page() -> None:
+    cited = {s.document for e in (*catalogue().values(), *invariants().values()) for s in e.sources}
+    page = (DOCS / "reference" / "documents.md").read_text(encoding="utf-8")
+    assert ADDRESSES.keys() <= cited
+    assert [each for each in ADDRESSES.values() if f"<{each}>" not in page] == []
 
 
 def unknown_sources(found: Iterable[Requirement | Invariant], known: Outlines) -> list[str]:

@@ -36,6 +36,14 @@ def test_each_place_is_there(told: dict[str, list[str]]) -> None:
     assert all(int(found[2]) <= lengths[found[1]] for found in places)
 
 
+def test_a_source_is_followed_by_its_web_address(told: dict[str, list[str]]) -> None:
+    at = told["release-rewinds"].index(
+        "  source: Qpid Design - Message Delivery, Reject and Release"
+    )
+    assert told["release-rewinds"][at + 1].startswith("    http://cwiki.apache.org/")
+    assert not any("http" in line for line in told["protocol"])
+
+
 def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
     labels = {guard.label for each in trace(WholeContract).actions for guard in each.guards}
     for name in labels & catalogue().keys():
