@@ -38,7 +38,7 @@ FIELDS: Final[dict[str, str]] = {
     "RabbitMQ takes a message without a priority for one of 0",
     "size": "the length of the message's body in bytes",
     "persistent": "whether the message is to survive a crash",
-    "redelivered": "whether the broker said that somebody had had the message before",
+    "redelivered": "whether the broker said that the message had been delivered before",
     "mode": "how a consumer takes: it settles, the broker settles for it, or it only looks",
     "window": "how many unsettled messages a consumer may hold; null, and 0 as AMQP 0-9-1 has it, "
     "without a limit",

@@ -274,5 +274,5 @@ def _end(recording: Recording, load: Load, out: Path) -> None:
     if len(recording.outcome.drained) < load.queues:
         raise CannotRun(
             f"a queue was still in use when the load was over; {out} holds what was recorded, "
-            "let nobody else touch its queues"
+            "let no other client touch its queues"
         )

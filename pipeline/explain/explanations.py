@@ -136,7 +136,7 @@ def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
 
 def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
     own = _made_up(facts.found)
-    stands_for = {ALL: "whoever drained the queue", OTHERS: "all who took what came before"}
+    stands_for = {ALL: "the consumer that drained the queue", OTHERS: "all who took what came before"}
     roles = {
         own.browser: facts.browser,
         own.first: facts.first_taker,
@@ -183,14 +183,14 @@ def _names(facts: RecordedFacts) -> dict[str, object]:
     window = facts.window(found.witness)
     is_of_taker = found.rule in {"more-than-the-window", "stalled"}
     if is_of_taker:
-        taker = facts.named(found.witness or "somebody")
+        taker = facts.named(found.witness or "a consumer")
     else:
         taker = facts.taker(facts.late) if facts.late is not None else _UNKNOWN[found.rule]
     return {
         "message": found.message,
         "witness": found.witness,
         "taker": taker,
-        "had_by": facts.named(found.witness or "somebody"),
+        "had_by": facts.named(found.witness or "a consumer"),
         "got": "was shown" if facts.late is not None and facts.browses(facts.late) else "got",
         "window": "" if window is None else f" of {window}",
         "room": "" if window is None else f", with a window of {window},",
@@ -204,7 +204,7 @@ def _names(facts: RecordedFacts) -> dict[str, object]:
 
 
 _UNKNOWN: Final = defaultdict(
-    lambda: "somebody",
+    lambda: "a consumer",
     {
         "overtakes-in-a-stream": "one taker",
         "overtakes-what-waits-in-a-stream": "one taker",
@@ -230,10 +230,10 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "never-published": (
         "what is given to have been published",
-        "{taker} got {message} {late}, and nobody published it",
+        "{taker} got {message} {late}, and it was never published",
     ),
     "held-by-two": (
-        "{message} to be given to nobody while {witness} had it, or had settled it",
+        "{message} not to be given again while {witness} had it, or had settled it",
         "{had_by} got it {early}, and {taker} got it again {late}",
     ),
     "told-as-new": (

@@ -133,7 +133,7 @@ class RecordedFacts:
 
     def taker(self, taken: Record | None) -> str:
         """Return the subscriber of a delivery and its channel, in words."""
-        return "somebody" if taken is None else self._named(taken.consumer or "", taken)
+        return "a consumer" if taken is None else self._named(taken.consumer or "", taken)
 
     def named(self, consumer: str) -> str:
         """Return a subscriber by name, in words."""

@@ -31,7 +31,7 @@ CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 MEANINGS: Final[dict[Category, str]] = {
     "unreadable": "is not in the form of its file at all",
     "missing": "lacks a field that its kind must have",
-    "wrong value": "has a field of a wrong type, out of its limits, or that nobody knows",
+    "wrong value": "has a field of a wrong type, out of its limits, or an unknown field",
     "ends before it starts": "has its times the wrong way round",
     "refers to nothing": "is about something that the recording does not show",
     "out of order": "comes where it cannot come",
