@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_ambiguous
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, gathered
+from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, gathered
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, Ambiguous
 from brokerproof.pipeline.intervals.table import (
@@ -91,7 +91,7 @@ def by_message(
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
     # A lost message is reported as lost only, not also as overtaken by all later ones.
-    lost = found_drained(found, interrupted(waits, history, found, control), control) != NOBODY
+    lost = found_drained(found, interrupted(waits, history, found, control), control) != NO_ROW
     certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
     wrong = strongest(
         [

@@ -310,14 +310,14 @@ class Translator:
             ):
                 # Only deliveries are told by the end of their channel at the latest (rule 2).
                 who = self.bindings.element_of(consumer)
-                stream = _NOBODY if self.in_order else who
+                stream = _NO_CONSUMER if self.in_order else who
                 self._note("place", stream, ("consumer_closed", (who,)))
                 self.bindings = self.bindings.without_consumer(consumer)
             case QueueDeleted(queue=queue) if (
                 queue in self.bindings.queues and self.rules is not CORE
             ):
                 step = ("queue_deleted", (self.bindings.queues[queue],))
-                self._note("place", _NOBODY, step)
+                self._note("place", _NO_CONSUMER, step)
                 self.bindings = self.bindings.without_queue(queue)
             case _:
                 self._break("protocol", "an event that nothing claimed could have caused")
@@ -373,7 +373,7 @@ class Translator:
         raise Broken(Breach(requirement, reason, expected=expected))
 
 
-_NOBODY = -1
+_NO_CONSUMER = -1
 """The stream of events that may always have happened earlier."""
 
 _BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]

@@ -38,7 +38,7 @@ from brokerproof.spec.protocol.operations import (
 
 SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
 
-NOBODYS = "nobody's"
+NOT_HELD = "nobody's"
 """The id of a message that is never published and of a delivery that never was."""
 
 _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
@@ -49,10 +49,10 @@ _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
 
 
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="settle"):
-    """Settle the delivery through which a message is held; nothing happens if nobody holds it.
+    """Settle the delivery through which a message is held; without a holder nothing happens.
 
     With `again` it is the message's last delivery that is settled already, once more, and of
-    `NOBODYS` it is a delivery that never was: neither may have an effect (driver protocol 1,
+    `NOT_HELD` it is a delivery that never was: neither may have an effect (driver protocol 1,
     rule 13).
     """
 
@@ -110,8 +110,8 @@ def operation_of(move: Move, bindings: Bindings) -> Operation | None:
         return operation_of(move.move, bindings)
     if not isinstance(move, Settle):
         return move
-    if move.message == NOBODYS:
-        return settling(move, NOBODYS)
+    if move.message == NOT_HELD:
+        return settling(move, NOT_HELD)
     delivery = (
         bindings.settled.get(move.message) if move.again else bindings.delivery_of(move.message)
     )
@@ -128,7 +128,7 @@ def text_of(move: Move) -> str:
     match move:
         case Cut(move=inner, change=change, unsynced=unsynced):
             return f"{text_of(inner)}, power lost at change {change} of the disk ({unsynced})"
-        case Settle(how=how, message=message) if message == NOBODYS:
+        case Settle(how=how, message=message) if message == NOT_HELD:
             return f"{how} a delivery that never was"
         case Settle(how=how, message=message, again=again):
             return f"{how} {message}" + (" again, by its old delivery" if again else "")

@@ -136,7 +136,10 @@ def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
 
 def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
     own = _made_up(facts.found)
-    stands_for = {ALL: "the consumer that drained the queue", OTHERS: "all who took what came before"}
+    stands_for = {
+        ALL: "the consumer that drained the queue",
+        OTHERS: "all that took what came before",
+    }
     roles = {
         own.browser: facts.browser,
         own.first: facts.first_taker,

@@ -23,7 +23,7 @@ from brokerproof.pipeline.names import is_one_of, marks, message_numbers, number
 from brokerproof.pipeline.rules.dominance import Ints, Marks
 from brokerproof.spec.histories import NEVER
 
-NOBODY = -1
+NO_ROW = -1
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
         rows.taker,
         rows.message,
         publish_of,
-        publish_of[publish_of != NOBODY],
+        publish_of[publish_of != NO_ROW],
         deliveries,
         views=np.flatnonzero(given & browses),
-        unknown=np.flatnonzero(given & (of_publish == NOBODY)),
-        settles_nothing=settling[match == NOBODY],
+        unknown=np.flatnonzero(given & (of_publish == NO_ROW)),
+        settles_nothing=settling[match == NO_ROW],
         published_again=again,
     )
 
@@ -128,10 +128,10 @@ def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> M
 def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
     """Return the publish row of each message, and whether some message has several.
 
-    A message without a publish has `NOBODY`; so does the last entry, for rows without a message.
+    A message without a publish has `NO_ROW`; so does the last entry, for rows without a message.
     """
     publish = np.flatnonzero(is_one_of(table, "op", "publish") & ~rows.failed)
-    found = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    found = np.full(int(rows.message.max(initial=-1)) + 2, NO_ROW, dtype=np.int64)
     found[rows.message[publish]] = publish
     return found, bool((found[rows.message[publish]] != publish).any())
 
@@ -151,12 +151,12 @@ def _by_message(rows: Rows, given: Ints) -> Ints:
 
 def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
     """Return for each settlement the delivery that it settles, as an index of `acquiring`."""
-    found = np.full(settling.size, NOBODY, dtype=np.int64)
+    found = np.full(settling.size, NO_ROW, dtype=np.int64)
     message = rows.message[acquiring]
-    first_of = np.full(int(rows.message.max(initial=-1)) + 2, NOBODY, dtype=np.int64)
+    first_of = np.full(int(rows.message.max(initial=-1)) + 2, NO_ROW, dtype=np.int64)
     first_of[message[::-1]] = np.arange(message.size)[::-1]
     first = first_of[rows.message[settling]]
-    there = first != NOBODY
+    there = first != NO_ROW
     # Nearly every message is delivered once, so nearly every settlement is matched here.
     same = there.copy()
     candidates = first[there]
@@ -194,10 +194,10 @@ def _deliveries(
     message = rows.message[acquiring]
     first = np.append(True, message[1:] != message[:-1])[: message.size]
     last = np.append(message[1:] != message[:-1], True)[-message.size :] if message.size else first
-    settled = _Settled.of(rows, acquiring.size, settling[match != NOBODY], match[match != NOBODY])
+    settled = _Settled.of(rows, acquiring.size, settling[match != NO_ROW], match[match != NO_ROW])
     start, end = rows.start[acquiring], rows.end[acquiring]
     published = of_publish[acquiring]
-    is_published = published != NOBODY
+    is_published = published != NO_ROW
     start = start.copy()
     start[is_published] = np.maximum(start[is_published], rows.start[published[is_published]])
     keeps = ~_is_of_mode(table, rows.taker, control, "automatic")[acquiring]
@@ -315,7 +315,7 @@ def _crashing(
     restarts = control.spans_of("restart", queue.keys)
     back = _first_end_after(restarts, where, start)
     durable = looked_up(queue, (facts.durable for facts in control.facts(queue.keys)))[acquiring]
-    kept = is_kept(table)[published] & (published != NOBODY)
+    kept = is_kept(table)[published] & (published != NO_ROW)
     surely = (durable != 0) & kept & (start > rows.end[acquiring]) & (start < NEVER)
     return start, np.where(surely, back, NEVER)
 

@@ -20,7 +20,7 @@ from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.intervals.intervals import running_least
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
 from brokerproof.spec.histories import NEVER
 
 Ambiguous: TypeAlias = Mapping[tuple[str, str, str], str]
@@ -171,4 +171,4 @@ def _against_time(stream: Ints, position: Ints, start: Ints, end: Ints) -> Ints:
     """Return deliveries seen before one of a smaller position can have been made, and those."""
     late = overtaken(Early(stream, position, start), Late(stream, position, end))
     early = overtaken(Early(stream, -position, -end), Late(stream, -position, -start))
-    return np.flatnonzero((late != NOBODY) | (early != NOBODY))
+    return np.flatnonzero((late != NO_ROW) | (early != NO_ROW))

@@ -20,7 +20,7 @@ from brokerproof.pipeline.names import is_one_of, joint, message_numbers, number
 from brokerproof.pipeline.rules.dominance import Ints, Marks
 from brokerproof.spec.histories import NEVER
 
-NOBODY = -1
+NO_ROW = -1
 UNCLEAR = (
     "which of the subscriptions by the name of its consumer was given it is not known; "
     "record channels and cancels"
@@ -98,7 +98,7 @@ def _groups(rows: Ints, *keys: Ints) -> list[Ints]:
 
 
 def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) -> Ints:
-    """Return for each span the number of its only subscription, or `NOBODY`.
+    """Return for each span the number of its only subscription, or `NO_ROW`.
 
     That subscription began by the end of the span and had not left before its start. Differences of
     cumulated sums over begins and leaves give the number of such subscriptions and, if there is
@@ -112,7 +112,7 @@ def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) 
     sums_begun = np.append(0, np.cumsum(by_begin))
     sums_left = np.append(0, np.cumsum(by_end))
     which = sums_begun[many_begun] - sums_left[many_left]
-    return np.where(many_begun - many_left == 1, which, NOBODY)
+    return np.where(many_begun - many_left == 1, which, NO_ROW)
 
 
 def _name_settlements(

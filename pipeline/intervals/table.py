@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, is_kept, least_from_here
+from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, is_kept, least_from_here
 from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
 from brokerproof.pipeline.rules.dominance import Ints, Marks
 from brokerproof.spec.histories import NEVER, Kind
@@ -91,9 +91,9 @@ SCHEMA: Final = pa.schema(
 class Waits:
     """Waiting intervals in columns.
 
-    `publish` and `given` are rows of the history's table; `given` is `NOBODY` without a delivery.
+    `publish` and `given` are rows of the history's table; `given` is `NO_ROW` without a delivery.
     `delivery` indexes `Deliveries`. So does `returned_by`, the delivery from which the message came
-    back, `NOBODY` on its first interval.
+    back, `NO_ROW` on its first interval.
     """
 
     publish: Ints
@@ -118,7 +118,7 @@ def waits_of(table: pa.Table, found: Gathered) -> Waits:
     certain = is_one_of(table, "outcome", "ok")
     end = np.where(certain, end, NEVER)
     given = found.deliveries
-    known = given.published != NOBODY
+    known = given.published != NO_ROW
     of = np.flatnonzero(known)
     first, last = given.first[of], given.last[of]
     # If a return may precede the sight of its delivery, the time in between stays open.
@@ -132,7 +132,7 @@ def waits_of(table: pa.Table, found: Gathered) -> Waits:
         publish=given.published[of],
         given=given.row[of],
         delivery=of,
-        returned_by=np.where(first, NOBODY, before),
+        returned_by=np.where(first, NO_ROW, before),
         queue=found.queue.number[given.row[of]],
         is_first=first,
         sure=after > given.end[of],
@@ -163,7 +163,7 @@ def waits_of(table: pa.Table, found: Gathered) -> Waits:
             end,
             found,
             never_given,
-            np.full(never_given.size, NOBODY),
+            np.full(never_given.size, NO_ROW),
             (start[never_given], end[never_given]),
         ),
     )
@@ -181,11 +181,11 @@ def _waiting(
     never = np.full(publish.size, NEVER, dtype=np.int64)
     return Waits(
         publish=publish,
-        given=np.full(publish.size, NOBODY, dtype=np.int64),
-        delivery=np.full(publish.size, NOBODY, dtype=np.int64),
+        given=np.full(publish.size, NO_ROW, dtype=np.int64),
+        delivery=np.full(publish.size, NO_ROW, dtype=np.int64),
         returned_by=returned_by,
         queue=found.queue.number[publish],
-        is_first=returned_by == NOBODY,
+        is_first=returned_by == NO_ROW,
         sure=np.ones(publish.size, dtype=np.bool_),
         published_start=start[publish],
         published_end=end[publish],
@@ -233,7 +233,7 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
     facts = control.facts(found.queue.keys)
     left = waits.left_start
     held_since = np.append(found.deliveries.start, NEVER)[waits.returned_by]
-    was_there = waits.returned_by == NOBODY
+    was_there = waits.returned_by == NO_ROW
     there_since = np.where(was_there, waits.published_start, held_since)
     breaks: tuple[tuple[Kind, Ints], ...] = (("purge", waits.begun_start), ("delete", there_since))
     for kind, since in breaks:
@@ -250,7 +250,7 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
     unseen = control.unseen_ends(found.queue.keys)
     if unseen.of.size:
         until = np.full(waits.queue.size, NEVER, dtype=np.int64)
-        never_given = waits.given == NOBODY
+        never_given = waits.given == NO_ROW
         gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
     return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
 
@@ -269,8 +269,8 @@ def intervals_table(waits: Waits, table: pa.Table, found: Gathered, control: Con
         + np.where(waits.sure, SURE, 0)
         + np.where(ordered[waits.queue], ORDERED, 0)
         + np.where(placed[waits.queue], PLACED, 0)
-        + np.where(waits.given != NOBODY, GIVEN, 0)
-        + np.where(waits.returned_by != NOBODY, CAME_BACK, 0)
+        + np.where(waits.given != NO_ROW, GIVEN, 0)
+        + np.where(waits.returned_by != NO_ROW, CAME_BACK, 0)
     )
     freed = np.append(found.deliveries.freed, NEVER)[waits.delivery]
     taken = _rows(table, waits, waits.given, levels, flags, freed)
@@ -340,11 +340,11 @@ def _drained(found: Gathered, control: Control) -> pa.Table:
 
 def _views(table: pa.Table, found: Gathered) -> Waits:
     """Return the views of published messages by browsers, as intervals without an end."""
-    rows = found.views[found.publish_of[found.message[found.views]] != NOBODY]
+    rows = found.views[found.publish_of[found.message[found.views]] != NO_ROW]
     publish = found.publish_of[found.message[rows]]
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
     published_end = np.where(is_one_of(table, "outcome", "ok"), end, NEVER)
-    nobody = np.full(rows.size, NOBODY, dtype=np.int64)
+    nobody = np.full(rows.size, NO_ROW, dtype=np.int64)
     begun = start[publish], published_end[publish]
     waiting = _waiting(start, published_end, found, publish, nobody, begun)
     given = np.minimum(np.maximum(start[rows], start[publish]), end[rows])
@@ -355,11 +355,11 @@ def _rows(
     table: pa.Table, waits: Waits, given: Ints, levels: Ints, flags: Ints, freed: Ints
 ) -> pa.Table:
     publish = pa.array(waits.publish)
-    taker = pa.array(np.where(given == NOBODY, 0, given), mask=given == NOBODY)
+    taker = pa.array(np.where(given == NO_ROW, 0, given), mask=given == NO_ROW)
     priority = numbers(table, "priority")[waits.publish]
     of_queue = levels[waits.queue]
     level = np.where(of_queue > 0, np.minimum(priority, of_queue - 1), 0)
-    position = np.append(numbers(table, "position"), NOBODY)[given]
+    position = np.append(numbers(table, "position"), NO_ROW)[given]
     columns = {
         "run": texts(table.column("run"), publish),
         "queue": texts(table.column("queue"), publish),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NOBODY, Gathered, is_kept
+from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, is_kept
 from brokerproof.pipeline.intervals.table import Waits
 from brokerproof.pipeline.names import is_one_of, marks
 from brokerproof.pipeline.results import COVERAGE
@@ -29,7 +29,7 @@ def coverage_of(table: pa.Table, found: Gathered, waits: Waits, control: Control
     placed = np.array([each.returns for each in facts], dtype=np.bool_)[waits.queue]
     survives = durable & is_kept(table)[waits.publish]
     may_survive = durable & marks(table, "persistent")[waits.publish]
-    given = waits.given != NOBODY
+    given = waits.given != NO_ROW
     urgent = by_priority[waits.queue]
     drained = _passed(waits, found, control, "drained")
     crashed = _passed(waits, found, control, "crash")
@@ -70,4 +70,4 @@ def _passed(waits: Waits, found: Gathered, control: Control, kind: Kind) -> Mark
     spans = control.spans_of(kind, found.queue.keys)
     until = np.full(waits.queue.size, NEVER, dtype=np.int64)
     within = spans.first_within(waits.queue, waits.begun_end, until)
-    return np.asarray(within != NOBODY, dtype=np.bool_)
+    return np.asarray(within != NO_ROW, dtype=np.bool_)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Marks: TypeAlias = NDArray[np.bool_]
 
-NOBODY = -1
+NO_ROW = -1
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Late:
 
 
 def overtaken(early: Early, late: Late) -> Ints:
-    """Return for each late row the early row that it overtakes, or `NOBODY`.
+    """Return for each late row the early row that it overtakes, or `NO_ROW`.
 
     Of several, it is the one of the greatest value, and of those the one of the lowest rank.
     """
-    found = np.full(late.key.size, NOBODY, dtype=np.int64)
+    found = np.full(late.key.size, NO_ROW, dtype=np.int64)
     if early.key.size == 0 or late.key.size == 0:
         return found
     group_of_late, group_of_early = _numbered_groups(late.group, early.group)
@@ -65,7 +65,7 @@ def overtaken(early: Early, late: Late) -> Ints:
     asked = order[~is_early]
     best = best_so_far[~is_early] - floor[asked] - 1
     witness = by_strength[best]
-    wins = (best != NOBODY) & (early.value[witness] > late.bound[asked])
+    wins = (best != NO_ROW) & (early.value[witness] > late.bound[asked])
     found[asked[wins]] = witness[wins]
     return found
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Stays:
     of: Ints
 
     def around(self, group: Ints, start: Ints, end: Ints) -> Ints:
-        """Return the stay of its group around each span, or `NOBODY`."""
+        """Return the stay of its group around each span, or `NO_ROW`."""
         return overtaken(Early(self.group, self.begin, self.end), Late(group, start, end))
 
 
@@ -70,15 +70,15 @@ def overtaken_in_turns(early: Early, late: Spans) -> tuple[Ints, Ints]:
     """Return for each late row the last row of the chain that it overtakes, and the chain's begin.
 
     The last row has the greatest value of those that began before the span ended, and of several
-    the lowest rank. It is `NOBODY` if no row waited at some moment of the span.
+    the lowest rank. It is `NO_ROW` if no row waited at some moment of the span.
     """
-    last = np.full(late.end.size, NOBODY, dtype=np.int64)
-    since = np.full(late.end.size, NOBODY, dtype=np.int64)
+    last = np.full(late.end.size, NO_ROW, dtype=np.int64)
+    since = np.full(late.end.size, NO_ROW, dtype=np.int64)
     if early.key.size == 0 or late.end.size == 0:
         return last, since
     stays = stays_of(early)
     within = stays.around(late.group, late.start, late.end)
-    wrong = np.flatnonzero(within != NOBODY)
+    wrong = np.flatnonzero(within != NO_ROW)
     some = Late(late.group[wrong], late.end[wrong], late.end[wrong])
     last[wrong] = overtaken(early, some)
     since[wrong] = stays.begin[within[wrong]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class LateOfTwoKeys:
 
 
 def overtaken_of_two_keys(early: EarlyOfTwoKeys, late: LateOfTwoKeys) -> Ints:
-    """Return for each late row the row that it overtakes, or `NOBODY`; see `overtaken`."""
-    found = np.full(late.bound.size, NOBODY, dtype=np.int64)
+    """Return for each late row the row that it overtakes, or `NO_ROW`; see `overtaken`."""
+    found = np.full(late.bound.size, NO_ROW, dtype=np.int64)
     # Most late rows overtake none by the second key alone, which is a quick test.
     by_second = overtaken(
         Early(early.group, early.second_key, early.value),
         Late(late.group, late.second_key, late.bound),
     )
-    asked = np.flatnonzero(by_second != NOBODY)
+    asked = np.flatnonzero(by_second != NO_ROW)
     if asked.size:
         some = LateOfTwoKeys(
             late.group[asked], late.first_key[asked], late.second_key[asked], late.bound[asked]
@@ -59,7 +59,7 @@ def _by_blocks(early: EarlyOfTwoKeys, late: LateOfTwoKeys) -> Ints:
     strength = np.empty(order.size, dtype=np.int64)
     by_strength = np.lexsort((-early.rank, early.value))
     strength[by_strength] = np.arange(order.size)
-    best = np.full(upto.size, NOBODY, dtype=np.int64)
+    best = np.full(upto.size, NO_ROW, dtype=np.int64)
     for bit in range(int(order.size).bit_length()):
         asked = np.flatnonzero((upto >> bit) & 1)
         if not asked.size:
@@ -69,13 +69,13 @@ def _by_blocks(early: EarlyOfTwoKeys, late: LateOfTwoKeys) -> Ints:
         group = _pairs(block_of_early, early.group[order], block_of_late, late.group[asked])
         which = overtaken(
             Early(group[0], early.second_key[order], strength[order]),
-            Late(group[1], late.second_key[asked], np.full(asked.size, NOBODY)),
+            Late(group[1], late.second_key[asked], np.full(asked.size, NO_ROW)),
         )
-        there = which != NOBODY
+        there = which != NO_ROW
         best[asked[there]] = np.maximum(best[asked[there]], strength[order][which[there]])
-    witness = np.where(best == NOBODY, NOBODY, by_strength[best])
+    witness = np.where(best == NO_ROW, NO_ROW, by_strength[best])
     above = early.value[witness] > late.bound
-    return np.where((witness != NOBODY) & above, witness, NOBODY)
+    return np.where((witness != NO_ROW) & above, witness, NO_ROW)
 
 
 def _places(group: Ints, key: Ints, of_group: Ints, below: Ints) -> Ints:

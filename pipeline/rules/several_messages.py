@@ -46,7 +46,7 @@ from brokerproof.pipeline.intervals.table import (
     WAITED,
 )
 from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
 from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
 from brokerproof.pipeline.rules.dominance_of_three import (
     EarlyOfTwoKeys,
@@ -264,12 +264,12 @@ def judged(columns: Columns, sides: Sides) -> pa.Table:
     early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
     of_late = sides.of_late(columns, late)
     which = overtaken(sides.of_early(columns, early, ranked=False), of_late)
-    if (which == NOBODY).all():
+    if (which == NO_ROW).all():
         return none()
     # Names matter only for violations, to find the one witness among equals.
-    groups = np.unique(sides.group[late[which != NOBODY]])
+    groups = np.unique(sides.group[late[which != NO_ROW]])
     early = early[np.isin(sides.group[early], groups)]
-    late = late[which != NOBODY]
+    late = late[which != NO_ROW]
     which = overtaken(sides.of_early(columns, early, ranked=True), sides.of_late(columns, late))
     return _told(
         columns,
@@ -290,9 +290,9 @@ def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
     # Rows that end before all spans, or begin after them, can only extend the chain's begin.
     then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
     which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
-    if (which == NOBODY).all():
+    if (which == NO_ROW).all():
         return none()
-    late = late[which != NOBODY]
+    late = late[which != NO_ROW]
     early = early[np.isin(sides.group[early], np.unique(sides.group[late]))]
     of_early = sides.of_early(columns, early, ranked=True)
     last, since = overtaken_in_turns(of_early, sides.spans(columns, late))
@@ -329,7 +329,7 @@ def returned(columns: Columns) -> pa.Table:
             also_given(of).end[late],
         ),
     )
-    wrong = which != NOBODY
+    wrong = which != NO_ROW
     return _told(
         columns, "overtakes-what-returned", late[wrong], early[which[wrong]], value[which[wrong]]
     )

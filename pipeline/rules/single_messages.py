@@ -18,7 +18,7 @@ from brokerproof.models.contract.history import (
     WaitingInterval,
 )
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NOBODY, Deliveries, Gathered, running_least
+from brokerproof.pipeline.intervals.intervals import NO_ROW, Deliveries, Gathered, running_least
 from brokerproof.pipeline.intervals.table import Waits, interrupted
 from brokerproof.pipeline.names import marks, numbers, ranks, texts
 from brokerproof.pipeline.rules.dominance import Early, Ints, Late, Marks, overtaken
@@ -56,7 +56,7 @@ def _never_published(table: pa.Table, found: Gathered) -> pa.Table:
 def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Table]:
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
     for rows in (found.deliveries.row, found.views):
-        known = rows[found.publish_of[found.message[rows]] != NOBODY]
+        known = rows[found.publish_of[found.message[rows]] != NO_ROW]
         publish = found.publish_of[found.message[known]]
         published = Span(start[publish], end[publish])
         given = Span(start[known], end[known])
@@ -148,7 +148,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         Early(given.message, given.end, given.back_start),
         Late(found.message[rows], start, end),
     )
-    wrong = np.flatnonzero(which != NOBODY)
+    wrong = np.flatnonzero(which != NO_ROW)
     held = which[wrong]
     yield violations(
         "browser-sees-available",
@@ -185,7 +185,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
 
 
 def found_drained(found: Gathered, waits: Waits, control: Control) -> Ints:
-    """Return the drained time within each waiting interval of its queue, or `NOBODY`."""
+    """Return the drained time within each waiting interval of its queue, or `NO_ROW`."""
     drained = control.spans_of("drained", found.queue.keys)
     return drained.first_within(waits.queue, waits.begun_end, waits.left_start)
 
@@ -197,7 +197,7 @@ def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Contro
     """
     drained = control.spans_of("drained", found.queue.keys)
     which = found_drained(found, waits, control)
-    wrong = np.flatnonzero(which != NOBODY)
+    wrong = np.flatnonzero(which != NO_ROW)
     when = which[wrong]
     names = _names_of_losses(found, waits, control, wrong, drained.start[when])
     return violations(
@@ -249,7 +249,7 @@ def _kept(
         which = spans.first_within(
             waits.queue[was_given], begun[was_given], waits.left_start[was_given]
         )
-        wrong, when = was_given[which != NOBODY], which[which != NOBODY]
+        wrong, when = was_given[which != NO_ROW], which[which != NO_ROW]
         yield violations(
             requirement,
             rule,

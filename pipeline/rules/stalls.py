@@ -23,7 +23,7 @@ from brokerproof.pipeline.intervals.idle import NO_DELIVERY, Idle
 from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits
 from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
 from brokerproof.pipeline.rules.violations import none, violations
 from brokerproof.spec.histories import NEVER
 
@@ -85,7 +85,7 @@ class _Spans:
     """The idle spans of consumers, by queue numbers."""
 
     def __init__(self, idle: Idle, queue: Ints) -> None:
-        there = queue != NOBODY
+        there = queue != NO_ROW
         self.table = idle.spans.filter(pa.array(there))
         self.queue = queue[there]
         self.since, self.until, self.seen, self.position = (
@@ -98,7 +98,7 @@ class _Spans:
         queue_of = {each.taker: (each.record.run, each.record.queue or "") for each in idle.known}
         number = {key: each for each, key in enumerate(found.queue.keys)}
         takers = idle.spans.select(["run", "consumer"]).to_pylist()
-        queues = [number.get(queue_of[row["run"], row["consumer"]], NOBODY) for row in takers]
+        queues = [number.get(queue_of[row["run"], row["consumer"]], NO_ROW) for row in takers]
         return cls(idle, np.array(queues, dtype=np.int64))
 
 
@@ -113,7 +113,7 @@ def _while_it_waited(table: pa.Table, certain: Waits, spans: _Spans, bound: int)
         Early(spans.queue[long], spans.since[long], spans.until[long], name[long]),
         Late(certain.queue[waited], left - bound, begun + bound),
     )
-    wrong = np.flatnonzero(which != NOBODY)
+    wrong = np.flatnonzero(which != NO_ROW)
     rows, which = waited[wrong], long[which[wrong]]
     start = np.maximum(spans.since[which], begun[wrong])
     end = np.minimum(spans.until[which], left[wrong])
@@ -126,13 +126,13 @@ def _until_it_was_seen(
     """Find messages that were the next delivery of an idle consumer."""
     some = np.flatnonzero(spans.position != NO_DELIVERY)
     given = np.flatnonzero(
-        (waits.given != NOBODY) & waits.sure & (certain.left_start >= waits.left_start)
+        (waits.given != NO_ROW) & waits.sure & (certain.left_start >= waits.left_start)
     )
     if not some.size or not given.size:
         return none()
     number = {key: each for each, key in enumerate(found.taker.keys)}
     rows = spans.table.take(pa.array(some)).select(["run", "consumer"]).to_pylist()
-    taker = np.array([number.get((row["run"], row["consumer"]), NOBODY) for row in rows])
+    taker = np.array([number.get((row["run"], row["consumer"]), NO_ROW) for row in rows])
     both = joint(
         np.concatenate((taker, found.taker.number[waits.given[given]])),
         np.concatenate((spans.position[some], numbers(table, "position")[waits.given[given]])),

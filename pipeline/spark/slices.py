@@ -43,7 +43,7 @@ from brokerproof.pipeline.intervals.table import (
     WAITED,
 )
 from brokerproof.pipeline.names import joint, numbers
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Marks, greatest
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Marks, greatest
 from brokerproof.pipeline.rules.dominance_in_turns import stays_of
 from brokerproof.pipeline.rules.several_messages import (
     Columns,
@@ -199,7 +199,7 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
         late = sides.spans(columns, rows)
         stays = stays_of(sides.of_early(columns, np.flatnonzero(sides.early), ranked=False))
         around = stays.around(late.group, late.end, late.end)
-        until = np.where(around == NOBODY, late.end, np.append(stays.begin, 0)[around])
+        until = np.where(around == NO_ROW, late.end, np.append(stays.begin, 0)[around])
         group = joint(late.group, columns.level[rows] + 1)
         begins_here = columns.plays(TAKEN)[rows]
         here, before = np.flatnonzero(begins_here), np.flatnonzero(~begins_here)

@@ -55,7 +55,7 @@ from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
 from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
 from brokerproof.pipeline.rules.violations import NAMED_BY_WITNESS, RULES, strongest
 from brokerproof.pipeline.spark.slices import with_columns
 from brokerproof.pipeline.stages import by_message, by_queue
@@ -387,7 +387,7 @@ def _may_be_renamed(wrong: pa.Table, unseen: pa.Table) -> Marks:
         of_unseen = Early(queue[wrong.num_rows + others], begun[others], np.zeros_like(others))
         late = numbers(wrong, "late_start")[rows]
         which = overtaken(of_unseen, Late(queue[rows], late, np.full(rows.size, -1)))
-        result[rows[which != NOBODY]] = True
+        result[rows[which != NO_ROW]] = True
     return result
 
 

@@ -176,7 +176,7 @@ def import_cycles(root: Path) -> Iterator[str]:
 
 
 def full_folders(root: Path) -> Iterator[str]:
-    """Complain about folders of the distribution with more files than one reads at a glance."""
+    """Complain about folders of the distribution with more files than fit on a screen."""
     for folder in sorted({path.parent for path in python_files(root, *rooms(root))}):
         files = [path for path in folder.iterdir() if path.is_file() and path.name != "__init__.py"]
         if len(files) > FOLDER_FILES_MAX:

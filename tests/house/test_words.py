@@ -1,13 +1,15 @@
-"""No file says where it was written, whom it was fetched from, or what is left to do.
+"""No file says where it was written, where it came from, or what is left to do; prose is plain.
 
 The words are put together from halves here, so that this file may lie in the tree that it judges.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
+import tokenize
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +53,71 @@ def banned_words(files: list[Path], root: Path) -> Iterator[str]:
                 if found := pattern.search(line):
                     where = path.relative_to(root)
                     yield f"{where}:{number}: {found[0].strip()} is {what}"
+
+
+RETIRED = {
+    "who" + "ever": "name the subject",
+    "no" + "body": "name the subject",
+    "some" + "body": "name the subject",
+    "every" + "body": "name the subject",
+    "cens" + "us": "write final drain",
+    "passag" + "es": "write waiting intervals",
+    "set " + "aside": "write rejected",
+    "happen" + "ings": "write client steps",
+    "glan" + "ces": "write snapshots",
+    "survivors" + "_of": "write equivalent mutants",
+}
+"""Words that prose had, and what to write instead."""
+
+
+def prose_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of docstrings and comments, or of Markdown outside of code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        is_code = False
+        for number, line in enumerate(text.splitlines(), 1):
+            is_code ^= line.startswith("```")
+            if not is_code and not line.startswith("|"):
+                yield number, line
+    elif path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            is_docstring = token.type == tokenize.STRING and token.string.startswith('"""')
+            if is_docstring or token.type == tokenize.COMMENT:
+                yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+def retired_words(files: list[Path], root: Path) -> Iterator[str]:
+    """Complain about prose with a word that says too little; the changelog keeps its history."""
+    pattern = re.compile(rf"\b({'|'.join(RETIRED)})\b", re.IGNORECASE)
+    for path in files:
+        if path.name != "CHANGELOG.md" and path.suffix in {".py", ".md"}:
+            for number, line in prose_of(path):
+                if found := pattern.search(line):
+                    where = f"{path.relative_to(root)}:{number}"
+                    yield f"{where}: {found[0]}; {RETIRED[found[0].lower()]}"
+
+
+def test_prose_has_no_retired_word(house: Path, files_of: Callable[[Path], list[Path]]) -> None:
+    assert list(retired_words(files_of(house), house)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("page.md", "It is read by {}."),
+        ("code.py", 'def f():\n    """Return what {} reads."""\n'),
+        ("code.py", "a = 1  # for {}\n"),
+    ],
+)
+def test_a_retired_word_is_found_and_one_in_code_is_not(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    path, word = tmp_path / name, "no" + "body"
+    path.write_text(text.format(word))
+    [complaint] = retired_words([path], tmp_path)
+    assert complaint.endswith(": " + word + "; name the subject")
+    path.write_text(f"```\n{word}\n```\n" if path.suffix == ".md" else f"a = '{word}'\n")
+    assert list(retired_words([path], tmp_path)) == []
 
 
 def test_no_file_has_a_banned_word(house: Path, files_of: Callable[[Path], list[Path]]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from brokerproof.checks.oracle.bindings import Bindings
-from brokerproof.checks.search.moves import NOBODYS, Move, Settle
+from brokerproof.checks.search.moves import NOT_HELD, Move, Settle
 from brokerproof.spec.protocol.messages import NUMBER_MAX, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
@@ -33,7 +33,7 @@ from brokerproof.spec.protocol.operations import (
 
 NOWHERE = "nowhere"
 """A queue that is never declared."""
-NOBODY = "nobody"
+NO_CLIENT = "nobody"
 """The name of a consumer that never subscribes."""
 
 
@@ -44,25 +44,25 @@ def invalid_operations(bindings: Bindings, absent: str = NOWHERE) -> Iterator[Mo
         return
     yield from _of_a_queue_that_is_not_there(bindings, absent)
     yield from _of_consumers(bindings)
-    yield Settle(how="acknowledge", message=NOBODYS)
-    yield Settle(how="release", message=NOBODYS)
-    yield CloseChannel(channel=NOBODY)
+    yield Settle(how="acknowledge", message=NOT_HELD)
+    yield Settle(how="release", message=NOT_HELD)
+    yield CloseChannel(channel=NO_CLIENT)
     if bindings.claims.durable:
         yield Restart()
     for declared in list(bindings.declared.values())[:1]:
         if "priority" in bindings.claims.orders:
-            yield Publish(queue=declared.queue, message=Message(id=NOBODYS, priority=10))
+            yield Publish(queue=declared.queue, message=Message(id=NOT_HELD, priority=10))
         yield declared
         yield from _declared_otherwise(declared, bindings)
 
 
 def _of_a_queue_that_is_not_there(bindings: Bindings, absent: str) -> Iterator[Move]:
     claims = bindings.claims
-    yield Publish(queue=absent, message=Message(id=NOBODYS))
+    yield Publish(queue=absent, message=Message(id=NOT_HELD))
     if claims.get:
-        yield Get(channel=NOBODY, queue=absent)
+        yield Get(channel=NO_CLIENT, queue=absent)
     for mode in claims.modes[:1]:
-        yield Consume(channel=NOBODY, queue=absent, consumer=NOBODY, mode=mode)
+        yield Consume(channel=NO_CLIENT, queue=absent, consumer=NO_CLIENT, mode=mode)
     if claims.purge:
         yield Purge(queue=absent)
     if claims.delete:
@@ -73,11 +73,11 @@ def _of_consumers(bindings: Bindings) -> Iterator[Move]:
     """Yield operations on unknown consumers and on consumers that have left, and wrong windows."""
     # A name in use cannot be tried again: names are used once (rule 25).
     claims = bindings.claims
-    yield Cancel(consumer=NOBODY)
+    yield Cancel(consumer=NO_CLIENT)
     if claims.flush:
-        yield Flush(consumer=NOBODY)
+        yield Flush(consumer=NO_CLIENT)
     if "change" in claims.credit:
-        yield SetCredit(consumer=NOBODY)
+        yield SetCredit(consumer=NO_CLIENT)
     for name in sorted(bindings.consumers.keys() - bindings.active)[:1]:
         yield Cancel(consumer=name)
     if {"change", "messages"} <= {*claims.credit}:
@@ -98,9 +98,9 @@ def _declared_otherwise(declared: Declare, bindings: Bindings) -> Iterator[Move]
 def _while_down(bindings: Bindings) -> Iterator[Move]:
     yield Drain()
     yield Crash()
-    yield CloseChannel(channel=NOBODY)
+    yield CloseChannel(channel=NO_CLIENT)
     for declared in list(bindings.declared.values())[:1]:
         yield declared
-        yield Publish(queue=declared.queue, message=Message(id=NOBODYS))
+        yield Publish(queue=declared.queue, message=Message(id=NOT_HELD))
         if bindings.claims.get:
-            yield Get(channel=NOBODY, queue=declared.queue)
+            yield Get(channel=NO_CLIENT, queue=declared.queue)

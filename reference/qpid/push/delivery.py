@@ -279,7 +279,7 @@ def process_queue(queue: Queue, runner: Runner) -> None:
             extra_loops -= 1
         slot.set(None)
 
-    # What stopped the run was its slice, not a lack of messages or credit; somebody may have been
+    # The slice stopped the run, not a lack of messages or credit; another thread may have been
     # faster.
     if deliveries == 0 and slot.compare_and_set(None, runner):
         queue.executor.execute(runner)

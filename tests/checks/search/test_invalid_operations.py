@@ -10,9 +10,13 @@ from msgspec.structs import replace
 
 from brokerproof.checks.oracle.obligations import must_be_refused, must_succeed
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.moves import NOBODYS, Move, Settle, operation_of, text_of
+from brokerproof.checks.search.moves import NOT_HELD, Move, Settle, operation_of, text_of
 from brokerproof.checks.search.scopes.catalogue import scopes_for
-from brokerproof.checks.search.scopes.invalid_operations import NOBODY, NOWHERE, invalid_operations
+from brokerproof.checks.search.scopes.invalid_operations import (
+    NO_CLIENT,
+    NOWHERE,
+    invalid_operations,
+)
 from brokerproof.spec.protocol.answers import OK, Answer, Error, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import RequestShape
@@ -154,8 +158,8 @@ def test_a_window_below_0_from_the_start_is_asked_in_this_process_only() -> None
 
 WRONG: dict[str, Operation] = {
     "get": Get(channel="ch0", queue=NOWHERE),
-    "credit": SetCredit(consumer=NOBODY, messages=1),
-    "flush": Flush(consumer=NOBODY),
+    "credit": SetCredit(consumer=NO_CLIENT, messages=1),
+    "flush": Flush(consumer=NO_CLIENT),
     "restart": Restart(),
 }
 
@@ -169,7 +173,7 @@ def test_who_takes_what_must_be_refused_is_found_out(name: str) -> None:
 
 
 def test_either_answer_will_do_to_settling_what_never_was() -> None:
-    settle = Settle(how="acknowledge", message=NOBODYS)
+    settle = Settle(how="acknowledge", message=NOT_HELD)
     assert text_of(settle) == "acknowledge a delivery that never was"
     for answer in (OK, refused("no such delivery")):
         _, oracle = after(MADE)

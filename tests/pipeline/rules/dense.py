@@ -32,7 +32,7 @@ class Thrown:
         return start, start + self.chance.choice((0, 0, 1, 2, 3, self.times))
 
     def records(self) -> Iterator[Record]:
-        """Yield the records, those of each message side by side."""
+        """Yield the records, those of each message next to each other."""
         levels = self.chance.choice(self.shape.levels)
         durable = self.chance.random() < 0.7
         yield Record(op="declare", queue="q", start=0, end=0, levels=levels, durable=durable)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from brokerproof.pipeline.rules import dominance_of_three
-from brokerproof.pipeline.rules.dominance import NOBODY, Early, Ints, Late, greatest, overtaken
+from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, greatest, overtaken
 from brokerproof.pipeline.rules.dominance_of_three import (
     EarlyOfTwoKeys,
     LateOfTwoKeys,
@@ -47,7 +47,7 @@ def columns(chosen: Sequence[Row]) -> list[Ints]:
 
 def strongest(early: Sequence[Row], which: Sequence[int]) -> int:
     """Return the one of the greatest value, and of those the one of the lowest rank."""
-    return max(which, key=lambda n: (early[n].value, -early[n].rank), default=NOBODY)
+    return max(which, key=lambda n: (early[n].value, -early[n].rank), default=NO_ROW)
 
 
 def by_pairs(early: Sequence[Row], late: Sequence[Row], *, both_keys: bool) -> list[int]:
