@@ -260,7 +260,8 @@ def outlines() -> Outlines:
 
 
 def test_each_address_is_of_a_cited_document_and_on_the_page() -> None:
-    cited = {s.document for e in (*catalogue().values(), *invariants().values()) for s in e.sources}
+    cited = {source.document for each in catalogue().values() for source in each.sources}
+    cited |= {source.document for each in invariants().values() for source in each.sources}
     page = (DOCS / "reference" / "documents.md").read_text(encoding="utf-8")
     assert ADDRESSES.keys() <= cited
     assert [each for each in ADDRESSES.values() if f"<{each}>" not in page] == []
