@@ -36,7 +36,7 @@ class Budget:
 Effort: TypeAlias = Literal["quick", "normal", "deep"]
 
 EFFORTS: dict[Effort, Budget] = {
-    "quick": Budget(operations=500, examples=20, interleavings=5),
+    "quick": Budget(operations=500, examples=8, interleavings=5),
     "normal": Budget(operations=6_000, examples=100, interleavings=60),
     "deep": Budget(operations=25_000, examples=200, interleavings=200),
 }
