@@ -63,29 +63,26 @@ def view_of(
 class _Names:
     """The names of a queue's messages, which only their bodies have."""
 
-    __slots__ = ("name_in", "queue")
+    __slots__ = ("name_in", "persistent_store", "transient_store")
 
     def __init__(self, queue: VariableQueue, name_in: Callable[[bytes], str]) -> None:
-        self.queue = queue
         self.name_in = name_in
-
-    def store(self, *, persistent: bool) -> MessageStore:
-        """Return one of the two stores."""
-        holdings = self.queue.holdings
-        return holdings.persistent_store if persistent else holdings.transient_store
+        self.persistent_store: MessageStore = queue.holdings.persistent_store
+        self.transient_store: MessageStore = queue.holdings.transient_store
 
     def on_disk(self, msg_id: bytes, *, persistent: bool) -> str:
         """Return the name of a message by the store's id for it."""
-        store = self.store(persistent=persistent)
+        store = self.persistent_store if persistent else self.transient_store
         return self.name_in(store.read(msg_id)) if store.contains(msg_id) else msg_id.hex()
 
     def of_store(self, *, persistent: bool) -> tuple[tuple[str, int], ...]:
         """Return how often a store refers to each message, by name."""
+        store = self.persistent_store if persistent else self.transient_store
         return tuple(
             sorted(
                 [
                     (self.on_disk(msg_id, persistent=persistent), location.references)
-                    for msg_id, location in self.store(persistent=persistent).index.items()
+                    for msg_id, location in store.index.items()
                 ]
             )
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from brokerproof.reference.rabbitmq.paging import VariableQueue
+    from brokerproof.reference.rabbitmq.paging.confirms import Confirms
 
 NAME = "q"
 SMALL = Parameters(segment=2, batch=1, journal_limit=12, file_size=100, cache_bytes=0)
@@ -53,11 +54,11 @@ def ready_of(view: BackingQueueView) -> list[tuple[int, bytes, bool]]:
     return [(one.seq, bytes.fromhex(one.message), one.delivered) for one in places]
 
 
-def broken_rules(queue: VariableQueue) -> set[str]:
-    """Return the ids of the rules that do not hold of a queue's view, or of its confirms."""
-    view = PagingQueueView(Fifo(), levels=(seen_of(queue),))
-    found = {name for name, complaint in judged(view, rests=False) if complaint}
-    confirms = queue.confirms
+def broken_in(seen: BackingQueueView, confirms: Confirms) -> set[str]:
+    """Return the ids of all that does not hold of a view: of rules, models and confirms."""
+    view = PagingQueueView(Fifo(), levels=(seen,))
+    said = (*judged(view, rests=False), *projections.judged(view, rests=False))
+    found = {name for name, complaint in said if complaint}
     on_disk = confirms.msgs_on_disk, confirms.msg_indices_on_disk
     if not on_disk[0] | on_disk[1] <= confirms.unconfirmed or on_disk[0] & on_disk[1]:
         found.add("I15")
@@ -65,10 +66,8 @@ def broken_rules(queue: VariableQueue) -> set[str]:
 
 
 def broken_invariants(queue: VariableQueue) -> set[str]:
-    """Return `broken_rules` and the ids of the models' invariants that do not hold."""
-    view = PagingQueueView(Fifo(), levels=(seen_of(queue),))
-    of_models = {name for name, wrong in projections.judged(view, rests=False) if wrong}
-    return broken_rules(queue) | of_models
+    """Return the ids of all that does not hold of a queue."""
+    return broken_in(seen_of(queue), queue.confirms)
 
 
 class PagingBench:
@@ -95,8 +94,9 @@ class PagingBench:
 
     def check(self) -> None:
         """Compare all that is to be seen of the queue with the oracle, and hold its invariants."""
-        assert broken_rules(self.queue) == set()
-        assert ready_of(self.view()) == self.oracle.sequence()
+        view = self.view()
+        assert broken_in(view, self.queue.confirms) == set()
+        assert ready_of(view) == self.oracle.sequence()
         assert sorted(self.queue.pending) == sorted(self.oracle.pending)
         assert self.queue.length == len(self.oracle.ready)
         everything = [*self.oracle.ready.values(), *self.oracle.pending.values()]
