@@ -191,24 +191,9 @@ WRONG = {
 }
 
 
-OF_THE_SAME_KIND = {
-    *("killed", "left", "not an object", "two objects", "BOM", "blank line", "text for id"),
-    *("no id", "no events", "no error", "unknown code", "event without a field"),
-    *("event with an empty id", "endless line"),
-}
-"""Faults that tests/candidates covers one by one, and the gate by another of their kind."""
-
-
-def wrongs() -> Iterator[object]:
-    """Yield the faults; one of each kind in every run of the tests."""
-    for fault in WRONG:
-        marks = [pytest.mark.thorough] if fault in OF_THE_SAME_KIND else []
-        yield pytest.param(fault, marks=marks)
-
-
 @pytest.mark.each_time(4)
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", list(wrongs()))
+@pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
     report = gated(bad(fault, "--at", 2))
     [(requirement, seen)] = broken(report).items()

@@ -32,7 +32,6 @@ MAY_BE_BROKEN: dict[str, frozenset[str]] = {
 }
 
 SEEDS = 20
-SEEDS_OF_EACH_RUN = 2
 """`make thorough` checks the others."""
 EXAMPLES = 10
 
@@ -49,13 +48,7 @@ def subject_of(address: str) -> Subject:
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.parametrize(
-    "seed",
-    [
-        *range(SEEDS_OF_EACH_RUN),
-        *(pytest.param(n, marks=pytest.mark.thorough) for n in range(SEEDS_OF_EACH_RUN, SEEDS)),
-    ],
-)
+@pytest.mark.parametrize("seed", range(SEEDS))
 @each_sound_broker
 def test_no_seed_raises_an_alarm(address: str, seed: int) -> None:
     found = Sampling()

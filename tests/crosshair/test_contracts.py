@@ -71,7 +71,6 @@ def said_of_the_wrong_ones() -> dict[str, str]:
     return said_of(WRONG, WRONG_S_MAX)
 
 
-@pytest.mark.each_time(1)
 def test_every_contract_is_confirmed_over_all_paths() -> None:
     said = said_of(CONTRACTS, CONTRACT_S_MAX)
     assert len(said) >= 8

@@ -66,11 +66,7 @@ def test_the_readme_shows_what_is_said_of_the_recording(
     ("address", "requirement"),
     [
         ("reference:qpid-push?pointer=inclusive", "browser-once"),
-        pytest.param(
-            "reference:qpid-push?pointer=inclusive",
-            "browser-never-rewound",
-            marks=pytest.mark.thorough,
-        ),
+        ("reference:qpid-push?pointer=inclusive", "browser-never-rewound"),
         ("reference:qpid-push", "browser-once-by-priority"),
     ],
 )

@@ -88,9 +88,6 @@ MAKERS: dict[str, Callable[[], Candidate]] = {
     **{fault: faults()[fault].faulty() for fault in FAULTS},
 }
 
-IN_EACH_RUN = frozenset(("reference", "naive", "stack"))
-"""Searched in every scope in each test run; `make thorough` searches all."""
-
 WORLD = Scope(
     "a small world",
     (Fifo(),),
@@ -157,16 +154,10 @@ def test_a_small_world_is_searched_as_plainly(
     assert seen(found) == seen(plain)
 
 
-@pytest.mark.each_time(3)
+@pytest.mark.each_time(6)
 @pytest.mark.slow
 @GRADES
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name in IN_EACH_RUN else pytest.param(name, marks=pytest.mark.thorough)
-        for name in MAKERS
-    ],
-)
+@pytest.mark.parametrize("name", MAKERS)
 def test_every_scope_is_searched_as_plainly(
     name: str, how: Callable[[Scope, Callable[[], Candidate]], tuple[Search, Search]]
 ) -> None:

@@ -76,11 +76,7 @@ def run_on(
     return run
 
 
-EACH_FAULT = [
-    pytest.param(fault, id=fault.id, marks=[pytest.mark.thorough] if number % 2 else [])
-    for number, fault in enumerate(thread_faults())
-]
-"""Every second one in each run of the tests; all of them by `make thorough`."""
+EACH_FAULT = [pytest.param(fault, id=fault.id) for fault in thread_faults()]
 
 
 @pytest.mark.each_time(6)

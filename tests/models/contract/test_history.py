@@ -113,9 +113,9 @@ class Trusting(HistoryOfContract):
     [
         (Overtaking, "given-in-order"),
         (Misremembering, "moments-are-within-their-spans"),
-        pytest.param(Vague, "moments-are-within-their-spans", marks=pytest.mark.thorough),
+        (Vague, "moments-are-within-their-spans"),
         (Generous, "waiting-intervals-follow-the-status"),
-        pytest.param(Forgetful, "only-what-need-not-be-kept-is-lost", marks=pytest.mark.thorough),
+        (Forgetful, "only-what-need-not-be-kept-is-lost"),
         (Trusting, "only-what-need-not-be-kept-is-lost"),
     ],
 )
@@ -145,8 +145,8 @@ NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
     "hasty",
     [
         NOT_YET_SEEN,
-        pytest.param(Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),)), marks=pytest.mark.thorough),
-        pytest.param(Rule((), ((GIVEN, LEFT),)), marks=pytest.mark.thorough),
+        Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),)),
+        Rule((), ((GIVEN, LEFT),)),
     ],
 )
 def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.M
     [
         ("OVERTAKES_AN_EQUAL", SEEN_FIRST),
         ("OVERTAKES_WHAT_RETURNED", HAD_BEGUN),
-        pytest.param("OVERTAKES_WHAT_RETURNED", IN_ANY_ORDER, marks=pytest.mark.thorough),
+        ("OVERTAKES_WHAT_RETURNED", IN_ANY_ORDER),
         ("TAKEN_WHILE_ANOTHER_WAITED", Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),))),
     ],
 )

@@ -160,9 +160,8 @@ def test_it_ends_and_is_enough_for_any_lengths_targets_batches_and_segments() ->
     assert {LOWERS, ENOUGH, FEW} <= {each.name for each in proof.invariants}
 
 
-@pytest.mark.parametrize(
-    ("batch", "size"), [(1, 1), (2, 1), pytest.param(1, 2, marks=pytest.mark.thorough)]
-)
+@pytest.mark.each_time(2)
+@pytest.mark.parametrize(("batch", "size"), [(1, 1), (2, 1), (1, 2)])
 def test_three_messages_keep_all_of_it(batch: int, size: int) -> None:
     fixed = {"most": 3, "batch": batch, "segment_size": size}
     found = explore(trace(PagingReduction), Scope({}, range(-3, 7), fixed))
