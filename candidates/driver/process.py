@@ -235,7 +235,7 @@ class DriverProcess:
         """Close its input, and make sure that the whole process group ends (rule 44).
 
         With `deaf` its output is closed too, which ends a process that never stops writing.
-        `at_once` skips the wait. Whatever happens here, no process of the group is left.
+        `at_once` skips the wait. No process of the group is left, even if a step of this fails.
         """
         if self._ending is not None:
             return self._ending

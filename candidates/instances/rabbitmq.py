@@ -2,7 +2,7 @@
 
 The file owns the life of one server and of the port mapper (epmd) that it needs. It does not know
 the operations on the broker. Invariant: after `stop` none of its processes and folders is left,
-whatever the server's state. If our process dies before `stop`, the kernel ends both processes.
+even if the server had failed. If our process dies before `stop`, the kernel ends both processes.
 
 Debian's `/usr/sbin/rabbitmq-server` serves only root and the user rabbitmq, so the script behind it
 is run. As root we drop root for the children: a server under test does not need it.

@@ -34,7 +34,7 @@ def parts() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for each in catalogue().values():
         if "inspect" in each.needs:
-            for part in filter(OFFERED.__contains__, each.needs):
+            for part in (need for need in each.needs if need in OFFERED):
                 found[part] = (*found.get(part, ()), each.id)
     return found
 

@@ -149,7 +149,7 @@ ASKED: Step = ("", ())
 NOTED_ONCE = frozenset(("settle_again",))
 """Actions that only note an attempt; no later step undoes the note.
 
-So a repeated one needs no row: it would hold the cases of the row before, whatever is told later.
+So a repeated one needs no row: the row would always hold the same cases as the row before it.
 Without this, a broker that may still show messages to a browser would get a row for each attempt.
 """
 

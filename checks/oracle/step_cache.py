@@ -429,7 +429,7 @@ class Numbers:
         return known[1]
 
     def of_all(self, values: tuple[object, ...], near: CanonicalBindings | None) -> tuple[int, ...]:
-        """Return the numbers of several values, most of which are parts of canonical bindings."""
+        """Return a number for each value; parts that `near` has keep their known numbers."""
         number = self.of
         if near is None:
             return tuple(map(number, values))

@@ -38,7 +38,7 @@ from brokerproof.spec.protocol.operations import (
 
 SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
 
-NOT_HELD = "nobody's"
+NOT_HELD = "not-held"
 """The id of a message that is never published and of a delivery that never was."""
 
 _SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {

@@ -1,8 +1,8 @@
 """One connection of a load: opened by py-amqp, then spoken in frames made by hand.
 
 The file owns the socket and its limits, and the two times of every request: before it was sent, and
-after its answer was read. The owner of a link gets all frames that arrive, in the order of the
-wire, whatever the link waits for. The link does not interpret them.
+after its answer was read. The owner of a link gets all frames in the order of the
+wire, also those that arrive before an awaited answer. The link does not interpret frames.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The file owns the processes of a load and its course. Queues are declared, the workers run, the
 broker is killed if the plan says so, producers end, consumers empty the queues and end, and last
-gets see each queue empty. The file does not judge the records. Invariant: a record says no more
-than is known, whatever failed (`docs/guide/recording.md`).
+gets see each queue empty. The file does not judge the records. Invariant: a record states
+only known facts, also after a failure (`docs/guide/recording.md`).
 
 Workers are processes, since threads would share one core; they share one clock. They end on command
 and when this process is gone; only this process handles Ctrl-C.
@@ -235,7 +235,7 @@ class _Course:
             connection.collect()
 
     def run(self, notes: Notes) -> None:
-        """Let all workers run, and end them in order whatever happens."""
+        """Run all workers; end them in order, also after an error or an interrupt."""
         try:
             self._start()
             self._produce(notes)
