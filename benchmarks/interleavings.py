@@ -25,7 +25,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.returns_and_deliveries import case_of_returns
-from brokerproof.checks.search.moves import Move, Settle
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.threads.case_catalogue import (
     case_name,
@@ -38,6 +37,7 @@ from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.on_threads import Threaded, on_threads
 from brokerproof.checks.threads.parallel import Parallel
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import Consume, Declare, Get, Publish, SetCredit
 

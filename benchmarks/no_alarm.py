@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from brokerproof.checks.search.stateful import Sampling, sample
+from brokerproof.checks.gate.stateful import Sampling, sample
 from brokerproof.checks.subjects import open_subject
 from brokerproof.spec.requirements import Level, catalogue
 

@@ -13,12 +13,12 @@ import sys
 import rich
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.search.moves import Settle
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.threads.tables import table
+from brokerproof.checks.trace.moves import Settle
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 

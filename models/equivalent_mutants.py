@@ -105,7 +105,7 @@ _CONTRACT = {
         "rest: guard 1: without behind[c, f]",
         "rest: guard 1: without ~may_repeat[c, f]",
     ),
-    "The gate makes the order of the entries by level itself, in `checks/oracle/bindings.py`.": (
+    "The gate makes the order of the entries by level itself, in `checks/trace/bindings.py`.": (
         "axiom order-is-by-level: dropped",
     ),
 }

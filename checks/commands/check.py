@@ -22,14 +22,15 @@ from rich.console import Console
 
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.checks.commands.configuration import Settings, asked
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.expectations import expected_ids, known_ids, unmet, untested
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.commands.options.crash import crash_options, power_over
 from brokerproof.checks.commands.options.judging import judging_options
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.conversation import Tracebacks
-from brokerproof.checks.gate_run import Budget, Clock, Effort, Report, budget_of
+from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.gate.gate_run import Budget, Clock, Effort, Report, budget_of
+from brokerproof.checks.gate.host import Host, Request
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
@@ -41,10 +42,9 @@ from brokerproof.checks.report.verdict_file import (
     verdict_file,
     without_password,
 )
-from brokerproof.checks.search.moves import visible
 from brokerproof.checks.subjects import WIRE, default_addresses
+from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
-from brokerproof.checks.workers.host import Host, Request
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.checks.workers.worker_pool import cores
 from brokerproof.spec.catalogues import CatalogueError

@@ -16,7 +16,6 @@ import click
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.checks.commands.check import check
 from brokerproof.checks.commands.configuration import WrongConfiguration, asked, read_settings
-from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.commands.explore import explore
 from brokerproof.checks.commands.init import init
 from brokerproof.checks.commands.interleave import interleave
@@ -25,10 +24,11 @@ from brokerproof.checks.commands.plugged_commands import PluggedGroup
 from brokerproof.checks.commands.prove import prove
 from brokerproof.checks.commands.where import lines_about, where
 from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.report import verdict_file
 from brokerproof.checks.report.folders import VERDICT
 from brokerproof.checks.search import counterexamples
-from brokerproof.checks.search.replay import Replay, Replayed, rejudge, replay_on
 from brokerproof.checks.verdicts import ExitStatus, worst
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import invariants, invariants_of

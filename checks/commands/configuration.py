@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.gate_run import Effort
+from brokerproof.checks.gate.gate_run import Effort
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.requirements import Requirement
 from brokerproof.spec.requirements.frozen import read_set, requirements_of

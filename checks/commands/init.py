@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import click
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 
 
 class Starter(NamedTuple):

@@ -11,8 +11,8 @@ from dataclasses import replace
 import click
 import rich
 
-from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.conversation import CannotStart
+from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.threads.case_catalogue import case_name, cases_for
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.interleavings import Differs, Explored, explore

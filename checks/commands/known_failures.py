@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from brokerproof.checks.gate_run import Report
+from brokerproof.checks.gate.gate_run import Report
 from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.verdicts import Judgement, Outcome, Verdict, judgement
 from brokerproof.spec.requirements import catalogue

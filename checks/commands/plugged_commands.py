@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.workers.interrupts import STATUS, ending_at_once
 
 GROUP = "brokerproof.commands"

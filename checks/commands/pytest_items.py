@@ -17,11 +17,11 @@ import pytest
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.commands.check import chosen_requirements
 from brokerproof.checks.commands.configuration import Settings, WrongConfiguration, read_settings
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.expectations import expected_ids
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import EFFORTS
+from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import EFFORTS
 from brokerproof.checks.report.terminal import reason_of
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
@@ -30,8 +30,8 @@ from brokerproof.checks.report.verdict_file import (
     without_password,
 )
 from brokerproof.checks.search.counterexamples import text_of_counterexample
-from brokerproof.checks.search.moves import visible
 from brokerproof.checks.subjects import open_subject
+from brokerproof.checks.trace.moves import visible
 from brokerproof.spec.requirements import Requirement
 
 

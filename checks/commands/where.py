@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from brokerproof import spec
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import trace
 from brokerproof.spec.invariants import ByModel, Invariant, invariants

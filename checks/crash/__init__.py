@@ -1,1 +1,4 @@
-"""The durability stage: it kills brokers on the wire and checks what they still have."""
+"""Crashes: which candidates can be killed, and the runs that kill them.
+
+The stage that uses both is `checks/gate/durability.py`.
+"""

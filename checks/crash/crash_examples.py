@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.draws import OPTIONAL, Chooser, kinds_drawn, orders_drawn
-from brokerproof.checks.search.moves import Move, Settle
 from brokerproof.checks.search.scopes.catalogue import kinds_for
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import Message, Order, Priority
 from brokerproof.spec.protocol.operations import (

@@ -14,7 +14,7 @@ from typing import Self, cast
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.views import Malformed, well_formed
-from brokerproof.checks.oracle.bindings import Bindings
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.watch.client_step import (
     ClientStep,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.possibilities import EventWindow, Step
+from brokerproof.checks.trace.bindings import Bindings
 
 
 @dataclass(frozen=True)

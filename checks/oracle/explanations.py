@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Moment
 from brokerproof.checks.oracle.possibilities import ordered
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.language.read.pointwise import World
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.possibilities import Step
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.operations import (
     Acknowledge,

@@ -17,7 +17,6 @@ from typing import NoReturn
 
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.attribution import least
-from brokerproof.checks.oracle.bindings import MODES, Bindings
 from brokerproof.checks.oracle.breaches import Breach, Broken, Moment, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE, rules_for
 from brokerproof.checks.oracle.possibilities import (
@@ -32,6 +31,7 @@ from brokerproof.checks.oracle.possibilities import (
 )
 from brokerproof.checks.oracle.streams import Streams, judged
 from brokerproof.checks.oracle.translation import Program, Translator
+from brokerproof.checks.trace.bindings import MODES, Bindings
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.read.pointwise import TooManyCases
 from brokerproof.spec.protocol.answers import (

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
 from brokerproof.checks.oracle import operation_steps
-from brokerproof.checks.oracle.bindings import MODES, Bindings, Held
 from brokerproof.checks.oracle.breaches import Breach, Broken, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE
 from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
@@ -22,6 +21,7 @@ from brokerproof.checks.oracle.possibilities import (
     Rules,
     Step,
 )
+from brokerproof.checks.trace.bindings import MODES, Bindings, Held
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
 from brokerproof.spec.protocol.answers import (
     Accepted,

@@ -20,7 +20,7 @@ from brokerproof.checks.report.verdict_file import (
     worst_first,
 )
 from brokerproof.checks.search.counterexamples import text_of_counterexample
-from brokerproof.checks.search.moves import visible
+from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import Outcome
 
 SUMMARY_BYTES_MAX = 900_000

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.search.recorded import Followed, NotRecorded, follow, known_cases
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Origin, Status
 from brokerproof.models.contract.whole_state import End
 from brokerproof.models.language.read.pointwise_code import Local

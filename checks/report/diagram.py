@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from brokerproof.checks.report.content import EntryShown, QueueShown, StepShown, content_of
 from brokerproof.checks.search.counterexamples import Counterexample, Line, texts_of_moves
-from brokerproof.checks.search.moves import Settle, visible
+from brokerproof.checks.trace.moves import Settle, visible
 from brokerproof.spec.protocol.answers import (
     Accepted,
     ConsumerClosed,

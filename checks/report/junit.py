@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from brokerproof.checks.report.terminal import reason_of
 from brokerproof.checks.report.verdict_file import CandidateRecord, VerdictFile, VerdictRecord
 from brokerproof.checks.search.counterexamples import text_of_counterexample
-from brokerproof.checks.search.moves import visible
+from brokerproof.checks.trace.moves import visible
 
 SETTINGS = "settings"
 """The suite of stale known failures and of expected requirements that were not judged."""

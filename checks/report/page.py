@@ -19,7 +19,7 @@ from brokerproof.checks.report.verdict_file import (
     worst_first,
 )
 from brokerproof.checks.search.counterexamples import Counterexample
-from brokerproof.checks.search.moves import visible
+from brokerproof.checks.trace.moves import visible
 
 STATUS = {0: "kept", 1: "broken", 3: "inconclusive"}
 

@@ -27,7 +27,7 @@ from brokerproof.checks.search.counterexamples import (
     text_of_counterexample,
     texts_of_moves,
 )
-from brokerproof.checks.search.moves import visible
+from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import Level
 from brokerproof.version import HOME, __version__

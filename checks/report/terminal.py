@@ -22,7 +22,7 @@ from brokerproof.checks.report.verdict_file import (
     worst_first,
 )
 from brokerproof.checks.search.counterexamples import text_of_counterexample
-from brokerproof.checks.search.moves import visible
+from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import Outcome
 
 _STYLES = {

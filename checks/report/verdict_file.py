@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.gate_run import Report
+from brokerproof.checks.gate.gate_run import Report
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.verdicts import WORST_FIRST, Counts, ExitStatus, Judgement, Outcome
 from brokerproof.spec.protocol.capabilities import Capabilities

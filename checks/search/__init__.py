@@ -1,4 +1,4 @@
-"""The moves that are tried on a candidate.
+"""The moves that are tried on a candidate: scopes, strategies, findings and their minimising.
 
-Here are the strategies, the moves they make, and how a finding is minimised and replayed.
+A move itself is in `trace`. The stages that spend a budget on a search are in `gate`.
 """

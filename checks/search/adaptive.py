@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from brokerproof.checks.oracle.breaches import Unfollowable
-from brokerproof.checks.oracle.step_cache import OracleState, SearchNode, StepCache
 from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.search.step_cache import OracleState, SearchNode, StepCache
 from brokerproof.spec.protocol.candidate import Candidate
 
 RUN_MAX = 60

@@ -16,7 +16,7 @@ import msgspec
 from brokerproof.checks.oracle.explanations import expected_and_seen
 from brokerproof.checks.search.findings import Exchange, Run
 from brokerproof.checks.search.interleaved import Interleaved, lines_of
-from brokerproof.checks.search.moves import Move, Settle, text_of, visible
+from brokerproof.checks.trace.moves import Move, Settle, text_of, visible
 from brokerproof.spec.protocol.answers import (
     Accepted,
     Answer,

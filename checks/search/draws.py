@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from brokerproof.checks.oracle.bindings import Bindings
-from brokerproof.checks.search.moves import Cut, Move, Settle, SettlementName
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import Kind, Payload
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import Fifo, LastValue, Order, Priority, Sorted

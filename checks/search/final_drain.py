@@ -13,9 +13,9 @@ from typing import Literal
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.oracle.attribution import LATE_OR_GONE
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.possibilities import ordered
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Consumer
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate

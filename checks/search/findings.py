@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, snapshot
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.contracts import TOLERATED
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.final_drain import named_by_final_drain
-from brokerproof.checks.search.moves import Cut, Move, Settle, operation_of
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Cut, Move, Settle, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.spec.protocol.answers import Answer, Error
 from brokerproof.spec.protocol.candidate import Candidate, OnDisk

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from brokerproof.checks.search.moves import Move, text_of, visible
+from brokerproof.checks.trace.moves import Move, text_of, visible
 
 COLUMN_MAX = 60
 """The most characters of an access in a column of plain text; the file has all."""

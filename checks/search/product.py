@@ -15,10 +15,10 @@ from typing import get_args
 from brokerproof.checks.conversation import Copier
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.step_cache import SearchNode, StepCache
 from brokerproof.checks.search.findings import Exchange
-from brokerproof.checks.search.moves import Cut
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.search.step_cache import SearchNode, StepCache
+from brokerproof.checks.trace.moves import Cut
 from brokerproof.spec.protocol.candidate import Candidate, OnDisk, Unsynced
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokerproof.checks.oracle.bindings import MODES
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Cases
 from brokerproof.checks.oracle.streams import judged
 from brokerproof.checks.search.counterexamples import Counterexample, Line
 from brokerproof.checks.search.findings import goes_on
-from brokerproof.checks.search.moves import operation_of
+from brokerproof.checks.trace.bindings import MODES
+from brokerproof.checks.trace.moves import operation_of
 from brokerproof.models.language.read.pointwise import TooManyCases
 from brokerproof.spec.protocol.operations import Operation
 

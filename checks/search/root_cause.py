@@ -17,7 +17,7 @@ from brokerproof.checks.oracle.attribution import KINDS
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import Run, play
-from brokerproof.checks.search.moves import Move
+from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import Drain

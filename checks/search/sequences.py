@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from brokerproof.checks.conversation import first_difference
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.step_cache import SearchNode, StepCache
 from brokerproof.checks.search.findings import Exchange, judged
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.search.step_cache import SearchNode, StepCache
 from brokerproof.spec.protocol.candidate import Candidate
 
 LENGTH_MAX = 64

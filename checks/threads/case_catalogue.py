@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, combinations
 from typing import Final
 
-from brokerproof.checks.search.moves import Move, Settle
 from brokerproof.checks.threads.parallel import Parallel
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.checks.verdicts import meet
 from brokerproof.spec.protocol.capabilities import Capabilities, OrderKind
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority

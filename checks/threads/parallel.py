@@ -23,10 +23,10 @@ from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import Exchange
-from brokerproof.checks.search.moves import Cut, Move, Settle, operation_of, settling, text_of
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.histories import Call, Happened, History, Judge
 from brokerproof.checks.threads.threads import Body, Threads, running
+from brokerproof.checks.trace.moves import Cut, Move, Settle, operation_of, settling, text_of
 from brokerproof.reference.shared.atomics import AtomicInteger
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.candidate import Candidate, OnThreads

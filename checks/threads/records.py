@@ -16,7 +16,6 @@ from brokerproof.checks.search.counterexamples import (
     line_of,
 )
 from brokerproof.checks.search.interleaved import Access, Interleaved
-from brokerproof.checks.search.moves import text_of
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.histories import Call, Happened
 from brokerproof.checks.threads.interleavings import Differs
@@ -25,6 +24,7 @@ from brokerproof.checks.threads.parallel import Parallel, Recorded, begin
 from brokerproof.checks.threads.runs import Failed, Wrong
 from brokerproof.checks.threads.schedules import run_again
 from brokerproof.checks.threads.tables import seen_again
+from brokerproof.checks.trace.moves import text_of
 from brokerproof.spec.protocol.operations import Inspect, Operation, Settlement, name_of
 
 IN_SOME_ORDER, ENDS, NO_RACE = "as-in-some-order", "every-thread-ends", "no-data-race"

@@ -29,7 +29,7 @@ from typing import Protocol
 
 import msgspec
 
-from brokerproof.checks.search.moves import Move
+from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.operations import Drain, Operation, name_of
 
 OPERATION_S_MAX = 10.0

@@ -30,7 +30,7 @@ from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from brokerproof.candidates.driver.process import memory_of, signal_name
 from brokerproof.candidates.signals import SIGNALS
-from brokerproof.checks.search.moves import Move
+from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.workers.watchdog import Notes, take_notes
 
 Result = TypeVar("Result")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from brokerproof.checks.gate import snapshot_stage
-from brokerproof.checks.gate_run import Report, Stage
+from brokerproof.checks.gate.gate import snapshot_stage
+from brokerproof.checks.gate.gate_run import Report, Stage
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.search.searches import Grade
 from brokerproof.checks.verdicts import Evidence, Outcome, Verdict, judge

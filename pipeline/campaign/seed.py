@@ -21,15 +21,15 @@ from typing import Final
 import msgspec
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.crash.durability import run_durability
-from brokerproof.checks.gate import end_in_order, run_stateful
-from brokerproof.checks.gate_run import Budget, Clock, GateRun, Report, Stage
+from brokerproof.checks.gate.durability import run_durability
+from brokerproof.checks.gate.exhaustive import run_exhaustive
+from brokerproof.checks.gate.gate import end_in_order, run_stateful
+from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Report, Stage
+from brokerproof.checks.gate.stateful import Heard
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.report.verdict_file import encoded
 from brokerproof.checks.search.counterexamples import Counterexample
-from brokerproof.checks.search.exhaustive import run_exhaustive
 from brokerproof.checks.search.searches import Grade
-from brokerproof.checks.search.stateful import Heard
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.workers import watchdog
 from brokerproof.checks.workers.interrupts import Interrupts

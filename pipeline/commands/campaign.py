@@ -29,9 +29,9 @@ from brokerproof.checks.commands.check import (
     known_failures,
     make_folder,
 )
-from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.commands.known_failures import KnownFailures
 from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.terminal import show

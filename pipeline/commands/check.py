@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from brokerproof.checks.commands.check import ended, known_failures, make_folder
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.known_failures import KnownFailures
 from brokerproof.checks.commands.options.judging import judging_options
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.terminal import show

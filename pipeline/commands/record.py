@@ -23,8 +23,8 @@ from rich.console import Console
 from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, WIRE
 from brokerproof.checks.verdicts import ExitStatus

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from brokerproof.candidates.signals import handled_by
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import Violation

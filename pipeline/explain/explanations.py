@@ -14,8 +14,8 @@ from typing import Final
 
 from msgspec import structs
 
+from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line
-from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.explain.least_runs import ALL, LEVELS_MAX, OTHERS, Values, steps_of
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts, Violation
 from brokerproof.spec.histories import NEVER

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from brokerproof.checks.gate_run import Report, Stage
+from brokerproof.checks.gate.gate_run import Report, Stage
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.pipeline.explain.explanations import counterexample_of

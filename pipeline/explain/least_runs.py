@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Final
 
 from brokerproof.checks.search.counterexamples import Line, answer_text
-from brokerproof.checks.search.moves import Move, Settle, SettlementName
+from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority

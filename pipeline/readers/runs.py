@@ -22,7 +22,7 @@ from brokerproof.checks.search.counterexamples import (
     UnreadableCounterexample,
 )
 from brokerproof.checks.search.counterexamples import read as read_counterexample
-from brokerproof.checks.search.moves import Cut, Move, Settle
+from brokerproof.checks.trace.moves import Cut, Move, Settle
 from brokerproof.pipeline.readers.rejected_rows import Rejected, reject
 from brokerproof.pipeline.readers.rows import Used, name_of, unfit
 from brokerproof.pipeline.tables import UnreadableHistory

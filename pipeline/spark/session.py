@@ -23,8 +23,8 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from brokerproof.candidates.signals import SIGNALS, handled_by
-from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.plugged_commands import INSTALL
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.folders import undisturbed
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.readers.rejected_rows import Rejected

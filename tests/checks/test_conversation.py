@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.checks.workers.watchdog import Hangs

@@ -7,11 +7,11 @@ from contextlib import closing
 import pytest
 
 from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import step
-from brokerproof.checks.search.moves import Settle
 from brokerproof.checks.subjects import open_subject
+from brokerproof.checks.trace.moves import Settle
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.answers import Answer

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from brokerproof.checks.oracle.operation_steps import window_of
-from brokerproof.checks.oracle.ordering import is_after, is_equal, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, selects
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList

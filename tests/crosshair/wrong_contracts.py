@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerproof.checks.oracle.ordering import is_equal
+from brokerproof.checks.trace.ordering import is_equal
 from brokerproof.reference.front.credit import Window
 from brokerproof.spec.protocol.messages import Priority, level_of
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from brokerproof.checks.commands.command_line import main
-from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.subjects import open_subject
 from brokerproof.spec.requirements import catalogue

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from brokerproof.candidates.python_object import load_python_object
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.search.moves import text_of
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import open_subject
+from brokerproof.checks.trace.moves import text_of
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
 from brokerproof.spec.protocol.messages import Fifo, Message

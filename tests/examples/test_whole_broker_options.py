@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from brokerproof.candidates.python_object import load_python_object
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.answers import OK

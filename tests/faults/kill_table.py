@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerproof.checks.gate import Budget, run_gate, run_stateful
-from brokerproof.checks.gate_run import Clock, GateRun, Report
+from brokerproof.checks.gate.exhaustive import run_exhaustive
+from brokerproof.checks.gate.gate import Budget, run_gate, run_stateful
+from brokerproof.checks.gate.gate_run import Clock, GateRun, Report
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample
-from brokerproof.checks.search.exhaustive import run_exhaustive
 from brokerproof.checks.search.root_cause import Charge
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome

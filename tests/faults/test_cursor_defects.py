@@ -11,9 +11,9 @@ import itertools
 
 import pytest
 
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
+from brokerproof.checks.gate.threads_stage import REQUIREMENTS as CONCURRENT
 from brokerproof.checks.subjects import Subject
-from brokerproof.checks.threads.stage import REQUIREMENTS as CONCURRENT
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference import make
 from brokerproof.spec.requirements import catalogue

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.inside.state_invariants import INSIDE, kinds
+from brokerproof.checks.replay import Replay, rejudge, replay_on
 from brokerproof.checks.report.diagram import diagram_of
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
-from brokerproof.checks.search.replay import Replay, rejudge, replay_on
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.candidate import Candidate
@@ -138,7 +138,7 @@ def test_some_faults_show_at_once_and_are_recorded() -> None:
 
 
 ON_THREADS = {fault.requirement for fault in thread_faults()}
-"""What faults break that need threads; `concurrent/test_stage.py` finds each."""
+"""What faults break that need threads; `tests/checks/gate/test_threads_stage.py` finds each."""
 
 
 def test_every_requirement_has_a_fault() -> None:

@@ -268,9 +268,9 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
             "queue.py:3",
         ),
         (
-            "checks/gate.py",
+            "checks/gate/gate.py",
             "def f():\n  from brokerproof.spec.qpid.view import View",
-            "checks/gate.py:2: checks may not import brokerproof.spec.qpid.view.View, of qpid",
+            "checks/gate/gate.py:2: checks may not import brokerproof.spec.qpid.view.View, of qpid",
         ),
         ("models/queue.py", "import spec", "models/queue.py:1: import brokerproof.spec, not spec"),
         ("tests/test_it.py", "from models.queue import Queue", "not models"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from brokerproof.checks.conversation import CannotStart
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.capabilities import Hello

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, CrashCommands, WrongCommand
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.subjects import WIRE
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brokerproof.checks.search.moves import SettlementName
 from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.checks.trace.moves import SettlementName
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import (
     Credit,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from brokerproof.checks.oracle.bindings import Bindings
-from brokerproof.checks.search.moves import NOT_HELD, Move, Settle
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import NOT_HELD, Move, Settle
 from brokerproof.spec.protocol.messages import NUMBER_MAX, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokerproof.checks.oracle.bindings import Bindings
-from brokerproof.checks.search.moves import Move, Settle, SettlementName
 from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, invalid_operations
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.models.contract.core import Queue
 from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
 from brokerproof.spec.protocol.operations import (

@@ -1,7 +1,7 @@
 """Driver protocol 1 from the asking side: requests as they leave, answers as they are understood.
 
 The drivers here are a few lines each, written for the one thing that is looked at. What drivers do
-wrong under the gate is in tests/checks/test_bad_candidates.py.
+wrong under the gate is in tests/checks/gate/test_bad_candidates.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import catalogue

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
-from brokerproof.checks.gate import Report
+from brokerproof.checks.gate.gate import Report
 from brokerproof.checks.verdicts import Counts, Outcome, Verdict
 from brokerproof.spec.requirements import catalogue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Watch
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject

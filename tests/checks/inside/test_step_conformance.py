@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import HANGS_MAX
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import HANGS_MAX
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch, never_taken
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject

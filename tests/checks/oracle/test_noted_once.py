@@ -16,8 +16,8 @@ from brokerproof.checks.oracle import possibilities
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import goes_on
-from brokerproof.checks.search.moves import Move, Settle, operation_of
 from brokerproof.checks.search.scopes.scope import Kind, Scope
+from brokerproof.checks.trace.moves import Move, Settle, operation_of
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate

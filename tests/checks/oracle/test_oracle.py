@@ -19,7 +19,7 @@ import pytest
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import goes_on, play
-from brokerproof.checks.search.moves import Move, Settle, SettlementName
+from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.spec import requirements
 from brokerproof.spec.protocol.answers import (
     OK,

@@ -15,7 +15,7 @@ import pytest
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import Move, Settle
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.protocol.answers import (
     OK,
     Accepted,

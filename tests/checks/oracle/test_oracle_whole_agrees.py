@@ -19,8 +19,8 @@ from brokerproof.checks.oracle.contracts import TOLERATED
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.checks.search.findings import goes_on
-from brokerproof.checks.search.moves import operation_of
 from brokerproof.checks.search.scopes.catalogue import scopes_for
+from brokerproof.checks.trace.moves import operation_of
 from brokerproof.models.contract.core import Entry
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language import Bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.subjects import Subject

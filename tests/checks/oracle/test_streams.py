@@ -18,12 +18,12 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.contracts import CONTRACT, CORE
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import EventWindow, Row, Step
 from brokerproof.checks.oracle.streams import Streams, _Search, judged
 from brokerproof.checks.search.findings import goes_on
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.read.pointwise import World
 from brokerproof.reference import make

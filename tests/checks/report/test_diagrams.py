@@ -11,7 +11,7 @@ from brokerproof.checks.report import diagram
 from brokerproof.checks.report.content import content_of
 from brokerproof.checks.report.diagram import BROKER, CLIENT, Arrow, diagram_of
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line
-from brokerproof.checks.search.moves import Move, Settle
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.protocol.answers import ConsumerClosed, Delivered, Error, Event
 from brokerproof.spec.protocol.capabilities import Capabilities, EventOrder, ReleasePosition
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority

@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft4Validator, ValidationError
 
 from brokerproof.checks.commands.known_failures import KnownFailure
-from brokerproof.checks.gate import Report, Stage
+from brokerproof.checks.gate.gate import Report, Stage
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.report import ci_hosts, folders, verdict_file
 from brokerproof.checks.report.forms import FORMS, write_report
@@ -37,7 +37,7 @@ from brokerproof.checks.search.counterexamples import (
     text_of_counterexample,
 )
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import Move
+from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
 from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import Declare, Get, Publish

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from brokerproof.checks.gate import Report, Stage
+from brokerproof.checks.gate.gate import Report, Stage
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.report import terminal
 from brokerproof.checks.report.forms import write_report
@@ -35,7 +35,7 @@ from brokerproof.checks.search.counterexamples import (
     write,
 )
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import Move, Settle, text_of
+from brokerproof.checks.trace.moves import Move, Settle, text_of
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
 from brokerproof.spec.protocol.answers import (
     OK,

@@ -15,9 +15,9 @@ from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX
 from brokerproof.checks.search.findings import Exchange, step
-from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, may_go_on
+from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import Candidate
 
 Steps = tuple[Exchange, ...]

@@ -23,10 +23,10 @@ from brokerproof.checks.search.draws import (
     kinds_drawn,
     orders_drawn,
 )
-from brokerproof.checks.search.moves import Move, operation_of
 from brokerproof.checks.search.scopes.catalogue import kinds_for
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import Payload
+from brokerproof.checks.trace.moves import Move, operation_of
 from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, Sorted
@@ -228,7 +228,7 @@ def test_windows_are_of_what_is_claimed() -> None:
 # The same seed, in processes that order their sets otherwise.
 
 VERDICTS = """
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.spec.requirements import catalogue

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from brokerproof.checks.oracle.obligations import must_be_refused, must_succeed
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.moves import NOT_HELD, Move, Settle, operation_of, text_of
 from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.scopes.invalid_operations import (
     NO_CLIENT,
     NOWHERE,
     invalid_operations,
 )
+from brokerproof.checks.trace.moves import NOT_HELD, Move, Settle, operation_of, text_of
 from brokerproof.spec.protocol.answers import OK, Answer, Error, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import RequestShape

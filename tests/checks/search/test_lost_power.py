@@ -15,11 +15,11 @@ from brokerproof.checks.conversation import copier_of, reset
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import Cut, Move, Settle, text_of
 from brokerproof.checks.search.product import search
 from brokerproof.checks.search.root_cause import charged
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes
 from brokerproof.checks.search.searches import Search
+from brokerproof.checks.trace.moves import Cut, Move, Settle, text_of
 from brokerproof.reference import make
 from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.reference.front.settings import settings_from

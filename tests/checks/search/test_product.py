@@ -11,8 +11,8 @@ from typing import Self
 import pytest
 
 from brokerproof.checks.conversation import CannotCopy, Copier, copier_of
-from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.gate_run import Report
+from brokerproof.checks.gate.gate import Budget, run_gate
+from brokerproof.checks.gate.gate_run import Report
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.scope import Scope

@@ -15,8 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.oracle import step_cache
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search import step_cache
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.catalogue import scopes_for

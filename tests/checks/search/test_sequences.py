@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.oracle.bindings import Bindings
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import sequences
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.search.findings import step
-from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import HANGS, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
 from brokerproof.checks.subjects import Subject
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.messages import Fifo

@@ -15,9 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from brokerproof.checks.commands.command_line import main
-from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate import stage_workers
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
-from brokerproof.checks.workers import stage_workers, watchdog, worker_pool
+from brokerproof.checks.workers import watchdog, worker_pool
 from brokerproof.checks.workers.worker_pool import WorkerPool
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from brokerproof.checks.conversation import Misbehaviour
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import HANGS_MAX
-from brokerproof.checks.oracle import step_cache
+from brokerproof.checks.gate import stage_workers
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import HANGS_MAX
+from brokerproof.checks.search import step_cache
 from brokerproof.checks.search.findings import ask_with_power
-from brokerproof.checks.search.moves import Move
 from brokerproof.checks.subjects import Subject
-from brokerproof.checks.workers import stage_workers, watchdog, worker_pool
+from brokerproof.checks.trace.moves import Move
+from brokerproof.checks.workers import watchdog, worker_pool
 from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import Answer

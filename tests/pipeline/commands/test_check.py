@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from brokerproof.checks.commands.command_line import main
+from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
-from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
 

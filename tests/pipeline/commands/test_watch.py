@@ -9,7 +9,7 @@ import click.testing
 import pytest
 
 from brokerproof.checks.commands.command_line import main
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.commands.watch import ending, subject
 from brokerproof.pipeline.readers import json_lines

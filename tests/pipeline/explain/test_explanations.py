@@ -7,8 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search.counterexamples import Counterexample
-from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.history_report import BY_TIME, JUDGED
 from brokerproof.pipeline.explain.recorded_facts import Violation

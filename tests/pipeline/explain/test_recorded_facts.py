@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
+from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
-from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts

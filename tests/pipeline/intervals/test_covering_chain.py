@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.commands.command_line import main
+from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
-from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.covering_chain import fewest, who_took_turns

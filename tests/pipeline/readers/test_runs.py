@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line, write
-from brokerproof.checks.search.moves import Cut, Move, Settle
+from brokerproof.checks.trace.moves import Cut, Move, Settle
 from brokerproof.pipeline.readers import conversion, runs, sources
 from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.readers.rows import Used

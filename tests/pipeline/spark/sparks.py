@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.spark.session import java, session
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.streams import TWICE
 from brokerproof.pipeline.results import Judgement

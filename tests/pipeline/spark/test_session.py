@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from brokerproof.checks.commands.errors import CannotRun
+from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.spark.session import java
 
 PRESSED = """

@@ -12,11 +12,11 @@ import pytest
 
 from brokerproof.checks.conversation import Copier, copier_of, reset
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.moves import Move, Settle
 from brokerproof.checks.threads.case_catalogue import every_case, lost_wake_ups, pairs
 from brokerproof.checks.threads.interleavings import explore
 from brokerproof.checks.threads.on_threads import classes_beside
 from brokerproof.checks.threads.parallel import Parallel, parallel_case
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.reference import make
 from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
 from brokerproof.spec.protocol.candidate import Candidate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.checks.search.moves import Settle
 from brokerproof.checks.threads.interleavings import explore
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.threads.schedules import with_few_switches
+from brokerproof.checks.trace.moves import Settle
 from brokerproof.reference import make
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (

@@ -1,6 +1,6 @@
 """Stealable acquisition, one operation after the other: permitted changes, and visible effects.
 
-`tests/checks/test_no_alarm.py` checks that clients do not see it.
+`tests/checks/gate/test_no_alarm.py` checks that clients do not see it.
 """
 
 from __future__ import annotations

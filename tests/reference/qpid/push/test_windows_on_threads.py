@@ -10,11 +10,11 @@ import pytest
 
 from brokerproof.checks.conversation import Copier, copier_of, reset
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.moves import Move, Settle
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.interleavings import explore
 from brokerproof.checks.threads.parallel import Parallel, Recorded, parallel_case
 from brokerproof.checks.threads.schedules import with_few_switches
+from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.reference import make
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message

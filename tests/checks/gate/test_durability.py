@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.crash import durability
 from brokerproof.checks.crash.crash_examples import drawn_example, planned_examples
 from brokerproof.checks.crash.crashable import Crashable
-from brokerproof.checks.crash.durability import run_durability
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import Clock, GateRun
+from brokerproof.checks.gate import durability
+from brokerproof.checks.gate.durability import run_durability
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import Clock, GateRun
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.replay import Replay, replay_on
 from brokerproof.checks.search.counterexamples import Counterexample, text_of_counterexample
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import text_of
-from brokerproof.checks.search.replay import Replay, replay_on
 from brokerproof.checks.subjects import Subject
+from brokerproof.checks.trace.moves import text_of
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.answers import OK, Answer, refused
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import asdict, replace
 
-from brokerproof.checks import stated
-from brokerproof.checks.gate import Budget, run_gate
+from brokerproof.checks.gate import stated
+from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.checks.oracle import contracts, translation
 from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core

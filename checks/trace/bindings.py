@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from brokerproof.checks.oracle.ordering import is_after, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, replaces, selects
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
 from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
 from brokerproof.spec.protocol.capabilities import Capabilities

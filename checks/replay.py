@@ -24,12 +24,12 @@ from brokerproof.checks.search.counterexamples import (
 )
 from brokerproof.checks.search.findings import Run, goes_on, play
 from brokerproof.checks.search.interleaved import lines_of
-from brokerproof.checks.search.moves import visible
 from brokerproof.checks.search.recorded import NotRecorded, follow
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.threads.parallel import CannotBegin
 from brokerproof.checks.threads.records import recorded, run_recorded
+from brokerproof.checks.trace.moves import visible
 from brokerproof.spec.protocol.operations import Drain
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from brokerproof.candidates.driver.process import memory_of
-from brokerproof.checks.gate_run import GateRun, Part, Stage
+from brokerproof.checks.gate.gate_run import GateRun, Part, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Exchange, Run, play
-from brokerproof.checks.search.moves import Move, operation_of
 from brokerproof.checks.search.root_cause import Charge, Fresh, Repeated, shortest_form
+from brokerproof.checks.trace.moves import Move, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool
 from brokerproof.spec.protocol.answers import Answer, Error

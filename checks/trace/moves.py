@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.oracle.bindings import Bindings
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.messages import Order
 from brokerproof.spec.protocol.operations import (

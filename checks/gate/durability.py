@@ -17,16 +17,16 @@ from typing import TypeAlias
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.crash.crash_examples import drawn_example, planned_examples
 from brokerproof.checks.crash.crashable import Crashable
-from brokerproof.checks.gate_run import GateRun, Stage
+from brokerproof.checks.gate.gate_run import GateRun, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, counterexample_of
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
-from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.root_cause import fails, requirement_of, shortest_form
 from brokerproof.checks.search.searches import HANGS
+from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import Candidate
 
 DRAWN_MAX = 6

@@ -23,9 +23,9 @@ from brokerproof.candidates.driver.process import DriverProcess, Limits
 from brokerproof.candidates.driver.self_check import BrokerproofErrs
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.conversation import Misbehaviour, ask
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.search.moves import text_of
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import open_subject
+from brokerproof.checks.trace.moves import text_of
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.messages import Fifo

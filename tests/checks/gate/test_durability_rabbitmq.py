@@ -22,13 +22,13 @@ from click.testing import CliRunner, Result
 
 from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
 from brokerproof.candidates.instances.rabbitmq import SERVER, PrivateRabbitMQ
-from brokerproof.checks import gate
 from brokerproof.checks.commands.command_line import main
-from brokerproof.checks.crash import crash_examples, durability
+from brokerproof.checks.crash import crash_examples
+from brokerproof.checks.gate import durability, gate
 from brokerproof.checks.search import counterexamples
 from brokerproof.checks.search.findings import play
-from brokerproof.checks.search.moves import text_of
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, open_subject
+from brokerproof.checks.trace.moves import text_of
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow, pytest.mark.usefixtures("rabbitmq")]

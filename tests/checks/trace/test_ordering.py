@@ -7,7 +7,7 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.oracle.ordering import is_after, is_equal, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, selects
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import (
     Fifo,

@@ -31,10 +31,10 @@ from brokerproof.checks.search.draws import (
 )
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
-from brokerproof.checks.search.moves import Move
 from brokerproof.checks.search.scopes.catalogue import kinds_for
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
+from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import OnDisk
 from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokerproof.checks.gate import Budget, Report, run_gate
-from brokerproof.checks.gate_run import EFFORTS, Clock, GateRun
+from brokerproof.checks.gate import threads_stage
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import EFFORTS, Clock, GateRun
+from brokerproof.checks.replay import Replay, rejudge, replay_on
 from brokerproof.checks.report.forms import write_report
 from brokerproof.checks.report.sarif import results_of
 from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
@@ -22,9 +24,7 @@ from brokerproof.checks.search.counterexamples import (
     text_of_counterexample,
     write,
 )
-from brokerproof.checks.search.replay import Replay, rejudge, replay_on
 from brokerproof.checks.subjects import Subject, open_subject
-from brokerproof.checks.threads import stage
 from brokerproof.checks.threads.case_catalogue import case_name, cases_for
 from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
@@ -53,7 +53,7 @@ def subject_of(start: Callable[[], Candidate], address: str = "ours") -> Subject
 def only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the stage run one case alone."""
     monkeypatch.setattr(
-        stage,
+        threads_stage,
         "cases_for",
         lambda claims: [each for each in cases_for(claims) if case_name(*each) == name],
     )
@@ -61,7 +61,7 @@ def only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the stage run every eighth case: these tests do not depend on the case."""
-    monkeypatch.setattr(stage, "cases_for", lambda claims: [*cases_for(claims)][::8])
+    monkeypatch.setattr(threads_stage, "cases_for", lambda claims: [*cases_for(claims)][::8])
 
 
 def run_on(
@@ -72,7 +72,7 @@ def run_on(
     budget = Budget(1, 0, seconds, interleavings)
     run = GateRun(subject, budget, Clock(seconds), report, lambda _stage, _steps: None)
     run.evidence.offered = frozenset(("on_threads",))
-    stage.run_concurrent(run)
+    threads_stage.run_concurrent(run)
     return run
 
 
@@ -114,7 +114,7 @@ def test_whoever_runs_a_job_comes_after_who_has_scheduled_it(
 
 def judged(start: Callable[[], Candidate], interleavings: int = 5) -> Report:
     """Return the gate's report on a broker."""
-    asked = {name: catalogue()[name] for name in sorted(stage.REQUIREMENTS)}
+    asked = {name: catalogue()[name] for name in sorted(threads_stage.REQUIREMENTS)}
     return run_gate(subject_of(start), asked, Budget(1, 0, None, interleavings), 0)
 
 
@@ -186,7 +186,7 @@ def test_ctrl_c_leaves_what_was_counted() -> None:
     run = GateRun(subject, Budget(1, 0, None, 60), Clock(None), report, pressed)
     run.evidence.offered = frozenset(("on_threads",))
     with pytest.raises(KeyboardInterrupt):
-        stage.run_concurrent(run)
+        threads_stage.run_concurrent(run)
     [told] = run.report.stages
     assert told.operations > 0
     assert not told.complete
@@ -214,7 +214,7 @@ def test_a_mistake_that_needs_no_threads_is_charged_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_few(monkeypatch)
-    asked = {name: catalogue()[name] for name in (*stage.REQUIREMENTS, "nothing-lost")}
+    asked = {name: catalogue()[name] for name in (*threads_stage.REQUIREMENTS, "nothing-lost")}
     report = run_gate(subject_of(Forgetful), asked, Budget(200, 0, None, 5), 0)
     found = outcomes(report)
     assert found["nothing-lost"] is Outcome.BROKEN

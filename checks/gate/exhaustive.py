@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
-from brokerproof.checks.gate_run import GateRun, Stage
+from brokerproof.checks.gate.gate_run import GateRun, Stage
+from brokerproof.checks.gate.stage_workers import in_workers, keep_lost
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.counterexamples import Certificate
@@ -21,7 +22,6 @@ from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import HANGS, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
-from brokerproof.checks.workers.stage_workers import in_workers, keep_lost
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.protocol.candidate import OnDisk

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.gate import Budget, run_gate
-from brokerproof.checks.search.stateful import Sampling, sample
+from brokerproof.checks.gate.gate import Budget, run_gate
+from brokerproof.checks.gate.stateful import Sampling, sample
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.candidate import Fingerprinted, Forkable

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import msgspec
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart
-from brokerproof.checks.gate_run import GateRun, Stage
+from brokerproof.checks.gate.gate_run import GateRun, Stage
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample
 from brokerproof.checks.threads.case_catalogue import case_name, cases_for
 from brokerproof.checks.threads.cases import Case

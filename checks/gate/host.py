@@ -15,10 +15,10 @@ from typing import Self
 
 from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.driver.self_check import BrokerproofErrs
-from brokerproof.checks.commands.errors import CannotRun, opened
 from brokerproof.checks.conversation import CannotStart
-from brokerproof.checks.gate import Report, run_gate
-from brokerproof.checks.gate_run import Budget, Clock, Progress
+from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.gate.gate import Report, run_gate
+from brokerproof.checks.gate.gate_run import Budget, Clock, Progress
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.checks.workers.interrupts import Interrupts

@@ -19,7 +19,6 @@ from typing import TypeAlias
 
 from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.inside.step_conformance import Watch
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.breaches import Breach, Moment, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Fate
@@ -31,8 +30,9 @@ from brokerproof.checks.search.findings import (
     instead_of,
     looked_inside,
 )
-from brokerproof.checks.search.moves import Cut, Move, operation_of
 from brokerproof.checks.search.searches import Search
+from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.moves import Cut, Move, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.candidate import Candidate

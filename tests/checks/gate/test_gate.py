@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from brokerproof.checks.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers import watchdog

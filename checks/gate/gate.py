@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from brokerproof.checks.crash.durability import run_durability
-from brokerproof.checks.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
+from brokerproof.checks.gate.durability import run_durability
+from brokerproof.checks.gate.exhaustive import run_exhaustive
+from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Progress, Report, Stage
+from brokerproof.checks.gate.stage_workers import in_workers, keep_lost
+from brokerproof.checks.gate.stated import unstated
+from brokerproof.checks.gate.stateful import Heard, Sampling, sample
+from brokerproof.checks.gate.threads_stage import REQUIREMENTS as CONCURRENT
+from brokerproof.checks.gate.threads_stage import run_concurrent
 from brokerproof.checks.inside.state_invariants import OF_STATES, parts_in
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken, outside_the_model
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
-from brokerproof.checks.search.exhaustive import run_exhaustive
 from brokerproof.checks.search.findings import Run
 from brokerproof.checks.search.root_cause import Charge, charge
 from brokerproof.checks.search.searches import HANGS
-from brokerproof.checks.search.stateful import Heard, Sampling, sample
-from brokerproof.checks.stated import unstated
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import offers_threads
-from brokerproof.checks.threads.stage import REQUIREMENTS as CONCURRENT
-from brokerproof.checks.threads.stage import run_concurrent
 from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.checks.workers import watchdog
-from brokerproof.checks.workers.stage_workers import in_workers, keep_lost
 from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.requirements import Requirement
 
