@@ -27,7 +27,7 @@ from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerP
 from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.requirements import Requirement
 
-OPENING_S = 2.0
+OPENING_S = 5.0
 """The time to open a candidate, however small the cap in seconds is."""
 
 BEYOND_S = 1.2
@@ -64,7 +64,7 @@ class Host:
             self._inside.do,
             tasks=2,
             jobs=1,
-            cap=None if cap is None else cap + BEYOND_S,
+            cap=None if cap is None else max(cap, time.monotonic() + OPENING_S) + BEYOND_S,
             at_end=self._inside.close,
         )
         self._results: Iterator[_Opened | Report | Lost] = (
