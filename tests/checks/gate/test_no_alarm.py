@@ -20,7 +20,7 @@ from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.protocol.candidate import Fingerprinted, Forkable
 from brokerproof.spec.requirements import catalogue
 
-NAIVE_QUEUE = f"{Path(__file__).parents[2] / 'examples' / 'naive_queue.py'}:make_broker"
+NAIVE_QUEUE = f"{Path(__file__).parents[3] / 'examples' / 'naive_queue.py'}:make_broker"
 
 MAY_BE_BROKEN: dict[str, frozenset[str]] = {
     # A recommendation that the documents' own loop on arrival does not follow.

@@ -29,7 +29,7 @@ PHANTOM = {"event": "delivered", "consumer": None, "queue": "q0", "redelivered":
 
 def example_broker() -> Any:
     """Return the broker of the example driver, without importing anything that is installed."""
-    path = Path(__file__).parents[2] / "examples" / "drivers" / "driver.py"
+    path = Path(__file__).parents[3] / "examples" / "drivers" / "driver.py"
     spec = importlib.util.spec_from_file_location("example_driver", path)
     assert spec is not None
     assert spec.loader is not None
