@@ -141,10 +141,8 @@ def _is_of_a_queue_that_may_be_gone(operation: Operation, bindings: Bindings) ->
 
 def is_let_in(consume: Consume, bindings: Bindings) -> bool:
     """Whether a consumer may subscribe beside the present ones, as exclusive consumers demand."""
-    wanted = {consume.queue, *consume.queues}
-    there = [bindings.consumers[name] for name in bindings.active]
-    together = [taker for taker in there if wanted & {*taker.queues}]
-    return not any(taker.exclusive or consume.exclusive for taker in together)
+    together = bindings.subscribed_to(consume.queue, *consume.queues)
+    return not any(consume.exclusive or bindings.consumers[name].exclusive for name in together)
 
 
 def _fits_its_order(message: Message, order: Order) -> bool:

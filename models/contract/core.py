@@ -42,14 +42,15 @@ class Contract(ContractInvariants):
 
     @action
     def publish(self, entry: Entry) -> None:
-        """The broker has taken responsibility for a message.
+        """The broker has taken responsibility for a message, the last of its level.
 
         An arrival ahead of other entries takes a browser back to it, in the documents' own loop on
         arrival. The browser then shows the arrival and the entries behind it once more, so none of
         these is certainly behind the browser's place any more. That is why "shown once" is only a
         SHOULD for a browser of a priority queue.
         """
-        require(self.status[entry] == Status.ABSENT)
+        require(~self.has_arrived(entry))
+        require(~exists(Entry, lambda f: self.has_arrived_behind(entry, f)))
         self.status[entry] = Status.AVAILABLE
 
         def walked_once_more(c: Consumer, f: Entry) -> Bool:

@@ -125,6 +125,29 @@ class WholeContractWords(Contract):
             ),
         )
 
+    @axiom("ties-are-of-one-level")
+    def ties_are_of_one_level(self) -> Bool:
+        """Arrival alone orders two entries of a level, except in a queue that is sorted by key."""
+        of_one_level = super().of_one_level
+
+        def is_right(e: Entry, f: Entry) -> Bool:
+            tied, by_key = self.ties[e, f], self.is_sorted_by_key[self.home[e]]
+            needed = of_one_level(e, f) & ~by_key
+            return implies(tied, of_one_level(e, f) & self.ties[f, e]) & implies(needed, tied)
+
+        return forall(Entry, Entry, lambda e, f: (e == f) | is_right(e, f))
+
+    @axiom("replacing-is-mutual")
+    def replacing_is_mutual(self) -> Bool:
+        """Of two entries of one key in a queue, the later arrival replaces the earlier one."""
+        return forall(
+            Entry,
+            Entry,
+            lambda e, f: implies(
+                self.replaces[e, f], self.replaces[f, e] & (self.home[e] == self.home[f])
+            ),
+        )
+
     @axiom("one-way-to-return")
     def one_way_to_return(self) -> Bool:
         """A broker claims at most one position for returned messages."""
@@ -180,6 +203,10 @@ class WholeContractWords(Contract):
     def concerns(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""
         return self.concerned[who, f]
+
+    def of_one_level(self, e: Entry, f: Entry) -> Bool:
+        """Whether only their arrival orders two entries: by key, not every pair of a level."""
+        return self.ties[e, f]
 
     def is_due(self, f: Entry) -> Bool:
         """Whether the entry's time has come and is not over."""

@@ -283,6 +283,14 @@ def test_what_is_held_while_a_later_one_of_its_value_comes_does_not_return() -> 
     assert broken([*start, get(given("m1", None)), release("d0"), get()], WHOLE) == []
 
 
+def test_a_publish_without_an_answer_may_be_the_one_that_replaces() -> None:
+    start = [LAST, failed(put("m0", k=1), "timeout"), put("m1", k=1)]
+    for ends in ((get(given("m0", None)), get()), (get(given("m1", None)), get(given("m0", None)))):
+        assert broken([*start, *ends, drain()], WHOLE) == []
+    both = (get(given("m0", None)), get(given("m1", None)))
+    assert broken([*start, *both], WHOLE) == ["last-value-only"]
+
+
 def test_what_has_another_value_or_none_stays() -> None:
     start = [LAST, put("m0", k=1), put("m1", k="1"), put("m2"), put("m3", k=True), put("m4")]
     every = [get(given(f"m{number}", None)) for number in range(5)]
