@@ -158,6 +158,10 @@ class ContractWords(Model):
         """Whether the entry is acquired or settled."""
         return (self.status[f] == Status.ACQUIRED) | (self.status[f] == Status.DEQUEUED)
 
+    def goes_back(self, which: Channel, e: Entry) -> Bool:
+        """Whether a consumer of the channel holds the entry; it returns as the channel closes."""
+        return (self.status[e] == Status.ACQUIRED) & (self.channel[self.holder[e]] == which)
+
     def has_returned(self, f: Entry) -> Bool:
         """Whether a consumer had acquired the entry and it came back."""
         return self.origin[f] != Origin.PUBLISHED

@@ -136,12 +136,7 @@ class HistoryOfContract(Contract):
     @action
     def close_channel(self, which: Channel) -> None:
         """A channel closes; the messages that it holds return."""
-
-        def returns(e: Entry) -> Bool:
-            held = self.status[e] == Status.ACQUIRED
-            return held & (self.channel[self.holder[e]] == which)
-
-        self._requires_its_span(returns)
+        self._requires_its_span(lambda e: self.goes_back(which, e))
         super().close_channel(which)
         self._begin_intervals()
 
@@ -159,11 +154,7 @@ class HistoryOfContract(Contract):
         self._requires_its_span(returns)
         self._ends_waits(lambda e: waits(e) & lost[e])
         self.origin = self.origin.map(lambda e, old: ite(returns(e), Origin.CLOSED, old))
-        self.status = self.status.map(
-            lambda e, old: ite(lost[e], Status.DEQUEUED, ite(returns(e), Status.AVAILABLE, old))
-        )
-        self.consuming.fill(False)
-        self.unsettled.fill(0)
+        self._stops(lambda e: lost[e])
         self._begin_intervals()
 
     def may_be_lost(self, e: Entry) -> Bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from brokerproof.models.contract.core import Contract
+from brokerproof.models.contract.core import PurgeableContract
 from brokerproof.models.contract.core_state import (
     Channel,
     Consumer,
@@ -57,7 +57,7 @@ class End(Enumeration):
     FINAL: ClassVar[End]
 
 
-class WholeContractWords(Contract):
+class WholeContractWords(PurgeableContract):
     """The state of the whole contract, and the meaning of the core's guards in it."""
 
     concerned: FixedRelation[Consumer, Entry]
@@ -212,6 +212,10 @@ class WholeContractWords(Contract):
         """Whether the entry's time has come and is not over."""
         now = self.now[self.home[f]]
         return (now >= self.not_before[f]) & (now < self.expires[f])
+
+    def is_purged(self, queue: Queue, f: Entry) -> Bool:
+        """Whether a purge of the queue drops the entry: it is available there, at this time."""
+        return super().is_purged(queue, f) & self.is_due(f)
 
     def there_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, at this time, and concerns the consumer."""
