@@ -26,7 +26,6 @@ from brokerproof.models.contract.core_state import (
 from brokerproof.models.contract.whole_guards import WholeContractGuards
 from brokerproof.models.contract.whole_state import End
 from brokerproof.models.language import (
-    TRUE,
     Bool,
     Int,
     action,
@@ -204,15 +203,16 @@ class WholeContract(WholeContractGuards):
 
     @action
     def leave(self, who: Consumer) -> None:
-        """A consumer leaves because its queue is about to be deleted, and has to be told."""
-        require(self.consuming[who])
+        """A consumer that is still there leaves as its queue is deleted, and has to be told."""
+        there = self.consuming[who]
         self.consuming[who] = False
-        self.untold[who] = True
-        self._leaves_its_pool(who, TRUE)
+        self.untold[who] = self.untold[who] | there
+        self._leaves_its_pool(who, there)
 
     @action
     def delete(self, queue: Queue) -> None:
-        """A client deletes a queue and everything in it, acquired messages too."""
+        """A client deletes a queue and everything in it; its consumers have left before."""
+        require(~self.has_consumers(queue))
         self._goes_with_everything(queue)
 
     @action

@@ -320,13 +320,17 @@ class WholeContractWords(PurgeableContract):
             ),
         )
 
+    def has_consumers(self, queue: Queue) -> Bool:
+        """Whether a consumer is subscribed to the queue."""
+        return exists(Consumer, lambda c: self.consuming[c] & self.subscribed[c, queue])
+
     def is_unused(self, queue: Queue) -> Bool:
         """Whether the queue is auto-delete, had consumers, and has none."""
         return (
             self.deletes_itself[queue]
             & self.used[queue]
             & ~self.gone[queue]
-            & ~exists(Consumer, lambda c: self.consuming[c] & self.subscribed[c, queue])
+            & ~self.has_consumers(queue)
         )
 
     def is_left_for(self, who: Consumer, f: Entry) -> Bool:

@@ -143,6 +143,14 @@ def test_a_deletion_that_was_asked_for_is_not_told() -> None:
     assert broken([make(auto_delete=True), delete(), drain(deleted())], WHOLE) == ["protocol"]
 
 
+@pytest.mark.parametrize("leaving", [cancel("c"), close("ch0")], ids=["cancel", "close"])
+def test_a_consumer_that_may_have_left_need_not_be_told_of_a_deletion(leaving: Told) -> None:
+    start = [make(), subscribe("c"), failed(leaving, "timeout")]
+    for told in (delete(), delete(closed("c"))):
+        assert broken([*start, told, drain()], WHOLE) == []
+    assert broken([*start[:-1], delete(), drain()], WHOLE) == ["deletion-is-told"]
+
+
 def test_a_queue_that_was_never_used_does_not_delete_itself() -> None:
     start = [make(auto_delete=True), put("m0"), get(given("m0", None))]
     assert broken([*start, drain()], WHOLE) == []
