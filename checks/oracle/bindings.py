@@ -8,7 +8,7 @@ a search can fork them at no cost. They do not judge.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from brokerproof.checks.oracle.ordering import is_after, replaces, selects
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
@@ -77,20 +77,20 @@ class Bindings:
     claims: Capabilities
     contract: Pointwise
     frame: Frame
-    queues: dict[str, int]
-    declared: dict[str, Declare]
-    channels: dict[str, int]
-    consumers: dict[str, Subscriber]
-    getters: dict[tuple[str, str, str], Subscriber]
-    messages: dict[str, int]
-    published: dict[str, Publish]
-    held: dict[str, Held]
-    settled: dict[str, str]
-    doubtful: frozenset[str]
-    deliveries: frozenset[str]
-    active: frozenset[str]
-    parked: dict[str, tuple[Publish, int]]
-    used: frozenset[str]
+    queues: dict[str, int] = field(default_factory=dict)
+    declared: dict[str, Declare] = field(default_factory=dict)
+    channels: dict[str, int] = field(default_factory=dict)
+    consumers: dict[str, Subscriber] = field(default_factory=dict)
+    getters: dict[tuple[str, str, str], Subscriber] = field(default_factory=dict)
+    messages: dict[str, int] = field(default_factory=dict)
+    published: dict[str, Publish] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+    settled: dict[str, str] = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
+    deliveries: frozenset[str] = frozenset()
+    active: frozenset[str] = frozenset()
+    parked: dict[str, tuple[Publish, int]] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
     ranked: bool = False
     sized: bool = False
     now: int = 0
@@ -115,27 +115,7 @@ class Bindings:
                 "horizon": FOR_EVER,
             }
         )
-        nobody: frozenset[str] = frozenset()
-        bindings = cls(
-            claims=claims,
-            contract=contract,
-            frame=frame,
-            queues={},
-            declared={},
-            channels={},
-            consumers={},
-            getters={},
-            messages={},
-            published={},
-            held={},
-            settled={},
-            doubtful=nobody,
-            deliveries=nobody,
-            active=nobody,
-            parked={},
-            used=nobody,
-        )
-        return bindings, world
+        return cls(claims, contract, frame), world
 
     def changed(self, **changes: object) -> Bindings:
         """Return bindings with some fields changed; searches do this for every operation."""
@@ -265,14 +245,8 @@ class Bindings:
             return self, self.getters[key].element
         bindings, taker = self._with_taker(
             Subscriber(self._takers(), (self.queues[get.queue],), get.channel),
-            {
-                "mode": MODES[get.mode],
-                "limited": 0,
-                "limit": 0,
-                "rank": 0,
-                "closes_itself": 0,
-                "exclusive": 0,
-            },
+            dict.fromkeys(("limited", "limit", "rank", "closes_itself", "exclusive"), 0)
+            | {"mode": MODES[get.mode]},
         )
         return bindings.changed(getters=bindings.getters | {key: taker}), taker.element
 

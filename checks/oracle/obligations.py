@@ -122,10 +122,8 @@ def must_be_refused(operation: Operation, bindings: Bindings) -> str:
 def _is_of_a_queue_that_may_be_gone(operation: Operation, bindings: Bindings) -> bool:
     """Whether a queue that deletes itself may have gone without an event so far (rule 39)."""
     match operation:
-        case Declare(queue=queue) | Publish(queue=queue) | Get(queue=queue):
-            return bindings.may_be_gone(queue)
-        case Purge(queue=queue) | Delete(queue=queue):
-            return bindings.may_be_gone(queue)
+        case Declare() | Publish() | Get() | Purge() | Delete():
+            return bindings.may_be_gone(operation.queue)
         case Consume():
             return any(map(bindings.may_be_gone, (operation.queue, *operation.queues)))
         case Acknowledge() | Release() | Reject():

@@ -144,15 +144,12 @@ class HistoryOfContract(Contract):
     def crash(self, lost: SetOf[Entry]) -> None:
         """The broker stops, and restarts without some of the messages that it may lose."""
 
-        def waits(e: Entry) -> Bool:
-            return self.status[e] == Status.AVAILABLE
-
         def returns(e: Entry) -> Bool:
             return (self.status[e] == Status.ACQUIRED) & ~lost[e]
 
         require(forall(Entry, lambda e: implies(lost[e], self.may_be_lost(e))))
         self._requires_its_span(returns)
-        self._ends_waits(lambda e: waits(e) & lost[e])
+        self._ends_waits(lambda e: (self.status[e] == Status.AVAILABLE) & lost[e])
         self.origin = self.origin.map(lambda e, old: ite(returns(e), Origin.CLOSED, old))
         self._stops(lambda e: lost[e])
         self._begin_intervals()
