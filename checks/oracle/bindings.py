@@ -292,29 +292,25 @@ class Bindings:
         level = level_of(message.priority, order, claims.priority_mapping)
         element = len(self.messages)
         siblings = [
-            (name, self.messages[name], other.message)
+            (self.messages[name], other.message)
             for name, other in self.published.items()
             if self._home(name) == home
         ]
-        later = [e for _, e, other in siblings if is_after(other, message, order, claims)]
-        tied = [
-            (name, e)
-            for name, e, other in siblings
-            if e not in later and not is_after(message, other, order, claims)
-        ]
-        open_ = [e for name, e in tied if name in unplaced]
-        replaced = [e for _, e, other in siblings if replaces(message, other, order)]
+        later = [e for e, other in siblings if is_after(other, message, order, claims)]
+        earlier = [e for e, other in siblings if is_after(message, other, order, claims)]
+        ties = [e for e, _ in siblings if e not in later and e not in earlier]
+        placed = {*ties} - {self.messages[name] for name in unplaced}
+        replaced = [e for e, other in siblings if replaces(message, other, order)]
         takers = [*(self.consumers.values()), *(self.getters.values())]
         concerned = [taker for taker in takers if home in taker.homes]
         wanting = [taker for taker in concerned if selects(taker.selector, message)]
         due, until = publish.not_before_s, publish.expires_s
         _, asked = self.parked.get(message.id, (publish, self.now))
-        ties = [e for _, e in tied]
         frame = self.contract.grow(
             self.frame,
             Entry,
             {
-                "before": _mask(e for _, e, _ in siblings if e not in later and e not in open_),
+                "before": _mask((*earlier, *placed)),
                 "home": home,
                 "level": level,
                 "wants": _mask(taker.element for taker in wanting),
