@@ -184,8 +184,8 @@ CATALOGUE: dict[str, Listed] = {
                 pointer_queue.Subscription: 2,
                 pointer_queue_progress.Channel: 1,
             },
-            range(1),
-            {"wants": 1},
+            range(3),
+            {"wants": 1, "fifo": 0, "level": (2, 1, 0)},
         ),
     ),
     "node-list": Listed(

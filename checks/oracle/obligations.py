@@ -122,10 +122,8 @@ def must_be_refused(operation: Operation, bindings: Bindings) -> str:
 def _is_of_a_queue_that_may_be_gone(operation: Operation, bindings: Bindings) -> bool:
     """Whether a queue that deletes itself may have gone without an event so far (rule 39)."""
     match operation:
-        case Declare(queue=queue) | Publish(queue=queue) | Get(queue=queue):
-            return bindings.may_be_gone(queue)
-        case Purge(queue=queue) | Delete(queue=queue):
-            return bindings.may_be_gone(queue)
+        case Declare() | Publish() | Get() | Purge() | Delete():
+            return bindings.may_be_gone(operation.queue)
         case Consume():
             return any(map(bindings.may_be_gone, (operation.queue, *operation.queues)))
         case Acknowledge() | Release() | Reject():
@@ -141,10 +139,8 @@ def _is_of_a_queue_that_may_be_gone(operation: Operation, bindings: Bindings) ->
 
 def is_let_in(consume: Consume, bindings: Bindings) -> bool:
     """Whether a consumer may subscribe beside the present ones, as exclusive consumers demand."""
-    wanted = {consume.queue, *consume.queues}
-    there = [bindings.consumers[name] for name in bindings.active]
-    together = [taker for taker in there if wanted & {*taker.queues}]
-    return not any(taker.exclusive or consume.exclusive for taker in together)
+    together = bindings.subscribed_to(consume.queue, *consume.queues)
+    return not any(consume.exclusive or bindings.consumers[name].exclusive for name in together)
 
 
 def _fits_its_order(message: Message, order: Order) -> bool:

@@ -75,8 +75,7 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
         case Purge(queue=queue) if queue in bindings.queues:
             return (("purge", (bindings.queues[queue],)),)
         case Delete(queue=queue) if queue in bindings.queues:
-            leaving = [name for name in bindings.consumers if name in bindings.active]
-            users = [name for name in leaving if queue in bindings.consumers[name].queues]
+            users = bindings.subscribed_to(queue)
             leave: list[Step] = [("leave", (bindings.element_of(name),)) for name in users]
             return (*leave, ("delete", (bindings.queues[queue],)))
         case Advance(seconds=seconds):

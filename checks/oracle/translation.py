@@ -256,9 +256,7 @@ class Translator:
                 pass
 
     def _arrive(self, publish: Publish) -> None:
-        self._grow(self.bindings.with_message(publish), Entry)
-        if self.unplaced:
-            self.bindings = self.bindings.unordered(publish.message.id, list(self.unplaced))
+        self._grow(self.bindings.with_message(publish, self.unplaced), Entry)
 
     def _settled(self, operation: Operation) -> None:
         match operation:
@@ -287,7 +285,7 @@ class Translator:
         if not own:
             self._operate(("get_nothing", (who,)))
             return
-        entry = self._entry(own[0], (operation.queue,))
+        entry = self._entry(own[0], (self.bindings.queues[operation.queue],))
         holds = Held(entry, operation.channel) if operation.mode == "acknowledge" else None
         self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
         self._note("nothing_earlier", own[0])
@@ -326,7 +324,7 @@ class Translator:
         taker = self.bindings.consumers.get(consumer)
         if taker is None:
             self._break("only-to-subscribers", f"{consumer} never subscribed")
-        entry = self._entry(event, taker.queues)
+        entry = self._entry(event, taker.homes)
         mode = self.bindings.frame.rows[self.rules.contract.row_of("mode")][taker.element]
         action = "browse" if mode == _BROWSE else "deliver"
         if action == "deliver" and self.bindings.ranked:
@@ -335,14 +333,14 @@ class Translator:
         self._note("place", taker.element, step, event)
         self._deliver(event, Held(entry, taker.channel) if mode == _ACKNOWLEDGE else None)
 
-    def _entry(self, event: Delivered, asked: tuple[str, ...]) -> int:
+    def _entry(self, event: Delivered, asked: tuple[int, ...]) -> int:
         """Return the entry of a delivery to a subscriber of those queues."""
         entry = self.bindings.messages.get(event.message)
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
         home = self.bindings.queue_of_message(event.message)
         # A subscriber of the message's own queue was told another: the broker mixes up queues.
-        if event.queue != home and home in asked:
+        if event.queue != home and self.bindings.place_of(event.message)[0] in asked:
             self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
         return entry
 

@@ -7,14 +7,14 @@ a search can fork them at no cost. They do not judge.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, field
 
 from brokerproof.checks.trace.ordering import is_after, replaces, selects
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
 from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Message, Order, Sorted, level_of
+from brokerproof.spec.protocol.messages import Fifo, LastValue, Order, Sorted, level_of
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,
@@ -51,11 +51,12 @@ class Held:
 class Subscriber:
     """A consumer, or all gets of one queue, channel and mode: its element and its options.
 
-    An `automatic` one settles each message as it is sent.
+    `homes` are the elements of its queues, since a name can be declared again. An `automatic` one
+    settles each message as it is sent.
     """
 
     element: int
-    queues: tuple[str, ...]
+    homes: tuple[int, ...]
     channel: str
     selector: Selector | None = None
     auto_close: bool = False
@@ -76,20 +77,20 @@ class Bindings:
     claims: Capabilities
     contract: Pointwise
     frame: Frame
-    queues: dict[str, int]
-    declared: dict[str, Declare]
-    channels: dict[str, int]
-    consumers: dict[str, Subscriber]
-    getters: dict[tuple[str, str, str], Subscriber]
-    messages: dict[str, int]
-    published: dict[str, Publish]
-    held: dict[str, Held]
-    settled: dict[str, str]
-    doubtful: frozenset[str]
-    deliveries: frozenset[str]
-    active: frozenset[str]
-    parked: dict[str, tuple[Publish, int]]
-    used: frozenset[str]
+    queues: dict[str, int] = field(default_factory=dict)
+    declared: dict[str, Declare] = field(default_factory=dict)
+    channels: dict[str, int] = field(default_factory=dict)
+    consumers: dict[str, Subscriber] = field(default_factory=dict)
+    getters: dict[tuple[str, str, str], Subscriber] = field(default_factory=dict)
+    messages: dict[str, int] = field(default_factory=dict)
+    published: dict[str, Publish] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+    settled: dict[str, str] = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
+    deliveries: frozenset[str] = frozenset()
+    active: frozenset[str] = frozenset()
+    parked: dict[str, tuple[Publish, int]] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
     ranked: bool = False
     sized: bool = False
     now: int = 0
@@ -114,27 +115,7 @@ class Bindings:
                 "horizon": FOR_EVER,
             }
         )
-        nobody: frozenset[str] = frozenset()
-        bindings = cls(
-            claims=claims,
-            contract=contract,
-            frame=frame,
-            queues={},
-            declared={},
-            channels={},
-            consumers={},
-            getters={},
-            messages={},
-            published={},
-            held={},
-            settled={},
-            doubtful=nobody,
-            deliveries=nobody,
-            active=nobody,
-            parked={},
-            used=nobody,
-        )
-        return bindings, world
+        return cls(claims, contract, frame), world
 
     def changed(self, **changes: object) -> Bindings:
         """Return bindings with some fields changed; searches do this for every operation."""
@@ -190,8 +171,8 @@ class Bindings:
 
         Its deliveries are settled: they must have no effect from now on.
         """
-        gone = frozenset(name for name in self.active if queue in self.consumers[name].queues)
         home = self.queues[queue]
+        gone = frozenset(self.subscribed_to(queue))
         homes = self.frame.rows[self.contract.row_of("home")]
         taken = {k: v for k, v in self.held.items() if homes[v.entry] == home}
         return self.changed(
@@ -207,11 +188,16 @@ class Bindings:
 
     def may_be_gone(self, queue: str) -> bool:
         """Whether a queue may have deleted itself without an event so far."""
-        there = [self.consumers[name] for name in self.active]
-        users = [taker for taker in there if queue in taker.queues]
         declared = self.declared.get(queue)
-        deletes_itself = declared is not None and declared.auto_delete
-        return deletes_itself and queue in self.used and all(user.auto_close for user in users)
+        if declared is None or not declared.auto_delete or queue not in self.used:
+            return False
+        return all(self.consumers[name].auto_close for name in self.subscribed_to(queue))
+
+    def subscribed_to(self, *queues: str) -> list[str]:
+        """Return the active consumers of any of these queues, in the order of subscription."""
+        homes = {self.queues.get(queue) for queue in queues}
+        there = [name for name in self.consumers if name in self.active]
+        return [name for name in there if homes & {*self.consumers[name].homes}]
 
     def with_channel(self, name: str) -> Bindings:
         """Return the bindings with this channel, which its first use makes."""
@@ -224,11 +210,11 @@ class Bindings:
 
     def with_consumer(self, consume: Consume) -> Bindings:
         """Return the bindings with one more consumer."""
-        credit = consume.credit
+        credit, queues = consume.credit, consume.queues or (consume.queue,)
         bindings, taker = self._with_taker(
             Subscriber(
                 self._takers(),
-                consume.queues or (consume.queue,),
+                tuple(self.queues[queue] for queue in queues),
                 consume.channel,
                 consume.selector,
                 consume.auto_close,
@@ -247,7 +233,7 @@ class Bindings:
         return bindings.changed(
             consumers=bindings.consumers | {consume.consumer: taker},
             active=bindings.active | {consume.consumer},
-            used=bindings.used | {*taker.queues},
+            used=bindings.used | {*queues},
             ranked=bindings.ranked or consume.priority != 0,
             sized=bindings.sized or credit.bytes is not None,
         )
@@ -258,15 +244,9 @@ class Bindings:
         if key in self.getters:
             return self, self.getters[key].element
         bindings, taker = self._with_taker(
-            Subscriber(self._takers(), (get.queue,), get.channel),
-            {
-                "mode": MODES[get.mode],
-                "limited": 0,
-                "limit": 0,
-                "rank": 0,
-                "closes_itself": 0,
-                "exclusive": 0,
-            },
+            Subscriber(self._takers(), (self.queues[get.queue],), get.channel),
+            dict.fromkeys(("limited", "limit", "rank", "closes_itself", "exclusive"), 0)
+            | {"mode": MODES[get.mode]},
         )
         return bindings.changed(getters=bindings.getters | {key: taker}), taker.element
 
@@ -279,17 +259,16 @@ class Bindings:
         bindings = self.with_channel(taker.channel)
         at = {"channel": bindings.channels[taker.channel]}
         frame = bindings.contract.grow(bindings.frame, Consumer, properties | at)
-        concerned = [
-            n for n, publish in bindings.published.items() if publish.queue in taker.queues
-        ]
+        concerned = [n for n in bindings.messages if bindings.place_of(n)[0] in taker.homes]
         wanted = [n for n in concerned if selects(taker.selector, bindings.published[n].message)]
-        for name, elements in (
-            ("wants", [bindings.messages[n] for n in wanted]),
-            ("concerned", [bindings.messages[n] for n in concerned]),
-            ("subscribed", [bindings.queues[queue] for queue in taker.queues]),
-        ):
-            if any(symbol.name == name for symbol in bindings.contract.rigid):
-                frame = bindings.contract.relate(frame, name, taker.element, elements)
+        frame = _related(
+            bindings.contract,
+            frame,
+            taker.element,
+            wants=[bindings.messages[n] for n in wanted],
+            concerned=[bindings.messages[n] for n in concerned],
+            subscribed=[*taker.homes],
+        )
         return bindings.changed(frame=frame), taker
 
     def element_of(self, consumer: str) -> int:
@@ -302,63 +281,56 @@ class Bindings:
         """Return the number of messages so far: no name is used twice (rule 16)."""
         return len(self.messages) + len(self.parked) + self.dropped
 
-    def with_message(self, publish: Publish) -> Bindings:
+    def with_message(self, publish: Publish, unplaced: Collection[str] = ()) -> Bindings:
         """Return the bindings with one more entry, behind all that go before it.
 
-        Its times count from its publisher's request, parked or not.
+        It may have arrived before an `unplaced` message, whose publish may still happen. Its times
+        count from its publisher's request, parked or not.
         """
-        message, queue = publish.message, publish.queue
-        order = self.order_of(queue)
-        level = level_of(message.priority, order, self.claims.priority_mapping)
+        message, home = publish.message, self.queues[publish.queue]
+        order, claims = self.order_of(publish.queue), self.claims
+        level = level_of(message.priority, order, claims.priority_mapping)
         element = len(self.messages)
         siblings = [
-            (self.messages[n], other.message)
-            for n, other in self.published.items()
-            if self._home(n) == self.queues[queue]
+            (self.messages[name], other.message)
+            for name, other in self.published.items()
+            if self._home(name) == home
         ]
-        later = [e for e, other in siblings if is_after(other, message, order, self.claims)]
-        before = [e for e, _ in siblings if e not in later]
+        later = [e for e, other in siblings if is_after(other, message, order, claims)]
+        earlier = [e for e, other in siblings if is_after(message, other, order, claims)]
+        ties = [e for e, _ in siblings if e not in later and e not in earlier]
+        placed = {*ties} - {self.messages[name] for name in unplaced}
+        replaced = [e for e, other in siblings if replaces(message, other, order)]
         takers = [*(self.consumers.values()), *(self.getters.values())]
-        concerned = [taker for taker in takers if queue in taker.queues]
+        concerned = [taker for taker in takers if home in taker.homes]
         wanting = [taker for taker in concerned if selects(taker.selector, message)]
-        tied = [e for e in before if e in self._tied_with(message, order, siblings)]
         due, until = publish.not_before_s, publish.expires_s
         _, asked = self.parked.get(message.id, (publish, self.now))
         frame = self.contract.grow(
             self.frame,
             Entry,
             {
-                "before": _mask(before),
-                "home": self.queues[queue],
+                "before": _mask((*earlier, *placed)),
+                "home": home,
                 "level": level,
                 "wants": _mask(taker.element for taker in wanting),
                 "concerned": _mask(taker.element for taker in concerned),
                 "size": message.size,
                 "not_before": 0 if due is None else asked + due,
                 "expires": FOR_EVER if until is None else asked + until,
-                "replaces": 0,
-                "ties": _mask(tied),
-                "survives": int(message.persistent and self.declared[queue].durable),
+                "replaces": _mask(replaced),
+                "ties": _mask(ties),
+                "survives": int(message.persistent and self.declared[publish.queue].durable),
             },
         )
-        frame = self.contract.relate(frame, "before", element, later)
-        if tied and any(symbol.name == "ties" for symbol in self.contract.rigid):
-            frame = self.contract.relate(frame, "ties", element, tied)
-        replaced = [e for e, other in siblings if replaces(message, other, order)]
-        if replaced:
-            frame = self.contract.relate(frame, "replaces", element, replaced)
         return self.changed(
-            frame=frame,
+            frame=_related(
+                self.contract, frame, element, before=later, ties=ties, replaces=replaced
+            ),
             messages=self.messages | {message.id: element},
             published=self.published | {message.id: publish},
             parked={k: v for k, v in self.parked.items() if k != message.id},
         )
-
-    def _tied_with(
-        self, message: Message, order: Order, siblings: list[tuple[int, Message]]
-    ) -> list[int]:
-        """Return the siblings that precede a message by nothing but their arrival."""
-        return [e for e, other in siblings if not is_after(message, other, order, self.claims)]
 
     def _home(self, message: str) -> int:
         return self.frame.rows[self.contract.row_of("home")][self.messages[message]]
@@ -370,17 +342,6 @@ class Bindings:
     def queue_of_message(self, message: str) -> str:
         """Return the queue that a message was published to."""
         return self.published[message].queue
-
-    def unordered(self, message: str, others: list[str]) -> Bindings:
-        """Return the bindings in which a message's place among some others is not known."""
-        place = self.contract.row_of("before")
-        element, mask = self.messages[message], _mask(self.messages[name] for name in others)
-        row = list(self.frame.rows[place])
-        row[element] &= ~mask
-        for name in others:
-            row[self.messages[name]] &= ~(1 << element)
-        rows = (*self.frame.rows[:place], tuple(row), *self.frame.rows[place + 1 :])
-        return self.changed(frame=Frame(self.frame.sizes, rows))
 
     def is_there(self, entry: int) -> bool:
         """Whether the queue of an entry is still present."""
@@ -496,3 +457,11 @@ class Bindings:
 
 def _mask(elements: Iterable[int]) -> int:
     return sum(1 << element for element in elements)
+
+
+def _related(contract: Pointwise, frame: Frame, first: int, **lasts: list[int]) -> Frame:
+    """Return the frame with an element in each of these relations that the contract has."""
+    for symbol in contract.rigid:
+        if lasts.get(symbol.name):
+            frame = contract.relate(frame, symbol.name, first, lasts[symbol.name])
+    return frame

@@ -10,6 +10,7 @@ counter, changed by each action, has the number that a consumer holds.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from brokerproof.models.contract.core_invariants import ContractInvariants
@@ -42,14 +43,15 @@ class Contract(ContractInvariants):
 
     @action
     def publish(self, entry: Entry) -> None:
-        """The broker has taken responsibility for a message.
+        """The broker has taken responsibility for a message, the last of its level.
 
         An arrival ahead of other entries takes a browser back to it, in the documents' own loop on
         arrival. The browser then shows the arrival and the entries behind it once more, so none of
         these is certainly behind the browser's place any more. That is why "shown once" is only a
         SHOULD for a browser of a priority queue.
         """
-        require(self.status[entry] == Status.ABSENT)
+        require(~self.has_arrived(entry))
+        require(~exists(Entry, lambda f: self.has_arrived_behind(entry, f)))
         self.status[entry] = Status.AVAILABLE
 
         def walked_once_more(c: Consumer, f: Entry) -> Bool:
@@ -110,11 +112,7 @@ class Contract(ContractInvariants):
     @action
     def close_channel(self, which: Channel) -> None:
         """A channel closes: its consumers leave and their messages are released, as one step."""
-
-        def goes_back(e: Entry) -> Bool:
-            held = self.status[e] == Status.ACQUIRED
-            return held & (self.channel[self.holder[e]] == which)
-
+        goes_back = functools.partial(self.goes_back, which)
         exercises("close-releases", exists(Entry, goes_back))
         self.came_back = self.came_back.map(
             lambda c, e, old: old | (goes_back(e) & self.behind[c, e])
@@ -123,6 +121,15 @@ class Contract(ContractInvariants):
         self.unsettled = self.unsettled.map(lambda c, old: ite(self.channel[c] != which, old, 0))
         self.consuming = self.consuming.map(lambda c, old: old & (self.channel[c] != which))
         self.status = self.status.map(lambda e, old: ite(goes_back(e), Status.AVAILABLE, old))
+
+    def _stops(self, is_lost: Callable[[Entry], Bool]) -> None:
+        """Stop, and restart without the lost entries; what was acquired is available again."""
+        self.status = self.status.map(lambda e, old: ite(is_lost(e), Status.DEQUEUED, old))
+        self.status = self.status.map(
+            lambda _, old: ite(old == Status.ACQUIRED, Status.AVAILABLE, old)
+        )
+        self.consuming.fill(False)
+        self.unsettled.fill(0)
 
     def _gives_back_credit(self, entry: Entry) -> None:
         who = self.holder[entry]
@@ -258,21 +265,18 @@ class Contract(ContractInvariants):
         def was_given(c: Consumer, f: Entry) -> Bool:
             return self.takes(c) & self.has_room(c, f) & self.wants[c, f] & self.taken(f)
 
-        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
-            exercises(label, exists(Consumer, Entry, situation))
-
-        at_rest("quiescence", lambda c, f: was_given(c, f) & ~self.works_within_a_window(c))
-        at_rest("credit-used", lambda c, f: was_given(c, f) & self.works_within_a_window(c))
-        at_rest("nothing-twice", was_given)
-        at_rest(
+        _at_rest("quiescence", lambda c, f: was_given(c, f) & ~self.works_within_a_window(c))
+        _at_rest("credit-used", lambda c, f: was_given(c, f) & self.works_within_a_window(c))
+        _at_rest("nothing-twice", was_given)
+        _at_rest(
             "credit-not-exceeded",
             lambda c, f: self.consuming[c] & ~self.has_messages_left(c) & self.there_for(c, f),
         )
-        at_rest(
+        _at_rest(
             "only-to-subscribers",
             lambda c, f: ~self.consuming[c] & self.served[c] & self.there_for(c, f),
         )
-        at_rest(
+        _at_rest(
             "right-queue",
             lambda c, f: self.consuming[c] & self.elsewhere_for(c, f),
         )
@@ -282,12 +286,9 @@ class Contract(ContractInvariants):
             seen = self.there_for(c, f) & self.shown[c, f]
             return self.looks(c) & self.has_room(c, f) & seen
 
-        def at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
-            exercises(label, exists(Consumer, Entry, situation))
-
-        at_rest("browser-never-rewound", lambda c, f: would_see_again(c, f) & self.came_back[c, f])
-        at_rest("browser-once", lambda c, f: would_see_again(c, f) & self.fifo[self.home[f]])
-        at_rest(
+        _at_rest("browser-never-rewound", lambda c, f: would_see_again(c, f) & self.came_back[c, f])
+        _at_rest("browser-once", lambda c, f: would_see_again(c, f) & self.fifo[self.home[f]])
+        _at_rest(
             "browser-once-by-priority",
             lambda c, f: would_see_again(c, f) & ~self.fifo[self.home[f]],
         )
@@ -424,3 +425,22 @@ class Contract(ContractInvariants):
             )
         )
         self.unsettled = self.unsettled.map(lambda c, old: ite((c == who) & keeps, old + 1, old))
+
+
+def _at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
+    exercises(label, exists(Consumer, Entry, situation))
+
+
+class PurgeableContract(Contract):
+    """The core, with queues that clients may purge."""
+
+    def is_purged(self, queue: Queue, f: Entry) -> Bool:
+        """Whether a purge of the queue drops the entry: it is available there."""
+        return (self.home[f] == queue) & (self.status[f] == Status.AVAILABLE)
+
+    @action
+    def purge(self, queue: Queue) -> None:
+        """A client purges a queue of its available messages; acquired ones stay."""
+        self.status = self.status.map(
+            lambda f, old: ite(self.is_purged(queue, f), Status.DEQUEUED, old)
+        )

@@ -158,6 +158,10 @@ class ContractWords(Model):
         """Whether the entry is acquired or settled."""
         return (self.status[f] == Status.ACQUIRED) | (self.status[f] == Status.DEQUEUED)
 
+    def goes_back(self, which: Channel, e: Entry) -> Bool:
+        """Whether a consumer of the channel holds the entry; it returns as the channel closes."""
+        return (self.status[e] == Status.ACQUIRED) & (self.channel[self.holder[e]] == which)
+
     def has_returned(self, f: Entry) -> Bool:
         """Whether a consumer had acquired the entry and it came back."""
         return self.origin[f] != Origin.PUBLISHED
@@ -177,6 +181,18 @@ class ContractWords(Model):
     def precedes(self, e: Entry, f: Entry) -> Bool:
         """Whether e comes before f."""
         return self.before(e, f)
+
+    def has_arrived(self, f: Entry) -> Bool:
+        """Whether the message was published."""
+        return self.status[f] != Status.ABSENT
+
+    def of_one_level(self, e: Entry, f: Entry) -> Bool:
+        """Whether two entries are in one queue, and only their arrival orders them."""
+        return (self.home[e] == self.home[f]) & (self.level[e] == self.level[f])
+
+    def has_arrived_behind(self, entry: Entry, f: Entry) -> Bool:
+        """Whether f has arrived, and stands behind the entry on its level."""
+        return self.before(entry, f) & self.has_arrived(f) & self.of_one_level(entry, f)
 
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
         """Whether a delivery of the entry may carry this redelivered flag."""

@@ -46,10 +46,9 @@ class Run(Family):
 class HistoryOfContract(Contract):
     """The contract with a clock and crashes, and a recording in whose spans its steps are taken.
 
-    Each arrival is the last of its level, as in a queue that is FIFO within its levels. The waiting
-    intervals of a message are counted from 1: interval n begins with the arrival or with return
-    number n - 1, and delivery n ends it. A crash that loses a message ends its interval too and
-    counts as a delivery, but never as the watched one.
+    The waiting intervals of a message are counted from 1: interval n begins with the arrival or
+    with return number n - 1, and delivery n ends it. A crash that loses a message ends its interval
+    too and counts as a delivery, but never as the watched one.
     """
 
     run: Run
@@ -119,17 +118,9 @@ class HistoryOfContract(Contract):
 
     @action
     def publish(self, entry: Entry) -> None:
-        """A message arrives as the last of its level, within its recorded span."""
+        """A message arrives within its recorded span."""
         now = self.now[self.run]
         require((self.published_start[entry] <= now) & (now <= self.published_end[entry]))
-        require(
-            forall(
-                Entry,
-                lambda e: implies(
-                    self.of_one_level(e, entry) & self.arrived(e), self.before(e, entry)
-                ),
-            )
-        )
         self._requires_its_span(lambda e: e == entry)
         super().publish(entry)
         self.published_at[entry] = now
@@ -145,12 +136,7 @@ class HistoryOfContract(Contract):
     @action
     def close_channel(self, which: Channel) -> None:
         """A channel closes; the messages that it holds return."""
-
-        def returns(e: Entry) -> Bool:
-            held = self.status[e] == Status.ACQUIRED
-            return held & (self.channel[self.holder[e]] == which)
-
-        self._requires_its_span(returns)
+        self._requires_its_span(lambda e: self.goes_back(which, e))
         super().close_channel(which)
         self._begin_intervals()
 
@@ -158,26 +144,19 @@ class HistoryOfContract(Contract):
     def crash(self, lost: SetOf[Entry]) -> None:
         """The broker stops, and restarts without some of the messages that it may lose."""
 
-        def waits(e: Entry) -> Bool:
-            return self.status[e] == Status.AVAILABLE
-
         def returns(e: Entry) -> Bool:
             return (self.status[e] == Status.ACQUIRED) & ~lost[e]
 
         require(forall(Entry, lambda e: implies(lost[e], self.may_be_lost(e))))
         self._requires_its_span(returns)
-        self._ends_waits(lambda e: waits(e) & lost[e])
+        self._ends_waits(lambda e: (self.status[e] == Status.AVAILABLE) & lost[e])
         self.origin = self.origin.map(lambda e, old: ite(returns(e), Origin.CLOSED, old))
-        self.status = self.status.map(
-            lambda e, old: ite(lost[e], Status.DEQUEUED, ite(returns(e), Status.AVAILABLE, old))
-        )
-        self.consuming.fill(False)
-        self.unsettled.fill(0)
+        self._stops(lambda e: lost[e])
         self._begin_intervals()
 
     def may_be_lost(self, e: Entry) -> Bool:
         """Whether a crash may lose a message: it is not durable, or its publish has no answer."""
-        return self.arrived(e) & (~self.lasts[e] | ~self.answered[e])
+        return self.has_arrived(e) & (~self.lasts[e] | ~self.answered[e])
 
     def _ends_waits(self, lost: Callable[[Entry], Bool]) -> None:
         """Count the loss of a waiting message as an unseen delivery in its span."""
@@ -274,10 +253,6 @@ class HistoryOfContract(Contract):
         """Whether no crash may lose the message: it is durable, and its publish was answered."""
         return self.lasts[e] & (self.published_end[e] < self.never[self.run])
 
-    def arrived(self, e: Entry) -> Bool:
-        """Whether the message was published."""
-        return self.status[e] != Status.ABSENT
-
     def has_begun(self, e: Entry) -> Bool:
         """Whether the watched interval has begun."""
         return self.intervals[e] >= self.watched[e]
@@ -294,10 +269,6 @@ class HistoryOfContract(Contract):
         """Whether two messages are in one queue and wanted by the same consumers."""
         wanted_alike = forall(Consumer, lambda c: self.wants[c, e] == self.wants[c, f])
         return (self.home[e] == self.home[f]) & wanted_alike
-
-    def of_one_level(self, e: Entry, f: Entry) -> Bool:
-        """Whether two messages are in one queue and on one level."""
-        return (self.home[e] == self.home[f]) & (self.level[e] == self.level[f])
 
     def places_are_known(self, late: Entry, early: Entry) -> Bool:
         """Whether neither message had returned, or a return takes a message back to its place."""
@@ -339,7 +310,7 @@ class HistoryOfContract(Contract):
             Entry,
             lambda e: (
                 counted(e)
-                & (self.arrived(e) == (self.intervals[e] >= 1))
+                & (self.has_arrived(e) == (self.intervals[e] >= 1))
                 & (self.has_returned(e) == (self.intervals[e] >= 2))
             ),
         )
@@ -375,7 +346,7 @@ class HistoryOfContract(Contract):
         return forall(
             Entry,
             lambda e: (
-                implies(self.arrived(e), published(e))
+                implies(self.has_arrived(e), published(e))
                 & implies(self.has_begun(e), begun(e))
                 & implies(self.has_left(e), left(e))
                 & implies(self.was_given(e), given(e))
@@ -401,8 +372,8 @@ class HistoryOfContract(Contract):
             Entry,
             lambda e, f: implies(
                 self.of_one_level(e, f)
-                & self.arrived(e)
-                & self.arrived(f)
+                & self.has_arrived(e)
+                & self.has_arrived(f)
                 & (self.published_at[e] < self.published_at[f]),
                 self.before(e, f),
             ),

@@ -26,7 +26,6 @@ from brokerproof.models.contract.core_state import (
 from brokerproof.models.contract.whole_guards import WholeContractGuards
 from brokerproof.models.contract.whole_state import End
 from brokerproof.models.language import (
-    TRUE,
     Bool,
     Int,
     action,
@@ -187,15 +186,10 @@ class WholeContract(WholeContractGuards):
     @action
     def purge(self, queue: Queue) -> None:
         """A client purges a queue of its available messages; acquired ones stay."""
-
-        def goes(f: Entry) -> Bool:
-            there = (self.status[f] == Status.AVAILABLE) & self.is_due(f)
-            return (self.home[f] == queue) & there
-
-        self.spared = self.spared.map(
-            lambda f, old: old | ((self.home[f] == queue) & (self.status[f] == Status.ACQUIRED))
-        )
-        self._ends(goes, End.PURGED)
+        spared = self._those_in(queue, Status.ACQUIRED)
+        self.spared = self.spared.map(lambda f, old: old | spared(f))
+        self.end = self.end.map(lambda f, old: ite(self.is_purged(queue, f), End.PURGED, old))
+        super().purge(queue)
 
     @action
     def drop_in_a_crash(self, queue: Queue, entry: Entry) -> None:
@@ -209,15 +203,16 @@ class WholeContract(WholeContractGuards):
 
     @action
     def leave(self, who: Consumer) -> None:
-        """A consumer leaves because its queue is about to be deleted, and has to be told."""
-        require(self.consuming[who])
+        """A consumer that is still there leaves as its queue is deleted, and has to be told."""
+        there = self.consuming[who]
         self.consuming[who] = False
-        self.untold[who] = True
-        self._leaves_its_pool(who, TRUE)
+        self.untold[who] = self.untold[who] | there
+        self._leaves_its_pool(who, there)
 
     @action
     def delete(self, queue: Queue) -> None:
-        """A client deletes a queue and everything in it, acquired messages too."""
+        """A client deletes a queue and everything in it; its consumers have left before."""
+        require(~self.has_consumers(queue))
         self._goes_with_everything(queue)
 
     @action
@@ -230,30 +225,32 @@ class WholeContract(WholeContractGuards):
     @action
     def crash(self) -> None:
         """The broker stops, and restarts from its durable state."""
-        self._stops(lambda f: (self.status[f] == Status.ACQUIRED) | self.has_returned(f))
+        self._crashes(lambda f: (self.status[f] == Status.ACQUIRED) | self.has_returned(f))
 
     @action
     def crash_at_work(self) -> None:
         """The broker stops while it may be delivering messages that no consumer was told of."""
-        self._stops(self._is_in_it)
+        self._crashes(self._is_in_it)
 
     def _is_in_it(self, f: Entry) -> Bool:
         return (self.status[f] == Status.AVAILABLE) | (self.status[f] == Status.ACQUIRED)
 
-    def _stops(self, was_acquired: Callable[[Entry], Bool]) -> None:
+    def _crashes(self, was_acquired: Callable[[Entry], Bool]) -> None:
         is_in_it = self._is_in_it
+
+        def is_lost(f: Entry) -> Bool:
+            return is_in_it(f) & ~self.survives[f]
+
         self.either_flag = self.either_flag.map(lambda f, old: old | was_acquired(f))
         self.restarted = self.restarted.map(lambda f, old: old | (is_in_it(f) & self.survives[f]))
         self.end = self.end.map(lambda _, old: ite(old == End.SETTLED, End.FINAL, old))
         self.end = self.end.map(lambda _, old: ite(old == End.TAKEN_AWAY, End.DELETED, old))
-        self._ends(lambda f: is_in_it(f) & ~self.survives[f], End.LOST)
-        self.status = self.status.map(
-            lambda _, old: ite(old == Status.ACQUIRED, Status.AVAILABLE, old)
-        )
+        self.end = self.end.map(lambda f, old: ite(is_lost(f), End.LOST, old))
+        self._stops(is_lost)
         self._drops_what_was_superseded()
-        for truth in (self.consuming, self.pooled, self.byte_pooled, self.untold, self.used):
+        for truth in (self.pooled, self.byte_pooled, self.untold, self.used):
             truth.fill(False)
-        for number in (self.unsettled, self.unsettled_bytes, self.in_pool, self.bytes_in_pool):
+        for number in (self.unsettled_bytes, self.in_pool, self.bytes_in_pool):
             number.fill(0)
 
     # The actions and reports of the broker.

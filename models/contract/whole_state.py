@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from brokerproof.models.contract.core import Contract
+from brokerproof.models.contract.core import PurgeableContract
 from brokerproof.models.contract.core_state import (
     Channel,
     Consumer,
@@ -57,7 +57,7 @@ class End(Enumeration):
     FINAL: ClassVar[End]
 
 
-class WholeContractWords(Contract):
+class WholeContractWords(PurgeableContract):
     """The state of the whole contract, and the meaning of the core's guards in it."""
 
     concerned: FixedRelation[Consumer, Entry]
@@ -125,6 +125,29 @@ class WholeContractWords(Contract):
             ),
         )
 
+    @axiom("ties-are-of-one-level")
+    def ties_are_of_one_level(self) -> Bool:
+        """Arrival alone orders two entries of a level, except in a queue that is sorted by key."""
+        of_one_level = super().of_one_level
+
+        def is_right(e: Entry, f: Entry) -> Bool:
+            tied, by_key = self.ties[e, f], self.is_sorted_by_key[self.home[e]]
+            needed = of_one_level(e, f) & ~by_key
+            return implies(tied, of_one_level(e, f) & self.ties[f, e]) & implies(needed, tied)
+
+        return forall(Entry, Entry, lambda e, f: (e == f) | is_right(e, f))
+
+    @axiom("replacing-is-mutual")
+    def replacing_is_mutual(self) -> Bool:
+        """Of two entries of one key in a queue, the later arrival replaces the earlier one."""
+        return forall(
+            Entry,
+            Entry,
+            lambda e, f: implies(
+                self.replaces[e, f], self.replaces[f, e] & (self.home[e] == self.home[f])
+            ),
+        )
+
     @axiom("one-way-to-return")
     def one_way_to_return(self) -> Bool:
         """A broker claims at most one position for returned messages."""
@@ -181,10 +204,18 @@ class WholeContractWords(Contract):
         """Whether the entry is in a queue that the consumer subscribed to."""
         return self.concerned[who, f]
 
+    def of_one_level(self, e: Entry, f: Entry) -> Bool:
+        """Whether only their arrival orders two entries: by key, not every pair of a level."""
+        return self.ties[e, f]
+
     def is_due(self, f: Entry) -> Bool:
         """Whether the entry's time has come and is not over."""
         now = self.now[self.home[f]]
         return (now >= self.not_before[f]) & (now < self.expires[f])
+
+    def is_purged(self, queue: Queue, f: Entry) -> Bool:
+        """Whether a purge of the queue drops the entry: it is available there, at this time."""
+        return super().is_purged(queue, f) & self.is_due(f)
 
     def there_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, at this time, and concerns the consumer."""
@@ -289,13 +320,17 @@ class WholeContractWords(Contract):
             ),
         )
 
+    def has_consumers(self, queue: Queue) -> Bool:
+        """Whether a consumer is subscribed to the queue."""
+        return exists(Consumer, lambda c: self.consuming[c] & self.subscribed[c, queue])
+
     def is_unused(self, queue: Queue) -> Bool:
         """Whether the queue is auto-delete, had consumers, and has none."""
         return (
             self.deletes_itself[queue]
             & self.used[queue]
             & ~self.gone[queue]
-            & ~exists(Consumer, lambda c: self.consuming[c] & self.subscribed[c, queue])
+            & ~self.has_consumers(queue)
         )
 
     def is_left_for(self, who: Consumer, f: Entry) -> Bool:

@@ -1,8 +1,8 @@
-"""The reports of the queue of pointers (rest, empty get), and the channels of its subscriptions.
+"""The reports of the queue of pointers (rest, empty get), its levels and its clients' channels.
 
-Sources: Qpid, Message Delivery (the runner ends if there is no next entry); AMQP 0-9-1, channel
-close. A report changes no state; its guard says when it is allowed. The actions are not in
-`pointer_queue`, whose state graph is measured: they would add only loops to it.
+Sources: Qpid, Message Delivery (the runner ends if there is no next entry) and Priority Queues;
+AMQP 0-9-1, channel close. A report changes no state; its guard says when it is allowed. The actions
+are not in `pointer_queue`, whose state graph is measured: they would add only loops to it.
 
 If entries are ahead of a pointer, there is a first one, so "no candidate" means "no entry".
 First-order logic does not know that, so `least` says it.
@@ -14,7 +14,9 @@ from brokerproof.models.language import (
     Bool,
     Family,
     Fixed,
+    Int,
     action,
+    axiom,
     exists,
     forall,
     implies,
@@ -31,9 +33,30 @@ class Channel(Family):
 
 
 class ProgressingQueue(SelectingQueue):
-    """The queue of pointers with selectors, reports, gets and channels."""
+    """The queue of pointers with selectors, reports, gets, channels and levels."""
 
+    fifo: Bool
+    level: Fixed[Entry, Int]
     channel: Fixed[Subscription, Channel]
+
+    @axiom("order-is-by-level")
+    def order_is_by_level(self) -> Bool:
+        """An entry of a higher level is before one of a lower, as in the list of lists."""
+        return forall(
+            Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
+        )
+
+    @action
+    def insert(self, entry: Entry) -> None:
+        """An entry arrives as the last of its level; a queue that is FIFO appends instead."""
+
+        def is_behind(e: Entry) -> Bool:
+            there = (self.status[e] != Status.ABSENT) & (self.level[e] == self.level[entry])
+            return there & self.before(entry, e)
+
+        require(~self.fifo)
+        require(~exists(Entry, is_behind))
+        super().insert(entry)
 
     def is_ahead(self, who: Subscription, e: Entry) -> Bool:
         """Whether the entry is in the list, ahead of the pointer."""

@@ -14,11 +14,9 @@ from brokerproof.models.language import (
     FALSE,
     TRUE,
     Bool,
-    Fixed,
     Int,
     Map,
     Relation,
-    axiom,
     forall,
     implies,
     initial,
@@ -42,8 +40,6 @@ class RememberingQueue(ProgressingQueue):
     """The queue of pointers with the history variables of the contract."""
 
     queue: contract.Queue
-    fifo: Bool
-    level: Fixed[Entry, Int]
 
     holder: Map[Entry, Subscription]
     origin: Map[Entry, Origin]
@@ -54,13 +50,6 @@ class RememberingQueue(ProgressingQueue):
     came_back: Relation[Subscription, Entry]
     served: Map[Subscription, Bool]
     unsettled: Map[Subscription, Int]
-
-    @axiom("order-is-by-level")
-    def order_is_by_level(self) -> Bool:
-        """An entry of a higher level is before one of a lower, as in the list of lists."""
-        return forall(
-            Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
-        )
 
     @initial
     def empty(self) -> None:
@@ -304,10 +293,6 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "close_idle_channel": lambda _queue, which: does("close_channel", which),
     },
     assumptions={
-        "insert": Assumption(
-            "that in a first in, first out queue every arrival is last",
-            lambda queue, _entry: ~queue.fifo,
-        ),
         "subscribe": Assumption(
             "that a browser that subscribes again is another one: nothing is behind it yet",
             lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),

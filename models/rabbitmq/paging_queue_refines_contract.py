@@ -3,20 +3,19 @@
 One FIFO queue, without windows and browsers. A message in any of the five places is available, a
 pending one is acquired. Moves between places stutter: clients do not see what leaves memory. A
 fetch is a delivery of the first message, or the answer to a get, with the queue's own delivered
-flag. The contract's core has no purge, so the whole contract's purge is added to it here.
+flag.
 """
 
 from __future__ import annotations
 
 from brokerproof.models.contract import core as contract
-from brokerproof.models.contract.core import Consumer, Contract, Entry, Mode, Origin, Queue, Status
+from brokerproof.models.contract.core import Consumer, Mode, Origin, PurgeableContract, Status
 from brokerproof.models.language import (
     FALSE,
     TRUE,
     Bool,
     Int,
     Map,
-    action,
     forall,
     implies,
     initial,
@@ -28,19 +27,6 @@ from brokerproof.models.language.prove.refinement import Refinement, Witness, do
 from brokerproof.models.rabbitmq.paging_invariants import FLAG, FOUND, USED
 from brokerproof.models.rabbitmq.paging_places import Message, Place
 from brokerproof.models.rabbitmq.paging_queue import OFFERED, PagingQueue, Turn
-
-
-class PurgeableContract(Contract):
-    """The contract's core, with queues that clients may purge."""
-
-    @action
-    def purge(self, queue: Queue) -> None:
-        """A client purges a queue of its available messages; acquired ones stay."""
-
-        def goes(f: Entry) -> Bool:
-            return (self.home[f] == queue) & (self.status[f] == Status.AVAILABLE)
-
-        self.status = self.status.map(lambda f, old: ite(goes(f), Status.DEQUEUED, old))
 
 
 class RememberingPagingQueue(PagingQueue):

@@ -11,13 +11,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.oracle.obligations import must_be_refused, must_succeed
+from brokerproof.checks.oracle.bindings import Bindings
+from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.models.language.read.pointwise import World
 from brokerproof.spec.protocol.answers import OK, Answer, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority, Sorted
@@ -43,7 +45,7 @@ from brokerproof.spec.protocol.operations import (
     SetCredit,
     name_of,
 )
-from examples.whole_broker import WholeBroker
+from examples.whole_broker import WholeBroker, make_lazy_broker
 from examples.whole_broker_claims import everything, not_claimed
 
 QUEUES = ("q0", "q1", "sorted", "nowhere")
@@ -176,6 +178,51 @@ def test_nothing_must_both_succeed_and_be_refused_and_each_kind_comes_to_both() 
     names = {name_of(each) for each in OPERATIONS}
     assert {name for name, what in seen if what == "ok"} == names
     assert {name for name, what in seen if what == "refused"} == names
+
+
+def disagreements(
+    number: int,
+    is_let_in: Callable[[Consume, Bindings], bool] = is_let_in,
+    may_be_gone: Callable[[Bindings, str], bool] = Bindings.may_be_gone,
+) -> Iterator[str]:
+    """Yield where the names disagree with the contract on exclusive consumers or unused queues."""
+    for _, oracle in runs(make_lazy_broker(), number):
+        bindings, contract = oracle.bindings, oracle.rules.contract
+        worlds = [world for world, _, _ in oracle.window.rows[-1].cases]
+        for queue, element in bindings.queues.items():
+            gone = [
+                contract.take(bindings.frame, w, "queue_deleted", (element,))[0] for w in worlds
+            ]
+            if any(gone) and not may_be_gone(bindings, queue):
+                yield "unused"
+        for each in OPERATIONS:
+            if isinstance(each, Consume) and not must_be_refused(each, bindings):
+                grown = bindings.with_consumer(each)
+                step = "consume", (grown.element_of(each.consumer),)
+                there = [_in(grown, world, bindings) for world in worlds]
+                blames = [b for w in there for b in contract.take(grown.frame, w, *step)[1]]
+                if is_let_in(each, bindings) == any("exclusive-is-alone" in b for b in blames):
+                    yield "exclusive"
+
+
+def _in(grown: Bindings, world: World, before: Bindings) -> World:
+    contract = grown.contract
+    sizes = zip(contract.families, grown.frame.sizes, before.frame.sizes, strict=True)
+    for family, new, old in sizes:
+        for _ in range(new - old):
+            world = contract.grown(world, family)
+    return world
+
+
+@pytest.mark.slow
+def test_names_and_contract_agree_on_exclusive_consumers_and_unused_queues() -> None:
+    assert [*disagreements(30)] == []
+
+
+@pytest.mark.slow
+def test_names_that_let_all_in_or_know_no_unused_queue_are_found_out() -> None:
+    found = disagreements(30, lambda *_: True, lambda *_: False)
+    assert {*found} == {"exclusive", "unused"}
 
 
 class Grumpy(WholeBroker):

@@ -724,6 +724,13 @@ def test_a_publish_that_was_never_seen_may_be_available_after_the_drain() -> Non
     assert broken([*start, get(given("m1", None)), get(given("m0", None))]) == ["nothing-invented"]
 
 
+def test_a_publish_without_an_answer_is_of_its_level_all_the_same() -> None:
+    start = [declare(order=Priority(10)), failed(publish("m0", priority=0), "timeout")]
+    start.append(publish("m1", priority=9))
+    assert broken([*start, get(given("m1", None)), get(given("m0", None))]) == []
+    assert broken([*start, get(given("m0", None))]) == ["priority-order"]
+
+
 def test_a_drain_with_a_free_consumer_settles_whether_a_publish_happened() -> None:
     start = [declare(), consume("c"), failed(publish("m0"), "timeout"), drain()]
     assert broken([*start, drain()]) == []

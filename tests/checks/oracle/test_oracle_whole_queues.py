@@ -143,6 +143,14 @@ def test_a_deletion_that_was_asked_for_is_not_told() -> None:
     assert broken([make(auto_delete=True), delete(), drain(deleted())], WHOLE) == ["protocol"]
 
 
+@pytest.mark.parametrize("leaving", [cancel("c"), close("ch0")], ids=["cancel", "close"])
+def test_a_consumer_that_may_have_left_need_not_be_told_of_a_deletion(leaving: Told) -> None:
+    start = [make(), subscribe("c"), failed(leaving, "timeout")]
+    for told in (delete(), delete(closed("c"))):
+        assert broken([*start, told, drain()], WHOLE) == []
+    assert broken([*start[:-1], delete(), drain()], WHOLE) == ["deletion-is-told"]
+
+
 def test_a_queue_that_was_never_used_does_not_delete_itself() -> None:
     start = [make(auto_delete=True), put("m0"), get(given("m0", None))]
     assert broken([*start, drain()], WHOLE) == []
@@ -281,6 +289,14 @@ def test_what_is_held_while_a_later_one_of_its_value_comes_does_not_return() -> 
         assert broken([*start, told, get(given("m1", None)), get()], WHOLE) == []
         assert broken([*start, told, get(again)], WHOLE) == ["last-value-only"]
     assert broken([*start, get(given("m1", None)), release("d0"), get()], WHOLE) == []
+
+
+def test_a_publish_without_an_answer_may_be_the_one_that_replaces() -> None:
+    start = [LAST, failed(put("m0", k=1), "timeout"), put("m1", k=1)]
+    for ends in ((get(given("m0", None)), get()), (get(given("m1", None)), get(given("m0", None)))):
+        assert broken([*start, *ends, drain()], WHOLE) == []
+    both = (get(given("m0", None)), get(given("m1", None)))
+    assert broken([*start, *both], WHOLE) == ["last-value-only"]
 
 
 def test_what_has_another_value_or_none_stays() -> None:

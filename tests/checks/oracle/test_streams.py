@@ -351,8 +351,7 @@ def met(
             case Declare():
                 bindings = bindings.with_queue(operation)
             case Publish(message=message):
-                bindings = bindings.with_message(operation)
-                bindings = bindings.unordered(message.id, unplaced)
+                bindings = bindings.with_message(operation, unplaced)
                 unplaced += [message.id] if answer.error is not None else []
             case Consume():
                 bindings = bindings.with_channel(operation.channel).with_consumer(operation)

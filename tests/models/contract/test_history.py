@@ -19,7 +19,7 @@ from brokerproof.models.contract.history import (
 )
 from brokerproof.models.contract.history_of_contract import HistoryOfContract
 from brokerproof.models.contract.lemmas import HoldsOfContract
-from brokerproof.models.language import Bool, action
+from brokerproof.models.language import FALSE, Bool, action
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.prove.prover import can_fire, initial_state_exists, prove_invariant
 
@@ -66,6 +66,14 @@ class Overtaking(HistoryOfContract):
         """Let any be given."""
 
 
+class Jumping(HistoryOfContract):
+    """A contract in which a message may arrive ahead of others of its level."""
+
+    def has_arrived_behind(self, entry: Entry, f: Entry) -> Bool:  # noqa: ARG002 (none is behind)
+        """Let it arrive anywhere."""
+        return FALSE
+
+
 class Misremembering(HistoryOfContract):
     """A recording with an arbitrary time for each delivery."""
 
@@ -95,7 +103,7 @@ class Forgetful(HistoryOfContract):
 
     def may_be_lost(self, e: Entry) -> Bool:
         """Lose whatever is there."""
-        return self.arrived(e)
+        return self.has_arrived(e)
 
 
 class Trusting(HistoryOfContract):
@@ -112,6 +120,7 @@ class Trusting(HistoryOfContract):
     ("model", "lost"),
     [
         (Overtaking, "given-in-order"),
+        (Jumping, "equals-stand-as-they-were-published"),
         (Misremembering, "moments-are-within-their-spans"),
         (Vague, "moments-are-within-their-spans"),
         (Generous, "waiting-intervals-follow-the-status"),

@@ -16,8 +16,8 @@ from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQ
 
 SCOPE = Scope(
     {Entry: 4, Subscription: 2, Channel: 2},
-    range(1),
-    {"head": 0, "browser": 0, "wants": 1, "channel": (0, 1)},
+    range(4),
+    {"head": 0, "browser": 0, "wants": 1, "channel": (0, 1), "fifo": 0, "level": (3, 2, 1, 0)},
 )
 
 STATES = 4_000

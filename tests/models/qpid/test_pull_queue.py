@@ -48,7 +48,11 @@ def test_what_it_adds_is_proved_for_any_number_of_everything() -> None:
 
 
 def test_two_consumers_and_a_message_keep_all_of_it() -> None:
-    scope = Scope({Entry: 2, Subscription: 2, Channel: 1}, range(1), {"wants": 1})
+    scope = Scope(
+        {Entry: 2, Subscription: 2, Channel: 1},
+        range(2),
+        {"wants": 1, "fifo": 0, "level": (1, 0)},
+    )
     found = explore(trace(PullQueue), scope, limit_states=2_000_000)
     assert (found.violation, found.incomplete) == (None, "")
     assert all(found.firings.values())
