@@ -100,8 +100,10 @@ class ReleasedPointer(MovingPlace):
 
     @step(Opening.READS)
     def read_as_opener(self, who: Opener) -> None:
-        """An opener reads the released entry, and is done if that is before the opened one."""
-        require(self.status[self.opened[who]] == Status.AVAILABLE)
+        """An opener reads the released entry, and is done if that is before the opened one.
+
+        The opened one was available, and may have been taken since.
+        """
         back = self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who])
         self.was_rewound[who] = self.rewound[IT]
         self.was_released[who] = self.released[IT]

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
@@ -26,7 +27,7 @@ from tests.models.qpid.threads.test_node_list import (
     KeepsWhatItMarked,
     UnlinksTheLast,
 )
-from tests.models.qpid.threads.tie import NONE, ONE, Naming, Tie, names_of, planted, tied
+from tests.models.qpid.threads.tie import NONE, ONE, Naming, Tie, names_of, planted, steps_by, tied
 
 APPENDS = ("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail", "count")
 WALKS = (
@@ -125,7 +126,7 @@ def tie_of(
         what, who, *target = thread.split()
         number = names.index(who) if what == "add" else int(who)
         marks = [Taken("mark", (number, names.index(each))) for each in target]
-        return [*marks, *(Taken(each, (number,)) for each in WAYS[what])]
+        return [*marks, *steps_by(model, WAYS[what], number)]
 
     namings = [
         Naming(
@@ -139,14 +140,18 @@ def tie_of(
     done, starts = (Appending.values.index(each) for each in ("IS_DONE", "STARTS"))
     begun, ended = (Walking.values.index(each) for each in ("READS", "HAS_ENDED"))
     return Tie(
-        make=lambda _: Shared(kind, first),
-        bodies=lambda shared: shared.bodies(threads),
+        case=Case(
+            case,
+            make=lambda _: Shared(kind, first),
+            bodies=lambda shared: shared.bodies(threads),
+            judge=lambda _: (),
+        ),
         model=model,
         scope=Scope({Node: many, Remover: 2, Walker: 2}, range(many + 1), {"nobody": 0, "head": 0}),
         namings=namings,
-        counts=lambda shared, cell, result: NONE if is_silent(shared, cell, result) else ONE,
+        counts=lambda shared, _, cell, result: NONE if is_silent(shared, cell, result) else ONE,
         before=[
-            *(Taken(each, (ANY,)) for each in (*APPENDS, "end")),
+            *steps_by(model, (*APPENDS, "end")),
             Taken("begin", (ANY, 0)),
         ],
         rests=valuation(

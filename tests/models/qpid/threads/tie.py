@@ -19,12 +19,12 @@ from typing import Generic
 from brokerproof.checks.threads.cases import Case, Shared
 from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.schedules import with_few_switches
-from brokerproof.checks.threads.threads import Body, Thread, Threads, Watcher
+from brokerproof.checks.threads.threads import Thread, Threads, Watcher
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.watch.path_query import Valuation, shown
-from brokerproof.models.language.watch.paths import Goal, Taken, enabled, find_path
+from brokerproof.models.language.watch.paths import ANY, Goal, Taken, enabled, find_path
 from tests.faults.overlay import Edit, plant
 
 NONE, ONE, AT_MOST_ONE = range(1), range(1, 2), range(2)
@@ -55,20 +55,18 @@ class Tie(Generic[Shared]):
     """A case of running code, and the model that each of its accesses must be a step of.
 
     Attributes:
-        make: makes the shared objects, anew for each run.
-        bodies: the body of each thread, by name.
+        case: the threads and what they share; its own judge is not asked.
         namings: the ways to name them; one must explain the whole run.
-        counts: how many steps of the model an access may be, by its cell and its result.
+        counts: how many steps of the model an access may be, by thread, cell and result.
         before: the steps that lead to the values shown at first, and `rests` what they must reach.
 
     """
 
-    make: Callable[[Threads], Shared]
-    bodies: Callable[[Shared], Mapping[str, Body]]
+    case: Case[Shared]
     model: type[Model]
     scope: Scope
     namings: Sequence[Naming[Shared]]
-    counts: Callable[[Shared, object, object], range] = lambda *_: ONE
+    counts: Callable[[Shared, str, object, object], range] = lambda *_: ONE
     before: Sequence[Taken] = ()
     rests: Valuation = ()
 
@@ -93,7 +91,7 @@ class _Follower(Generic[Shared]):
 
     def make(self, threads: Threads) -> Shared:
         """Begin a run, with one set of states for each naming."""
-        self._shared = self._tie.make(threads)
+        self._shared = self._tie.case.make(threads)
         self._lost = ""
         self._explained: list[Mapping[State, frozenset[str]]] = [
             {self._first(naming.shows(self._shared)): frozenset[str]()}
@@ -107,7 +105,7 @@ class _Follower(Generic[Shared]):
         """Explain an access."""
         if self._lost:
             return
-        counts = self._tie.counts(self._shared, cell, result)
+        counts = self._tie.counts(self._shared, thread.name, cell, result)
         self._explained = [
             self._after(frozenset(states.items()), naming, thread.name, counts)
             for states, naming in zip(self._explained, self._tie.namings, strict=True)
@@ -157,20 +155,24 @@ class _Follower(Generic[Shared]):
             goal = self._goal(values)
             level, reached = dict(states), dict[State, frozenset[str]]()
             for count in range(counts.stop):
-                reached |= level if count in counts else {}
-                level = dict(self._following(level, steps))
-            self._answers[key] = {
-                state: taken for state, taken in reached.items() if not goal.distance(state)
-            }
+                if count in counts:
+                    for state, taken in level.items():
+                        if not goal.distance(state):
+                            reached[state] = taken | reached.get(state, frozenset())
+                level = self._following(level, steps)
+            self._answers[key] = reached
         return self._answers[key]
 
     def _following(
         self, states: Mapping[State, frozenset[str]], steps: Iterable[Taken]
-    ) -> Iterator[tuple[State, frozenset[str]]]:
+    ) -> dict[State, frozenset[str]]:
+        """Return the states one step on, each with what was taken on some way to it."""
+        found: dict[State, frozenset[str]] = {}
         for state, taken in states.items():
             for each in enabled(self._reading, state, steps):
                 following = self._reading.step(each.action, state, each.arguments)
-                yield following, taken | {each.action}
+                found[following] = taken | {each.action} | found.get(following, frozenset())
+        return found
 
     def _goal(self, values: Valuation) -> Goal:
         return Goal(dict(shown(self._reading, values)))
@@ -192,7 +194,9 @@ class _Watched(Case[Shared]):
 def tied(tie: Tie[Shared]) -> Tied:
     """Run the case under every interleaving, and some without reduction, held against the model."""
     follower = _Follower(tie)
-    case = _Watched("", follower.make, tie.bodies, follower.judge, follower=follower.watch)
+    case = _Watched(
+        tie.case.name, follower.make, tie.case.bodies, follower.judge, follower=follower.watch
+    )
     found = explore(case)
     few = with_few_switches(case, switches_max=SWITCHES, runs_max=RUNS)
     failed = [*found.failed, *([few.failed] if few.failed else [])]
@@ -202,6 +206,15 @@ def tied(tie: Tie[Shared]) -> Tied:
 def names_of(model: type[Model]) -> set[str]:
     """Return the names of a model's actions."""
     return {each.name for each in trace(model).actions}
+
+
+def steps_by(model: type[Model], names: Iterable[str], *who: int) -> list[Taken]:
+    """Return the actions with these names that the model has, with the first arguments given."""
+    return [
+        Taken(each.name, (*who, *[ANY] * (len(each.parameters) - len(who))))
+        for each in trace(model).actions
+        if each.name in names
+    ]
 
 
 def planted(file: str, edits: Sequence[Edit]) -> ModuleType:
