@@ -144,7 +144,7 @@ CATALOGUE: dict[str, Listed] = {
         entry_states.EntryStates,
         Scope(
             {entry_states.Entry: 1, entry_states.Consumer: 2, entry_states.Worker: 2},
-            range(2),
+            range(1),
             {"anybody": 0, "nothing": 0, "idle": 0},
         ),
     ),

@@ -9,8 +9,6 @@ from __future__ import annotations
 ENTRY_STATES = {
     "Of an entry that no consumer had before, nobody asks whose it was.": (
         "enqueue: was_owner: stays as it was",
-        "hold: was_owner: stays as it was",
-        "let_go: was_owner: stays as it was",
         "acquire: was_owner: stays as it was",
         "unlock: was_owner: without (owner[at[w]] = for_whom[w])",
         "lock: was_owner: owner[at[w]] always, not only if (STEALABLE = state[at[w]])",
@@ -91,7 +89,6 @@ ENTRY_STATES = {
         "initially: owner: anything",
         "initially: was: anything",
         "initially: was: AVAILABLE instead of ABSENT",
-        "initially: was: HELD instead of ABSENT",
         "initially: was: THE_QUEUES instead of ABSENT",
         "initially: was: UNSTEALABLE instead of ABSENT",
         "initially: was: STEALABLE instead of ABSENT",
@@ -108,7 +105,6 @@ ENTRY_STATES = {
         "initially: releases: true instead of false",
         "initially: saw: anything",
         "initially: saw: AVAILABLE instead of ABSENT",
-        "initially: saw: HELD instead of ABSENT",
         "initially: saw: THE_QUEUES instead of ABSENT",
         "initially: saw: UNSTEALABLE instead of ABSENT",
         "initially: saw: STEALABLE instead of ABSENT",

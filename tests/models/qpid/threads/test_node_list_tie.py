@@ -182,7 +182,7 @@ def test_every_access_is_one_step_of_the_model_and_every_step_is_made() -> None:
 )
 def test_a_wrong_model_is_refused(model: type[Model], case: str) -> None:
     [complaint] = tied(tie_of(case, model)).complaints
-    assert complaint.startswith(f"no step of {model.__name__} explains ")
+    assert complaint.startswith(f"no step of {model.__name__} is ")
 
 
 MISTAKES = {

@@ -210,7 +210,7 @@ def test_each_access_is_a_step_of_the_model_and_every_step_is_made(
 )
 def test_a_model_of_another_place_is_refused(model: type[Model], address: str, name: str) -> None:
     [complaint] = tied(tie_of(name, model, partial(make, address))).complaints
-    assert complaint.startswith(f"no step of {model.__name__} explains ")
+    assert complaint.startswith(f"no step of {model.__name__} is ")
 
 
 MISTAKES = {

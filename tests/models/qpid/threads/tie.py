@@ -112,7 +112,7 @@ class _Follower(Generic[Shared]):
         ]
         if not any(self._explained):
             what = f"{type(cell).__name__}.{name} of {thread.name}"
-            self._lost = f"no step of {self._tie.model.__name__} explains {what}"
+            self._lost = f"no step of {self._tie.model.__name__} is {what}"
 
     def judge(self, shared: Shared) -> Iterator[str]:
         """Yield why the run is no run of the model."""
