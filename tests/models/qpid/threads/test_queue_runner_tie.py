@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MethodType
 from typing import cast
 
 import pytest
@@ -13,20 +14,18 @@ from brokerproof.checks.threads.threads import Body, Threads
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
-from brokerproof.models.language.watch.paths import Taken
 from brokerproof.models.qpid.threads.queue_runner import (
-    Announcing,
     Change,
     QueueRunner,
     Runner,
     Running,
 )
 from brokerproof.reference import Broker
-from brokerproof.reference.qpid.push import delivery
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Consume, Declare, Operation, Publish, SetCredit
 from tests.faults.overlay import Edit, plant
-from tests.models.qpid.threads.test_queue_runner import CountsLate, EndsUnread, KeepsTheSlot
+from tests.faults.threads.catalogue import thread_faults
+from tests.models.qpid.threads.test_queue_runner import KeepsTheSlot
 from tests.models.qpid.threads.tie import AT_MOST_ONE, ONE, Naming, Tie, names_of, steps_by, tied
 from tests.reference.front.reference_bench import queue_in
 
@@ -41,6 +40,7 @@ OPERATIONS: Mapping[str, Operation] = {
 }
 """What each change is; one message waits already for room."""
 
+RUNS_FEW, TO_THE_END = 100, 20_000
 SLICE_OF_ONE = Edit(
     "qpid/push/delivery.py", "MAX_ASYNC_DELIVERIES = 10", "MAX_ASYNC_DELIVERIES = 1"
 )
@@ -58,9 +58,9 @@ class Shared:
         self.runners: list[object] = []
         broker.on_threads(partial(self._start, threads), lambda _: None)
 
-    def _start(self, threads: Threads, name: str, job: Callable[[], None]) -> None:
-        runner = cast("delivery.Runner", getattr(job, "__self__"))
-        threads.start(f"runner {self.number_of(runner)}", job)
+    def _start(self, threads: Threads, _: str, job: Callable[[], None]) -> None:
+        # The job is the method of a runner, which has its number from the slot.
+        threads.start(f"runner {self.number_of(cast('MethodType', job).__self__)}", job)
 
     def number_of(self, runner: object) -> int:
         """Return the number of a runner."""
@@ -82,7 +82,7 @@ class Shared:
 def counts(shared: Shared, thread: str, cell: object, _: object) -> range:
     """Return how many steps an access is: a runner begins with the slot that it leaves."""
     if cell is shared.queue.asynchronous_runner:
-        return range(1, 3)
+        return range(1, 3) if thread.startswith("runner") else ONE
     return ONE if cell is shared.queue.state_change_count else AT_MOST_ONE
 
 
@@ -113,11 +113,30 @@ def tie_of(model: type[Model] = QueueRunner, *edits: Edit) -> Tie[Shared]:
     )
 
 
-def test_each_access_is_a_step_of_the_model() -> None:
+@pytest.mark.parametrize("runs", [RUNS_FEW, pytest.param(TO_THE_END, marks=pytest.mark.thorough)])
+def test_each_access_is_a_step_of_the_model_and_every_step_is_made(runs: int) -> None:
     never = names_of(QueueRunner)
     for edits in ((), (SLICE_OF_ONE,)):
-        found = tied(tie_of(QueueRunner, *edits))
-        print(found.explored.runs, found.explored.steps, found.complaints, never - found.taken)
-        # assert (found.complaints, found.explored.complete) == ((), True)
+        found = tied(tie_of(QueueRunner, *edits), runs)
+        assert found.complaints == ()
+        assert found.explored.complete == (runs == TO_THE_END)
         never -= found.taken
     assert never == set()
+
+
+def test_a_wrong_model_is_refused() -> None:
+    [complaint] = tied(tie_of(KeepsTheSlot), RUNS_FEW).complaints
+    assert complaint == "no step of KeepsTheSlot is AtomicReference.set of runner 0"
+
+
+MISTAKES = {
+    each.id: each.edits
+    for each in thread_faults()
+    if each.id in ("count-after-slot", "the-slot-is-kept-to-the-end")
+}
+
+
+@pytest.mark.parametrize("fault", MISTAKES)
+def test_a_mistake_is_no_run_of_the_model(fault: str) -> None:
+    [complaint, *_] = tied(tie_of(QueueRunner, *MISTAKES[fault]), RUNS_FEW).complaints
+    assert " of QueueRunner " in complaint

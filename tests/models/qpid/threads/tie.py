@@ -191,13 +191,13 @@ class _Watched(Case[Shared]):
             yield
 
 
-def tied(tie: Tie[Shared]) -> Tied:
-    """Run the case under every interleaving, and some without reduction, held against the model."""
+def tied(tie: Tie[Shared], runs_max: int = 1_000_000) -> Tied:
+    """Hold a case against its model, under every interleaving and some without reduction."""
     follower = _Follower(tie)
     case = _Watched(
         tie.case.name, follower.make, tie.case.bodies, follower.judge, follower=follower.watch
     )
-    found = explore(case)
+    found = explore(case, runs_max=runs_max)
     few = with_few_switches(case, switches_max=SWITCHES, runs_max=RUNS)
     failed = [*found.failed, *([few.failed] if few.failed else [])]
     return Tied(found, failed[0].complaints if failed else (), follower.taken)
