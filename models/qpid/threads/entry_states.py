@@ -26,8 +26,7 @@ from brokerproof.models.qpid.threads.entry_state_state import (
     State,
     Worker,
 )
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
-from brokerproof.models.qpid.threads.equivalent_mutants_of_entries import ENTRY_STATES
+from brokerproof.models.qpid.threads.equivalent_mutants import ENTRY_STATES, by_name
 
 __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "State", "Worker"]
 

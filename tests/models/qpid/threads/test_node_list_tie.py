@@ -18,7 +18,7 @@ from brokerproof.models.language.watch.paths import ANY, Taken
 from brokerproof.models.qpid.threads.node_list import Node, NodeList, Remover, Walker
 from brokerproof.models.qpid.threads.node_list_state import Appending, Removing, Walking
 from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
-from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList
+from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
 from brokerproof.reference.shared.atomics import AtomicFlag
 from tests.faults.overlay import Edit
 from tests.models.qpid.threads.test_node_list import (
@@ -53,12 +53,11 @@ class Shared:
         self.entries = {"": self.list.head}
         self.returned: set[tuple[int, str]] = set()
         self.told: set[tuple[int, str]] = set()
-        for name in first:
-            self.add(name)
+        self.entries |= {name: self.add(name) for name in first}
 
-    def add(self, name: str) -> None:
+    def add(self, name: str) -> ConsumerNodeListEntry:
         """Append a node; the list does not look into it."""
-        self.list.add(cast("ConsumerNode", name))
+        return self.list.add(cast("ConsumerNode", name))
 
     def remove(self, number: str, name: str) -> None:
         """Remove a node that was there at first."""
