@@ -19,7 +19,6 @@ from brokerproof.models.contract import whole as whole_contract
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.qpid import (
-    channel_credit,
     moving_place,
     paired_pointer,
     pointer_queue,
@@ -28,13 +27,9 @@ from brokerproof.models.qpid import (
     pull_queue,
 )
 from brokerproof.models.qpid.threads import (
-    consumer_lists,
-    consumer_notification,
     entry_states,
-    interested_line,
     node_list,
     queue_runner,
-    waiting_turns,
 )
 from brokerproof.models.rabbitmq import (
     paging_confirms,
@@ -141,25 +136,6 @@ CATALOGUE: dict[str, Listed] = {
             {"capacity": 2, "slides": cursor_room.window(4, words=1, bits=2)},
         ),
     ),
-    "consumer-notification": Listed(
-        consumer_notification.ConsumerNotification,
-        Scope(
-            {consumer_notification.Message: 1, consumer_notification.Consumer: 2},
-            range(1),
-            {"anybody": 0},
-        ),
-    ),
-    "interested-line": Listed(
-        interested_line.InterestedLine, Scope({interested_line.Consumer: 4}, range(1))
-    ),
-    "waiting-turns": Listed(
-        waiting_turns.WaitingTurns,
-        Scope(
-            {waiting_turns.Target: 3, waiting_turns.Notifier: 3},
-            range(1),
-            {"anybody": 0, "idle": 0},
-        ),
-    ),
     "queue-runner": Listed(
         queue_runner.QueueRunner,
         Scope({queue_runner.Change: 2, queue_runner.Runner: 2}, range(1)),
@@ -168,13 +144,9 @@ CATALOGUE: dict[str, Listed] = {
         entry_states.EntryStates,
         Scope(
             {entry_states.Entry: 1, entry_states.Consumer: 2, entry_states.Worker: 2},
-            range(2),
+            range(1),
             {"anybody": 0, "nothing": 0, "idle": 0},
         ),
-    ),
-    "consumer-lists": Listed(
-        consumer_lists.ConsumerLists,
-        Scope({pointer_queue.Subscription: 4}, range(5)),
     ),
     "pull-queue": Listed(
         pull_queue.PullQueue,
@@ -194,14 +166,6 @@ CATALOGUE: dict[str, Listed] = {
             {node_list.Node: 4, node_list.Walker: 1, node_list.Remover: 1},
             range(4),
             {"nobody": 0, "head": 0},
-        ),
-    ),
-    "channel-credit": Listed(
-        channel_credit.ChannelCredit,
-        Scope(
-            {channel_credit.Channel: 1, channel_credit.Consumer: 2, channel_credit.Message: 2},
-            range(-3, 4),
-            {"size": (2, 1), "consumer": (0, 1)},
         ),
     ),
     "paired-pointer": Listed(
@@ -235,17 +199,11 @@ CATALOGUE: dict[str, Listed] = {
 }
 
 
-_OF_QPID = (
-    *("pointer-queue", "paired-pointer", "whole-contract"),
-    *("entry-states", "node-list", "channel-credit"),
-)
+_OF_QPID = ("pointer-queue", "paired-pointer", "whole-contract", "entry-states", "node-list")
 
 SYSTEMS: dict[str, tuple[str, ...]] = {
     "qpid-push": (*_OF_QPID, "pointer-queue-clock", "queue-runner"),
-    "qpid-pull": (
-        *(*_OF_QPID, "pull-queue", "consumer-lists", "consumer-notification"),
-        *("interested-line", "waiting-turns"),
-    ),
+    "qpid-pull": (*_OF_QPID, "pull-queue"),
     "rabbitmq-paging": (
         *("paging-places", "paging-lengths", "paging-reduction"),
         *("paging-index", "paging-confirms"),

@@ -7,12 +7,7 @@ that the command mutates by default; other models keep theirs beside them (`equi
 
 from __future__ import annotations
 
-from brokerproof.models.qpid.threads.equivalent_mutants import (
-    CONSUMER_NOTIFICATION,
-    QUEUE_RUNNER,
-    WAITING_TURNS,
-    by_name,
-)
+from brokerproof.models.qpid.threads.equivalent_mutants import QUEUE_RUNNER, by_name
 
 _POINTER_QUEUE = {
     "The pointer goes back further, or once more, than it must: steps are lost, no promise is.": (
@@ -247,7 +242,5 @@ EQUIVALENT_MUTANTS: dict[str, dict[str, str]] = {
     "paging-confirms": by_name(_PAGING_CONFIRMS),
     "paging-lengths": by_name(_PAGING_LENGTHS),
     "pointer-queue": by_name(_POINTER_QUEUE),
-    "waiting-turns": by_name(WAITING_TURNS),
     "queue-runner": by_name(QUEUE_RUNNER),
-    "consumer-notification": by_name(CONSUMER_NOTIFICATION),
 }

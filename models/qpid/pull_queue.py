@@ -1,20 +1,28 @@
 """The queue whose consumers pull: pointers as in a queue that pushes, and lists of consumers.
 
-Source: Qpid, pull consumers; the deliveries are those of its releases (`deliverSingleMessage`,
-`attemptDelivery`).
+Source: Qpid, pull consumers, QueueConsumerManager internals; the deliveries and the table of moves
+are those of its releases (`deliverSingleMessage`, `attemptDelivery`, `QueueConsumerManagerImpl`).
 
-Places, entries and returns are those of the queue of pointers. New is when a consumer may take an
-entry: only while it is interested or notified, and a browser only while it wants to be told of
-messages. The queue is at rest when no consumer is notified and no available entry is ahead of a
-consumer that wants messages. `consumer_notification` proves that threads get it there.
+Places, entries and returns are those of the queue of pointers. A registered consumer is in one of
+four lists: not interested, interested, notified, or, for a browser, non-acquiring. Each list keeps
+the order of arrival, so a consumer that returns to the interested is their last. Any move may
+happen at any time. A consumer may take an entry only while it is interested or notified, and a
+browser only while it wants to be told of messages. The queue is at rest when no consumer is
+notified and no available entry is ahead of a consumer that wants messages.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from brokerproof.models.language import (
     Bool,
+    Enumeration,
+    Map,
+    Relation,
     action,
     forall,
+    implies,
     initial,
     invariant,
     ite,
@@ -22,17 +30,78 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.qpid.pointer_queue import Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
-from brokerproof.models.qpid.threads.consumer_lists import ConsumerMoves, Listed
 
 
-class PullQueue(ProgressingQueue, ConsumerMoves):
+class Listed(Enumeration):
+    """The list that a consumer is in."""
+
+    REMOVED: ClassVar[Listed]
+    NOT_INTERESTED: ClassVar[Listed]
+    INTERESTED: ClassVar[Listed]
+    NOTIFIED: ClassVar[Listed]
+    NON_ACQUIRING: ClassVar[Listed]
+
+
+class PullQueue(ProgressingQueue):
     """Consumers that are told of messages, and take them by their own pointers."""
+
+    listed: Map[Subscription, Listed]
+    was_listed: Map[Subscription, Listed]
+    ahead: Relation[Subscription, Subscription]
 
     @initial
     def empty(self) -> None:
         """No entry has arrived, and no consumer is subscribed."""
         super().empty()
-        self._nobody_is_listed()
+        self.listed.fill(Listed.REMOVED)
+        self.was_listed.fill(Listed.REMOVED)
+        self.ahead.fill(False)
+
+    def is_listed(self, who: Subscription, where: Listed) -> Bool:
+        """Whether a consumer is in that list."""
+        return self.listed[who] == where
+
+    def is_told(self, who: Subscription) -> Bool:
+        """Whether a consumer may look for a message: it is interested or notified."""
+        return self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOTIFIED)
+
+    def is_wanting(self, who: Subscription) -> Bool:
+        """Whether a consumer counts as wanting messages."""
+        return self.is_told(who) | self.is_listed(who, Listed.NON_ACQUIRING)
+
+    def _moves(self, who: Subscription, to: Listed) -> None:
+        """Move a consumer to the end of a list."""
+        self.was_listed[who] = self.listed[who]
+        self.ahead = self.ahead.map(
+            lambda a, b, old: (
+                (a != who) & ite(b == who, (self.listed[a] == to) & (to != Listed.REMOVED), old)
+            )
+        )
+        self.listed[who] = to
+
+    @action
+    def want(self, who: Subscription) -> None:
+        """A consumer has room: it becomes interested or, if it is a browser, non-acquiring."""
+        require(self.is_listed(who, Listed.NOT_INTERESTED))
+        self._moves(who, ite(self.browser[who], Listed.NON_ACQUIRING, Listed.INTERESTED))
+
+    @action
+    def want_no_more(self, who: Subscription) -> None:
+        """A consumer has no room any more."""
+        require(self.is_wanting(who))
+        self._moves(who, Listed.NOT_INTERESTED)
+
+    @action
+    def notify(self, who: Subscription) -> None:
+        """An interested consumer is notified of work."""
+        require(self.is_listed(who, Listed.INTERESTED))
+        self._moves(who, Listed.NOTIFIED)
+
+    @action
+    def look(self, who: Subscription) -> None:
+        """A notified consumer, before it looks, becomes interested again, as the last of them."""
+        require(self.is_listed(who, Listed.NOTIFIED))
+        self._moves(who, Listed.INTERESTED)
 
     @action
     def subscribe(self, who: Subscription) -> None:
@@ -119,4 +188,62 @@ class PullQueue(ProgressingQueue, ConsumerMoves):
         return forall(
             Subscription,
             lambda who: self.active[who] == ~self.is_listed(who, Listed.REMOVED),
+        )
+
+    @invariant("each-is-where-it-belongs")
+    def where_it_belongs(self) -> Bool:
+        """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
+        return forall(
+            Subscription,
+            lambda who: (
+                implies(
+                    self.browser[who],
+                    ~self.is_told(who),
+                )
+                & implies(~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING))
+            ),
+        )
+
+    @invariant("each-move-is-a-row-of-the-table")
+    def moves_are_rows(self) -> Bool:
+        """Each consumer has come from a list that leads to its present one (QCM-5)."""
+
+        def came_from(who: Subscription, now: Listed, *before: Listed) -> Bool:
+            possible = self.was_listed[who] == before[0]
+            for each in before[1:]:
+                possible = possible | (self.was_listed[who] == each)
+            return implies(self.is_listed(who, now), possible)
+
+        def holds(who: Subscription) -> Bool:
+            nobody, idle = Listed.REMOVED, Listed.NOT_INTERESTED
+            told, notified = Listed.INTERESTED, Listed.NOTIFIED
+            browsing = Listed.NON_ACQUIRING
+            return (
+                came_from(who, idle, nobody, told, notified, browsing)
+                & came_from(who, told, idle, notified)
+                & came_from(who, notified, told)
+                & came_from(who, browsing, idle)
+            )
+
+        return forall(Subscription, holds)
+
+    @invariant("each-list-is-in-one-order")
+    def lists_are_in_order(self) -> Bool:
+        """Each list is totally ordered, and no order relates two lists (QCM-1)."""
+
+        def together(a: Subscription, b: Subscription) -> Bool:
+            return (self.listed[a] == self.listed[b]) & (self.listed[a] != Listed.REMOVED)
+
+        return forall(
+            Subscription,
+            Subscription,
+            lambda a, b: (
+                implies(self.ahead[a, b], together(a, b) & ~self.ahead[b, a])
+                & implies(together(a, b) & (a != b), self.ahead[a, b] | self.ahead[b, a])
+            ),
+        ) & forall(
+            Subscription,
+            Subscription,
+            Subscription,
+            lambda a, b, c: implies(self.ahead[a, b] & self.ahead[b, c], self.ahead[a, c]),
         )

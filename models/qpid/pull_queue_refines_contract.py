@@ -16,8 +16,7 @@ from brokerproof.models.qpid.pointer_queue_refines_contract import (
     POINTER_QUEUE_REFINES_CONTRACT,
     RememberingQueue,
 )
-from brokerproof.models.qpid.pull_queue import PullQueue
-from brokerproof.models.qpid.threads.consumer_lists import Listed
+from brokerproof.models.qpid.pull_queue import Listed, PullQueue
 
 
 class RememberingPullQueue(PullQueue, RememberingQueue):

@@ -67,7 +67,7 @@ def find_steps(query: PathQuery) -> tuple[str, ...] | None:
     Raises `TooFar` if the search was given up.
     """
     reading = reading_of(query)
-    start, goal = state_of(reading, query.before), Goal(dict(_shown(reading, query.after)))
+    start, goal = state_of(reading, query.before), Goal(dict(shown(reading, query.after)))
     taken: tuple[Taken, ...] = ()
     if query.first:
         # The guards leave at most one of several.
@@ -125,12 +125,12 @@ _READINGS: dict[object, PlainReading] = {}
 def state_of(reading: PlainReading, values: Valuation) -> State:
     """Return the state of a valuation; a cell that is not shown is 0."""
     state = [0] * len(reading.cells)
-    for at, value in _shown(reading, values):
+    for at, value in shown(reading, values):
         state[at] = value
     return tuple(state)
 
 
-def _shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]]:
+def shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]]:
     """Yield the position and the value of each cell that a valuation shows."""
     for name, value in values:
         symbol = reading.system.symbol(name)

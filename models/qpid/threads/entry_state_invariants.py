@@ -16,7 +16,7 @@ ONE = "one-at-most-has-it"
 OWN_OR_LOST = "what-is-a-consumers-is-its-own-or-lost"
 SENT = "what-is-sent-was-available-and-fresh"
 GIVER = "one-gives-to-a-consumer-at-a-time"
-ONCE = "leaves-the-depth-once"
+ONCE = "one-thread-disposes-of-it"
 KEPT = "the-queue-puts-back-only-what-no-consumer-had"
 SEEN = "what-was-seen-may-be-swapped"
 ABSENT = "no-thread-works-on-an-absent-entry"
@@ -44,8 +44,7 @@ class EntryInvariants(EntryWords):
             was_a_consumers = (self.was[e] == State.UNSTEALABLE) | (self.was[e] == State.STEALABLE)
             acquired = State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES
             return (
-                may_be(e, State.AVAILABLE, State.ABSENT, State.HELD, *acquired)
-                & may_be(e, State.HELD, State.AVAILABLE)
+                may_be(e, State.AVAILABLE, State.ABSENT, *acquired)
                 & may_be(e, State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
                 & may_be(e, State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
                 & may_be(e, State.STEALABLE, State.UNSTEALABLE)
@@ -145,38 +144,26 @@ class EntryInvariants(EntryWords):
 
         return forall(Entry, lambda e: implies(self.state[e] == State.THE_QUEUES, kept(e)))
 
-    @invariant("what-is-gone-gets-counted", by=(ONCE,))
-    def gone_gets_counted(self) -> Bool:
-        """An entry that is gone for good will be subtracted from the depth by a thread (ENT-6)."""
+    @invariant("what-is-dequeued-is-disposed-of", by=(ONCE,))
+    def dequeued_is_disposed_of(self) -> Bool:
+        """A thread is about to delete a dequeued entry for good (ENT-6)."""
 
         def holds(e: Entry) -> Bool:
             disposer = self.disposer[e]
-            doing, at_it = self.doing[disposer], self.at[disposer] == e
-            return implies(
-                self.state[e] == State.DEQUEUED, at_it & (doing == Doing.DISPOSES)
-            ) & implies(
-                (self.state[e] == State.DELETED) & ~self.accounted[e],
-                at_it & (doing == Doing.ACCOUNTS),
-            )
+            disposes = (self.at[disposer] == e) & (self.doing[disposer] == Doing.DISPOSES)
+            return implies(self.state[e] == State.DEQUEUED, disposes)
 
         return forall(Entry, holds)
 
     @invariant(ONCE, by=(SEEN,))
     def leaves_once(self) -> Bool:
-        """One thread disposes of an entry, and subtracts it from the depth once (ENT-6)."""
-
-        def holds(w: Worker) -> Bool:
-            disposes = self.doing[w] == Doing.DISPOSES
-            accounts = self.doing[w] == Doing.ACCOUNTS
-            entry = self.at[w]
-            return (
-                implies(disposes | accounts, self.disposer[entry] == w)
-                & implies(disposes, self.state[entry] == State.DEQUEUED)
-                & implies(accounts, (self.state[entry] == State.DELETED) & ~self.accounted[entry])
-            )
-
-        return forall(Worker, holds) & forall(
-            Entry, lambda e: implies(self.accounted[e], self.state[e] == State.DELETED)
+        """One thread disposes of an entry (ENT-6)."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                self.doing[w] == Doing.DISPOSES,
+                (self.disposer[self.at[w]] == w) & (self.state[self.at[w]] == State.DEQUEUED),
+            ),
         )
 
     @invariant(KEPT, by=(OWN_OR_LOST, SEEN))
@@ -220,9 +207,8 @@ class EntryInvariants(EntryWords):
         """An entry that was sent and can be or is sent again is marked as redelivered (ENT-8)."""
 
         def may_be_given(e: Entry) -> Bool:
-            free = (self.state[e] == State.AVAILABLE) | (self.state[e] == State.HELD)
             looked_at = (self.state[e] == State.THE_QUEUES) & (self.was[e] == State.AVAILABLE)
-            return free | looked_at
+            return (self.state[e] == State.AVAILABLE) | looked_at
 
         return forall(
             Entry, lambda e: implies(self.was_sent[e] & may_be_given(e), self.redelivered[e])
@@ -257,9 +243,7 @@ class EntryInvariants(EntryWords):
         """No thread works on an entry before it arrives."""
         return forall(
             Entry,
-            lambda e: implies(
-                self.state[e] == State.ABSENT, ~self.was_sent[e] & ~self.accounted[e]
-            ),
+            lambda e: implies(self.state[e] == State.ABSENT, ~self.was_sent[e]),
         ) & forall(
             Worker,
             lambda w: implies(

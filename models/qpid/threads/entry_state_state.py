@@ -13,11 +13,9 @@ from brokerproof.models.language import (
     Bool,
     Enumeration,
     Family,
-    Int,
     Map,
     Model,
     Relation,
-    counts,
     initial,
 )
 
@@ -34,18 +32,11 @@ class Worker(Family):
     """A thread that gives, settles, steals or drops entries."""
 
 
-class Queue(Enumeration):
-    """The queue with its depth; there is exactly one."""
-
-    IT: ClassVar[Queue]
-
-
 class State(Enumeration):
     """The stage of an entry's life; `owner` is the consumer that has acquired it."""
 
     ABSENT: ClassVar[State]
     AVAILABLE: ClassVar[State]
-    HELD: ClassVar[State]
     THE_QUEUES: ClassVar[State]
     UNSTEALABLE: ClassVar[State]
     STEALABLE: ClassVar[State]
@@ -64,7 +55,6 @@ class Doing(Enumeration):
     LOOKS_TO_DELETE: ClassVar[Doing]
     DELETES: ClassVar[Doing]
     DISPOSES: ClassVar[Doing]
-    ACCOUNTS: ClassVar[Doing]
     LOOKS_TO_RELEASE: ClassVar[Doing]
     RELEASES: ClassVar[Doing]
 
@@ -83,8 +73,6 @@ class EntryWords(Model):
     expired: Map[Entry, Bool]
     was_sent: Map[Entry, Bool]
     redelivered: Map[Entry, Bool]
-    accounted: Map[Entry, Bool]
-    depth: Map[Queue, Int]
     unsettled: Relation[Consumer, Entry]
 
     doing: Map[Worker, Doing]
@@ -111,8 +99,6 @@ class EntryWords(Model):
         self.expired.fill(False)
         self.was_sent.fill(False)
         self.redelivered.fill(False)
-        self.accounted.fill(False)
-        self.depth.fill(0)
         self.unsettled.fill(False)
         self.doing.fill(Doing.NOTHING)
         self.at.fill(self.nothing)
@@ -127,11 +113,6 @@ class EntryWords(Model):
         self.hand.fill(self.idle)
         self.keeper.fill(self.idle)
         self.disposer.fill(self.idle)
-
-    @counts("depth", by=("leaves-the-depth-once", "no-thread-works-on-an-absent-entry"))
-    def is_in_the_queue(self, it: Queue, e: Entry) -> Bool:
-        """The depth is the number of entries that arrived and were not subtracted yet."""
-        return (it == Queue.IT) & (self.state[e] != State.ABSENT) & ~self.accounted[e]
 
     # Terms.
 

@@ -23,14 +23,12 @@ from brokerproof.models.qpid.threads.entry_state_state import (
     Consumer,
     Doing,
     Entry,
-    Queue,
     State,
     Worker,
 )
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
-from brokerproof.models.qpid.threads.equivalent_mutants_of_entries import ENTRY_STATES
+from brokerproof.models.qpid.threads.equivalent_mutants import ENTRY_STATES, by_name
 
-__all__ = ["Consumer", "Doing", "Entry", "EntryStates", "Queue", "State", "Worker"]
+__all__ = ["Consumer", "Doing", "Entry", "EntryStates", "State", "Worker"]
 
 
 class EntryStates(EntryInvariants):
@@ -44,22 +42,11 @@ class EntryStates(EntryInvariants):
     def enqueue(self, e: Entry) -> None:
         """An entry arrives."""
         self._becomes(e, State.AVAILABLE)
-        self.depth[Queue.IT] = self.depth[Queue.IT] + 1
 
     @action
     def expire(self, e: Entry) -> None:
         """An entry expires."""
         self.expired[e] = True
-
-    @step(State.AVAILABLE)
-    def hold(self, e: Entry) -> None:
-        """An available entry is held back."""
-        self._becomes(e, State.HELD)
-
-    @step(State.HELD)
-    def let_go(self, e: Entry) -> None:
-        """A held entry becomes available again."""
-        self._becomes(e, State.AVAILABLE)
 
     # Deliveries.
 
@@ -183,17 +170,11 @@ class EntryStates(EntryInvariants):
         require((self.doing[w] == Doing.DELETES) & ~self.is_as_seen(w))
         self.doing[w] = Doing.LOOKS_TO_DELETE
 
-    @step(Doing.DISPOSES, Doing.ACCOUNTS)
+    @step(Doing.DISPOSES, Doing.NOTHING)
     def dispose(self, w: Worker) -> None:
         """The entry is deleted for good; a later walk unlinks it."""
         require(self.state[self.at[w]] == State.DEQUEUED)
         self._becomes(self.at[w], State.DELETED)
-
-    @step(Doing.ACCOUNTS, Doing.NOTHING)
-    def account(self, w: Worker) -> None:
-        """The entry is subtracted from the queue's depth."""
-        self.accounted[self.at[w]] = True
-        self.depth[Queue.IT] = self.depth[Queue.IT] - 1
 
     @step(Doing.LOOKS_TO_RELEASE, Doing.RELEASES)
     def look_to_release(self, w: Worker) -> None:
@@ -234,7 +215,7 @@ class EntryStates(EntryInvariants):
         "each-settlement-ends",
         fair=(
             *("unlock", "lock", "come_too_late", "look_to_delete", "find_it_gone", "delete"),
-            *("look_again", "dispose", "account", "look_to_release", "release_nothing"),
+            *("look_again", "dispose", "look_to_release", "release_nothing"),
             *("release", "look_again_to_release"),
         ),
     )
@@ -250,7 +231,7 @@ class EntryStates(EntryInvariants):
     @leads_to(
         "each-taking-for-the-queue-ends",
         fair=(
-            *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose", "account"),
+            *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose"),
             *("look_to_release", "release_nothing", "release", "look_again_to_release"),
         ),
     )

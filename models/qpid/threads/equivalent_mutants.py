@@ -1,7 +1,7 @@
 """The equivalent mutants of the protocols between threads, by model and reason.
 
-The models leave open how often a thread looks, how long a run is, and what a client does with a
-delivery, so mutants of these are equivalent.
+The models leave open how often a thread looks, how long a run is, which of several threads is
+faster, and what a client asks for, so mutants of these are equivalent.
 """
 
 from __future__ import annotations
@@ -13,38 +13,6 @@ def by_name(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return the reason for each mutant, from a table of the mutants of each reason."""
     return {name: reason for reason, names in table.items() for name in names}
 
-
-WAITING_TURNS = {
-    "What a target has to do is its own: what goes away by itself cannot be forgotten.": (
-        "notify: has_work: without has_work[t]",
-    ),
-    "Whoever has set the target's mark schedules the connection: nobody else has to.": (
-        "mark: notifying: NOTIFIES instead of SCHEDULES",
-    ),
-    "The last run has cleared the mark by then: nothing is left of it but its last look.": (
-        "hand_over: guard 2: dropped",
-    ),
-    "How many turns a run gives is open: who waits has one in this run or in the next.": (
-        "work: working: IS_HANDED_OVER instead of TAKES",
-        "work: working: ENDS instead of TAKES",
-        "use_up: working: stays as it was",
-        "use_up: working: IS_HANDED_OVER instead of ENDS",
-        "use_up: working: TAKES instead of ENDS",
-    ),
-    "It is set before it is read.": (
-        "initially: marked_by: anything",
-        "initially: notified: anything",
-        "initially: turn: anything",
-        "initially: scheduler: anything",
-        "initially: has_taken: anything",
-        "initially: has_taken: true instead of false",
-    ),
-    "A thread that starts in the middle finds nothing to do, or notifies a target of nothing.": (
-        "initially: notifying: MARKS instead of NOTIFIES",
-        "initially: notifying: SCHEDULES instead of NOTIFIES",
-        "initially: working: LOOKS_AGAIN instead of IS_IDLE",
-    ),
-}
 
 QUEUE_RUNNER = {
     "Others make and announce their changes at once: the runner that is started sees them too.": (
@@ -101,82 +69,165 @@ QUEUE_RUNNER = {
     ),
 }
 
-CONSUMER_NOTIFICATION = {
-    "What vanishes, or is taken elsewhere, makes nobody wait.": (
-        "enqueue: available: without available[m]",
+ENTRY_STATES = {
+    "Of an entry that no consumer had before, nobody asks whose it was.": (
+        "enqueue: was_owner: stays as it was",
+        "acquire: was_owner: stays as it was",
+        "unlock: was_owner: without (owner[at[w]] = for_whom[w])",
+        "lock: was_owner: owner[at[w]] always, not only if (STEALABLE = state[at[w]])",
+        "take_for_queue: was_owner: stays as it was",
+        "delete: was_owner: stays as it was",
+        "dispose: was_owner: stays as it was",
+        "initially: was_owner: anything",
     ),
-    "Who is notified or scheduled for nothing comes, and finds what there is.": (
-        "notify: guard 1: without available[m]",
-        "come: scheduled: without scheduled[c]",
-        "hand_over: guard 2: dropped",
-        "end_hand_over: working: SCHEDULES instead of WAITS",
-        "ask: scheduled: without (exists m: available[m])",
-        "ask: scheduled: without (INTERESTED = listed[c])",
-        "initially: scheduled: anything",
-        "initially: scheduled: true instead of false",
-        "initially: working: SCHEDULES instead of WAITS",
+    "When an entry's time is over is not the queue's to say.": (
+        "expire: expired: stays as it was",
+        "expire: expired: without expired[e]",
     ),
-    "Who looks once more than it was told to, or is notified by itself, loses nobody.": (
-        "come: working: COMES always, not only if (c = c)",
-        "take: working: stays as it was",
-        "take: working: COMES instead of STAYS",
-        "take: working: LOOKS instead of STAYS",
-        "take: working: ASKS instead of STAYS",
-        "stay: working: COMES instead of WAITS",
-        "stay: working: LOOKS instead of WAITS",
-        "stay: working: ASKS instead of WAITS",
-        "schedule_other: working: COMES instead of WAITS",
-        "schedule_other: working: LOOKS instead of WAITS",
-        "end_hand_over: working: COMES instead of WAITS",
-        "end_hand_over: working: LOOKS instead of WAITS",
-        "gain_room: working: COMES instead of ASKS",
-        "gain_room: working: LOOKS instead of ASKS",
-        "gain_room: working: STAYS instead of ASKS",
-        "ask: working: COMES instead of WAITS",
-        "ask: working: LOOKS instead of WAITS",
-        "ask: working: STAYS instead of WAITS",
-        "initially: working: COMES instead of WAITS",
-        "initially: working: LOOKS instead of WAITS",
+    "It is read of a thread that settles alone, or set by the same thread before it is read.": (
+        "look: releases: stays as it was",
+        "take_for_queue: for_whom: stays as it was",
+        "take_for_queue: for_queue: without ~(w = w)",
+        "take_for_queue: releases: stays as it was",
+        "steal: for_whom: stays as it was",
+        "steal: for_queue: without ~(w = w)",
+        "steal: releases: stays as it was",
     ),
-    "When a client has room is its own affair: it goes on, or it leaves the interested.": (
-        "return_to_interested: listed: INTERESTED always, not only if (NOTIFIED = listed[c])",
-        "take: working: DECLINES always, not only if last",
-        "take: working: DECLINES instead of STAYS",
-        "take: working: STAYS even if last",
-        "take: working: COMES instead of DECLINES",
-        "take: working: LOOKS instead of DECLINES",
-        "take: working: STAYS instead of DECLINES",
-        "take: working: ASKS instead of DECLINES",
-        "stay: working: DECLINES instead of WAITS",
-        "lose_room: working: stays as it was",
-        "lose_room: working: WAITS instead of DECLINES",
-        "lose_room: working: COMES instead of DECLINES",
-        "lose_room: working: LOOKS instead of DECLINES",
-        "lose_room: working: STAYS instead of DECLINES",
-        "lose_room: working: ASKS instead of DECLINES",
-        "lose_room: paused: without paused[c]",
-        "initially: listed: INTERESTED instead of NOT_INTERESTED",
-        "initially: paused: anything",
-        "initially: paused: true instead of false",
+    "Whether the queue drops what it takes, or puts it back, is its own affair.": (
+        "take_for_queue: doing: (LOOKS_TO_DELETE if (w = w) else doing[w]) even if (w = w)",
+        "take_for_queue: doing: LOOKS_TO_RELEASE always, not only if releases",
+        "take_for_queue: doing: LOOKS_TO_DELETE even if releases",
+        "take_for_queue: doing: LOOKS_TO_DELETE instead of LOOKS_TO_RELEASE",
+        "take_for_queue: doing: LOOKS_TO_RELEASE instead of LOOKS_TO_DELETE",
     ),
-    "Whoever declines walks over all itself, so those who walk already need not.": (
-        "decline: passed_by: without passed_by[c, c]",
-        "initially: working: WALKS instead of WAITS",
+    "It is false by the guard, and false of all others who give something.": (
+        "look: saw_expired: expired[e] always, not only if (w = w)",
     ),
-    "Who is not interested when it is passed over asks for itself when it is.": (
-        "pass_over_other: guard 1: dropped",
-        "pass_over_other: passed_by: without (c = c)",
+    "Who was too late, or gives up, has nothing in hand.": (
+        "miss: guard 2: dropped",
+        "miss: doing: stays as it was",
+        "miss: doing: ACQUIRES instead of NOTHING",
+        "miss: doing: UNLOCKS instead of NOTHING",
+    ),
+    "What was sent and is not made stealable cannot be stolen: no promise is lost.": (
+        "send: doing: NOTHING instead of UNLOCKS",
+    ),
+    "One consumer at most has it unsettled; what that one has lost it settles for nothing.": (
+        "settle: unsettled: without (c = c)",
+        "tell: guard 1: without unsettled[c, e]",
+        "tell: unsettled: stays as it was",
+        "tell: unsettled: without (c = c)",
+    ),
+    "Which of the two a client asked for is told by nothing but what is noted here.": (
+        "settle: releases: stays as it was",
+        "settle: releases: (~(w = w) & releases[w]) even if (w = w)",
+        "settle: releases: without ~(w = w)",
+    ),
+    "What is about to be deleted need not be marked.": (
+        "lock: redelivered: without redelivered[at[w]]",
+    ),
+    "What a consumer has lost the queue deletes: so this thread looks once more, for nothing.": (
+        "release_nothing: doing: LOCKS instead of NOTHING",
+    ),
+    "It is locked once more, for the same consumer.": (
+        "look_again_to_release: doing: LOCKS instead of LOOKS_TO_RELEASE",
+    ),
+    "What a thread has in hand nobody else gets meanwhile: its owner is the one that was seen.": (
+        "delete: guard 1: without (~((UNSTEALABLE = state[at[w]]) | (STEALABLE = state[at[ ...",
+        "delete: guard 1: without (UNSTEALABLE = state[at[w]])",
+        "delete: guard 1: without (STEALABLE = state[at[w]])",
+        (
+            "look_again: guard 1: without ~((UNSTEALABLE = state[at[w]]) | (STEALABLE = "
+            "state[at[w]]))"
+        ),
+        "release: guard 1: without (~((UNSTEALABLE = state[at[w]]) | (STEALABLE = state[at[ ...",
+        "release: guard 1: without (UNSTEALABLE = state[at[w]])",
+        "release: guard 1: without (STEALABLE = state[at[w]])",
+        (
+            "look_again_to_release: guard 1: without ~((UNSTEALABLE = state[at[w]]) | "
+            "(STEALABLE = state[at[w]]))"
+        ),
+    ),
+    "It is set before it is read, or read of what has arrived alone.": (
+        "initially: owner: anything",
+        "initially: was: anything",
+        "initially: was: AVAILABLE instead of ABSENT",
+        "initially: was: THE_QUEUES instead of ABSENT",
+        "initially: was: UNSTEALABLE instead of ABSENT",
+        "initially: was: STEALABLE instead of ABSENT",
+        "initially: was: DEQUEUED instead of ABSENT",
+        "initially: was: DELETED instead of ABSENT",
+        "initially: expired: anything",
+        "initially: redelivered: anything",
+        "initially: redelivered: true instead of false",
+        "initially: at: anything",
+        "initially: for_whom: anything",
+        "initially: for_queue: anything",
+        "initially: for_queue: true instead of false",
+        "initially: releases: anything",
+        "initially: releases: true instead of false",
+        "initially: saw: anything",
+        "initially: saw: AVAILABLE instead of ABSENT",
+        "initially: saw: THE_QUEUES instead of ABSENT",
+        "initially: saw: UNSTEALABLE instead of ABSENT",
+        "initially: saw: STEALABLE instead of ABSENT",
+        "initially: saw: DEQUEUED instead of ABSENT",
+        "initially: saw: DELETED instead of ABSENT",
+        "initially: saw_owner: anything",
+        "initially: saw_expired: anything",
+        "initially: saw_expired: true instead of false",
+        "initially: put_back_for: anything",
+        "initially: giver: anything",
+        "initially: hand: anything",
+        "initially: keeper: anything",
+        "initially: disposer: anything",
+    ),
+}
+
+NODE_LIST = {
+    "Whoever links finds by the swap that nothing is behind: all before that is looking.": (
+        "link: guard 1: dropped",
+    ),
+    "The hint may lag or go back: any linked node will do, since the swap looks itself.": (
+        "read_tail: appending: LINKS instead of READS_NEXT",
+        "read_tail: saw_tail: tail[IT] always, not only if (n = n)",
+        "read_next: appending: LINKS even if has_next[saw_tail[n]]",
+        "read_next: appending: STARTS instead of HELPS",
+        "read_next: appending: LINKS instead of HELPS",
+        "help: tail: stays as it was",
+        "help: tail: saw_next[n] always, not only if (tail[IT] = saw_tail[n])",
+        "help: tail: tail[IT] even if (tail[IT] = saw_tail[n])",
+        "help: appending: LINKS instead of STARTS",
+        "link: appending: COUNTS instead of MOVES_TAIL",
+        "find_another_linked: appending: READS_NEXT instead of STARTS",
+        "move_tail: tail: stays as it was",
+        "move_tail: tail: n always, not only if (tail[IT] = saw_tail[n])",
+        "move_tail: tail: tail[IT] even if (tail[IT] = saw_tail[n])",
+    ),
+    "It is false by the guard, and false of all others who have found something.": (
+        "find: saw_marked: deleted[following[who]] always, not only if (who = w)",
+    ),
+    "A walk that unlinks less, or looks again, returns the same: what stays linked is marked.": (
+        "unlink: next: beyond[who] always, not only if (next[at[who]] = following[who])",
+        "pass_by: at: stays as it was",
+    ),
+    "Whether a walk that is over is followed by another is open.": (
+        "rest: walking: stays as it was",
+        "rest: walking: HAS_ENDED instead of RESTS",
     ),
     "It is set before it is read.": (
-        "initially: told: anything",
-        "initially: handed_to: anything",
-        "initially: passed_by: anything",
-        "initially: passed_by: true instead of false",
+        "initially: next: anything",
+        "initially: saw_next: anything",
+        "initially: target: anything",
+        "initially: marked_by: anything",
+        "initially: saw_marked: anything",
+        "initially: saw_marked: true instead of false",
     ),
-    "It notifies nobody wrongly; that it ends is only asked of scopes with one consumer.": (
-        "schedule_other: working: stays as it was",
-        "schedule_other: working: SCHEDULES instead of WAITS",
-        "schedule_other: working: WALKS instead of WAITS",
-        "pass_over_other: passed_by: without passed_by[c, c]",
+    "A thread that starts in the middle has read the head alone, which is linked.": (
+        "initially: appending: READS_NEXT instead of STARTS",
+        "initially: appending: HELPS instead of STARTS",
+        "initially: appending: LINKS instead of STARTS",
+        "initially: walking: READS instead of RESTS",
+        "initially: walking: HAS_ENDED instead of RESTS",
     ),
 }

@@ -18,8 +18,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require, step
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
-from brokerproof.models.qpid.threads.equivalent_mutants_of_entries import NODE_LIST
+from brokerproof.models.qpid.threads.equivalent_mutants import NODE_LIST, by_name
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,

@@ -7,8 +7,9 @@ A thread that changes something (an arrival, a return, room) increments the queu
 count, and tries to put a runner into the queue's empty slot by compare-and-set. A runner first
 leaves the slot. Before each walk over the subscriptions it reads the count and takes the slot, or
 ends if the slot is taken; after the walk it gives the slot back. It also ends if the count is
-unchanged since before its last walk and that was complete. A runner that has used up its slice
-tries to take the slot again. Each access to shared state is a step, and a count is modelled as the
+unchanged since before its last walk and that was complete. A walk that delivers nothing is complete
+only if the one before it delivered nothing either. A runner that has used up its slice tries to
+take the slot again. Each access to shared state is a step, and a count is modelled as the
 set of counted changes. A walk sees the changes made before it began.
 """
 
@@ -78,6 +79,7 @@ class QueueRunner(Model):
     counted: Relation[Runner, Change]
     looks_at: Relation[Runner, Change]
     incomplete: Map[Runner, Bool]
+    goes_again: Map[Runner, Bool]
     spent: Map[Runner, Bool]
 
     @initial
@@ -91,6 +93,7 @@ class QueueRunner(Model):
         self.counted.fill(False)
         self.looks_at.fill(False)
         self.incomplete.fill(False)
+        self.goes_again.fill(False)
         self.spent.fill(False)
 
     def is_made(self, c: Change) -> Bool:
@@ -145,6 +148,7 @@ class QueueRunner(Model):
         """The runner leaves the slot; it has not walked yet."""
         self.in_slot[r] = False
         self.incomplete[r] = True
+        self.goes_again[r] = True
         self.spent[r] = False
 
     @step(Running.READS, Running.TAKES)
@@ -152,6 +156,7 @@ class QueueRunner(Model):
         """The runner reads the count, and has work."""
         changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
         require(self.incomplete[r] | changed)
+        self.goes_again[r] = self.goes_again[r] | changed
         self._read(r)
 
     @step(Running.READS, Running.IS_IDLE)
@@ -180,14 +185,23 @@ class QueueRunner(Model):
     @step(Running.WALKS, Running.GIVES_BACK)
     def complete(self, r: Runner) -> None:
         """The walk is complete: no work is left of the changes that it saw."""
+        require(~self.goes_again[r])
         self.seen = self.seen.map(lambda c, old: old | self.looks_at[r, c])
         self.incomplete[r] = False
+
+    @step(Running.WALKS, Running.GIVES_BACK)
+    def go_again(self, r: Runner) -> None:
+        """The walk delivers nothing, and is made once more: its last step may help its first."""
+        require(self.goes_again[r])
+        self.goes_again[r] = False
+        self.incomplete[r] = True
 
     @action
     def go_on(self, r: Runner, c: Change) -> None:
         """The walk delivers, so another walk is needed."""
         self._deliver(r, c)
         self.incomplete[r] = True
+        self.goes_again[r] = True
         self.running[r] = Running.GIVES_BACK
 
     @action
@@ -296,7 +310,17 @@ class QueueRunner(Model):
 
     @leads_to(
         "each-announced-change-is-seen",
-        fair=("hand_over", "begin", "read", "end", "take", "complete", "give_back", "reschedule"),
+        fair=(
+            "hand_over",
+            "begin",
+            "read",
+            "end",
+            "take",
+            "complete",
+            "go_again",
+            "give_back",
+            "reschedule",
+        ),
     )
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
         """Each announced change is seen in the end: a run does not go round for ever (RUN-7)."""
@@ -306,7 +330,7 @@ class QueueRunner(Model):
         "each-announcement-ends",
         fair=(
             *("count", "start", "leave_it", "hand_over", "begin", "read", "end", "take"),
-            *("step_aside", "complete", "give_back", "reschedule", "leave_the_rest"),
+            *("step_aside", "complete", "go_again", "give_back", "reschedule", "leave_the_rest"),
         ),
     )
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
@@ -317,7 +341,7 @@ class QueueRunner(Model):
         "each-run-ends",
         fair=(
             *("hand_over", "begin", "read", "end", "take", "step_aside", "complete"),
-            *("give_back", "reschedule", "leave_the_rest"),
+            *("go_again", "give_back", "reschedule", "leave_the_rest"),
         ),
     )
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:

@@ -4,17 +4,68 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.language import action, require
+from brokerproof.models.language import Bool, Map, action, exists, initial, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.prove.prover import prove
-from brokerproof.models.qpid.moving_place import Entry, Opener, Opening, Seeker
+from brokerproof.models.qpid.moving_place import Entry, Opener, Opening, Seeker, Status
 from brokerproof.models.qpid.paired_pointer import IT, PairedPointer
-from brokerproof.models.qpid.released_pointer import LookingAgain, ReleasedPointer
+from brokerproof.models.qpid.released_pointer import Between, ReleasedPointer
 
 PROMISE = "place-passes-nothing-of-interest"
+
+
+class LookingAgain(ReleasedPointer):
+    """The obvious small repair: after clearing, a seeker looks at the passed entry again."""
+
+    looks_again: Map[Seeker, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """No thread looks again."""
+        super().empty()
+        self.looks_again.fill(False)
+
+    @action
+    def read_last(self, who: Seeker) -> None:
+        """A seeker that looks again reads nothing else before."""
+        require(~self.looks_again[who])
+        super().read_last(who)
+
+    @action
+    def clear(self, who: Seeker) -> None:
+        """The released entry is cleared, and the passed entry will be checked again."""
+        super().clear(who)
+        self.looks_again[who] = True
+
+    @action
+    def see_nothing(self, who: Seeker) -> None:
+        """The passed entry is not available, so no release was missed."""
+        require(self.looks_again[who] & (self.status[self.chosen[who]] != Status.AVAILABLE))
+        self.looks_again[who] = False
+
+    @action
+    def look_again(self, who: Seeker, by: Opener) -> None:
+        """The passed entry is available: the place moves back to it, as if it were opened now.
+
+        The loop is an opener's; which thread takes its steps makes no difference.
+        """
+        require(self.looks_again[who] & (self.status[self.chosen[who]] == Status.AVAILABLE))
+        require(self.opening[by] == Opening.OPENS)
+        self.looks_again[who] = False
+        self.opened[by] = self.chosen[who]
+        self.opening[by] = Opening.READS
+
+    def is_opened(self, e: Entry) -> Bool:
+        """Whether a thread is about to move the place back to the entry."""
+        return super().is_opened(e) | exists(
+            Seeker,
+            lambda s: (
+                (self.chosen[s] == e) & ((self.between[s] == Between.CLEARS) | self.looks_again[s])
+            ),
+        )
 
 
 def explored(model: type[Model], entries: int, seekers: int, openers: int) -> Exploration:

@@ -8,7 +8,7 @@ import pytest
 
 from brokerproof.models.language import action, require
 from brokerproof.models.language.attack.mutants import mutants
-from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.prove.binding import bind
@@ -16,7 +16,7 @@ from brokerproof.models.language.prove.prover import prove_invariant
 from brokerproof.models.language.prove.refining import Bound
 from brokerproof.models.qpid.pointer_queue import Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel
-from brokerproof.models.qpid.pull_queue import PullQueue
+from brokerproof.models.qpid.pull_queue import Listed, PullQueue
 from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 
 LISTS = "who-is-subscribed-is-in-a-list"
@@ -30,6 +30,34 @@ class StaysListed(PullQueue):
         """A consumer leaves."""
         require(self.active[who])
         self.active[who] = False
+
+
+class NotifiesWhoHasNoRoom(PullQueue):
+    """Notifies a consumer whether or not it is interested."""
+
+    @action
+    def notify(self, who: Subscription) -> None:
+        """A consumer is notified of work."""
+        require(self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOT_INTERESTED))
+        self._moves(who, Listed.NOTIFIED)
+
+
+class TakesBrowsersForOthers(PullQueue):
+    """Lists a browser that has room among the interested."""
+
+    @action
+    def want(self, who: Subscription) -> None:
+        """A consumer has room."""
+        require(self.is_listed(who, Listed.NOT_INTERESTED))
+        self._moves(who, Listed.INTERESTED)
+
+
+class KeepsWhoLeaves(PullQueue):
+    """A consumer that moves stays ahead of the same others."""
+
+    def _moves(self, who: Subscription, to: Listed) -> None:
+        self.was_listed[who] = self.listed[who]
+        self.listed[who] = to
 
 
 def unproved(bound: Bound, *actions: str) -> set[tuple[str, str]]:
@@ -58,9 +86,18 @@ def test_two_consumers_and_a_message_keep_all_of_it() -> None:
     assert all(found.firings.values())
 
 
-def test_who_stays_listed_is_found() -> None:
-    scope = Scope({Entry: 1, Subscription: 1, Channel: 1}, range(1), {"wants": 1})
-    found = explore(trace(StaysListed), scope, invariants=[LISTS])
+@pytest.mark.parametrize(
+    ("model", "broken"),
+    [
+        (StaysListed, LISTS),
+        (NotifiesWhoHasNoRoom, "each-move-is-a-row-of-the-table"),
+        (TakesBrowsersForOthers, "each-is-where-it-belongs"),
+        (KeepsWhoLeaves, "each-list-is-in-one-order"),
+    ],
+)
+def test_each_rule_of_the_lists_is_needed(model: type[Model], broken: str) -> None:
+    scope = Scope({Entry: 1, Subscription: 2, Channel: 1}, range(1), {"wants": 1})
+    found = explore(trace(model), scope, invariants=[broken])
     assert found.violation is not None
 
 

@@ -105,6 +105,11 @@ CASES = (
         ((Settle(how="acknowledge", message="a"),), (GET,)),
     ),
     Parallel(
+        "room that was taken in vain is used for the next",
+        SHARED[:3],
+        ((publish("p"), publish("x")), (GET,)),
+    ),
+    Parallel(
         "a window is set for a channel while an arrival is offered",
         (declare(), consume("c", channel="ch"), consume("d", channel="ch"), publish("a")),
         ((SetCredit(channel="ch", messages=1),), (publish("p"),)),
@@ -163,6 +168,15 @@ FAULTS = {
         ),
         "quiescence",
         "who has just come",
+    ),
+    "room that was taken in vain is kept": (
+        Edit(
+            "qpid/push/delivery.py",
+            "            else:\n                subscription.restore_credit(entry)\n",
+            "",
+        ),
+        "quiescence",
+        "taken in vain is used",
     ),
     "others are looked for before one is let in": (
         Edit(
