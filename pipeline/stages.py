@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_ambiguous
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, gathered
+from brokerproof.pipeline.intervals.intervals import Gathered, gathered
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, Ambiguous
 from brokerproof.pipeline.intervals.table import (
@@ -25,7 +25,7 @@ from brokerproof.pipeline.intervals.table import (
     intervals_table,
     waits_of,
 )
-from brokerproof.pipeline.names import with_numbered_names
+from brokerproof.pipeline.names import NO_ROW, with_numbered_names
 from brokerproof.pipeline.results import ASIDE
 from brokerproof.pipeline.rules.coverage import coverage_of
 from brokerproof.pipeline.rules.several_messages import (
@@ -33,6 +33,7 @@ from brokerproof.pipeline.rules.several_messages import (
     arrivals,
     asked_of,
     in_turns,
+    judged,
     judged_by,
     judged_in_turns,
     returned,
@@ -114,7 +115,7 @@ def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     yield from judged_by(waiting, columns)
     for sides in asked_of(in_turns, columns):
         yield judged_in_turns(columns, sides)
-    yield returned(columns)
+    yield judged(columns, returned(columns))
     yield beyond_windows(intervals, control.window_of)
 
 

@@ -23,10 +23,9 @@ from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.covering_chain import who_took_turns
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED
-from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.names import Ints, Marks, numbers
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.results import Judgement
-from brokerproof.pipeline.rules.dominance import Ints, Marks
 from brokerproof.pipeline.rules.several_messages import FOUND_NOTHING_OF_SEVERAL, IN_TURNS
 from brokerproof.pipeline.rules.stalls import RULE as STALLED
 from brokerproof.pipeline.tables import PLACE, SCHEMA, batch_of, records_of

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
 from brokerproof.pipeline.intervals.subscriptions import (
     Key,
@@ -20,8 +21,7 @@ from brokerproof.pipeline.intervals.subscriptions import (
     Times,
     happened_by,
 )
-from brokerproof.pipeline.names import joint, ranks
-from brokerproof.pipeline.rules.dominance import Early, Ints, Late, dense, overtaken
+from brokerproof.pipeline.names import Ints, dense, joint, ranks
 from brokerproof.spec.histories import NEVER, Kind, Record
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from brokerproof.pipeline.dominance import Early
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
-from brokerproof.pipeline.rules.dominance import Early
 from brokerproof.pipeline.rules.several_messages import Columns, in_turns
 from brokerproof.pipeline.stages import by_message
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.intervals.subscriptions import Leavings, Subscription, Times, happened_by
-from brokerproof.pipeline.names import is_one_of, joint, numbers
-from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.names import Ints, Marks, is_one_of, joint, numbers
 from brokerproof.spec.histories import NEVER
 
 NO_DELIVERY: Final = -1

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, is_kept
+from brokerproof.pipeline.intervals.intervals import Gathered, is_kept
 from brokerproof.pipeline.intervals.table import Waits
-from brokerproof.pipeline.names import is_one_of, marks
+from brokerproof.pipeline.names import NO_ROW, Marks, is_one_of, marks
 from brokerproof.pipeline.results import COVERAGE
-from brokerproof.pipeline.rules.dominance import Marks
 from brokerproof.pipeline.rules.single_messages import may_have_returned
 from brokerproof.pipeline.rules.stalls import concerned
 from brokerproof.spec.histories import NEVER, Kind

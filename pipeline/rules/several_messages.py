@@ -25,6 +25,7 @@ from brokerproof.models.contract.history import (
     Span,
     WaitingInterval,
 )
+from brokerproof.pipeline.dominance import Early, Late, overtaken, overtaken_in_turns
 from brokerproof.pipeline.intervals.table import (
     ARRIVED,
     ARRIVES,
@@ -45,14 +46,7 @@ from brokerproof.pipeline.intervals.table import (
     VIEW,
     WAITED,
 )
-from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
-from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
-from brokerproof.pipeline.rules.dominance_of_three import (
-    EarlyOfTwoKeys,
-    LateOfTwoKeys,
-    overtaken_of_two_keys,
-)
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import none, violations
 from brokerproof.spec.histories import NEVER
 
@@ -127,30 +121,28 @@ class Sides:
 
     def of_early(self, columns: Columns, rows: Ints, *, ranked: bool) -> Early:
         """Return the early side of these rows."""
-        [(of_early, _)] = self.rule.early_first
+        (of_early, _), *seconds = self.rule.early_first
         [(_, of_later)] = self.rule.late_first
+        of = columns.interval
         return Early(
             self.group[rows],
-            of_early(columns.interval).end[rows],
-            of_later(columns.interval).start[rows],
+            of_early(of).end[rows],
+            of_later(of).start[rows],
             columns.rank(rows) if ranked else None,
+            *(second(of).end[rows] for second, _ in seconds),
         )
 
     def of_late(self, columns: Columns, rows: Ints) -> Late:
         """Return the late side of these rows."""
-        [(_, of_late)] = self.rule.early_first
+        (_, of_late), *seconds = self.rule.early_first
         [(of_sooner, _)] = self.rule.late_first
+        of = columns.interval
         return Late(
             self.group[rows],
-            of_late(columns.interval).start[rows],
-            of_sooner(columns.interval).end[rows],
+            of_late(of).start[rows],
+            of_sooner(of).end[rows],
+            *(second(of).start[rows] for _, second in seconds),
         )
-
-    def spans(self, columns: Columns, rows: Ints) -> Spans:
-        """Return the late side of these rows, for a rule about each moment of it."""
-        [(_, of_late)] = self.rule.early_first
-        span = of_late(columns.interval)
-        return Spans(self.group[rows], span.start[rows], span.end[rows])
 
 
 def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  # noqa: ARG001
@@ -285,53 +277,31 @@ def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
     early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
     if not early.size or not late.size:
         return none()
-    spans = sides.spans(columns, late)
+    spans = sides.of_late(columns, late)
     of_early = sides.of_early(columns, early, ranked=False)
     # Rows that end before all spans, or begin after them, can only extend the chain's begin.
-    then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
+    then = (of_early.value > spans.key.min()) & (of_early.key < spans.bound.max())
     which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
     if (which == NO_ROW).all():
         return none()
     late = late[which != NO_ROW]
     early = early[np.isin(sides.group[early], np.unique(sides.group[late]))]
     of_early = sides.of_early(columns, early, ranked=True)
-    last, since = overtaken_in_turns(of_early, sides.spans(columns, late))
+    last, since = overtaken_in_turns(of_early, sides.of_late(columns, late))
     return _told(columns, sides.name, late, early[last], of_early.value[last], since)
 
 
-def returned(columns: Columns) -> pa.Table:
-    """Return the deliveries made while a returned message waited at its place ahead."""
+def returned(columns: Columns) -> Sides:
+    """Return the rule about returned messages that waited at their place ahead."""
     flags = ORDERED | PLACED
-    is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
-    early = np.flatnonzero(is_early & (columns.interval.begun.end < NEVER))
-    is_late = columns.has(flags | GIVEN, without=VIEW | QUERY) & columns.plays(TAKEN)
-    late = np.flatnonzero(is_late)
-    if not early.size:
-        return none()
-    group = joint(columns.queue, columns.level)
-    late = late[np.isin(group[late], group[early])]
-    (published, other_published), (begun, given) = OVERTAKES_WHAT_RETURNED.early_first
-    [(also_given, left)] = OVERTAKES_WHAT_RETURNED.late_first
     of = columns.interval
-    value = left(of).start[early]
-    which = overtaken_of_two_keys(
-        EarlyOfTwoKeys(
-            group[early],
-            published(of).end[early],
-            begun(of).end[early],
-            value,
-            columns.rank(early),
-        ),
-        LateOfTwoKeys(
-            group[late],
-            other_published(of).start[late],
-            given(of).start[late],
-            also_given(of).end[late],
-        ),
-    )
-    wrong = which != NO_ROW
-    return _told(
-        columns, "overtakes-what-returned", late[wrong], early[which[wrong]], value[which[wrong]]
+    is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
+    return Sides(
+        OVERTAKES_WHAT_RETURNED,
+        "overtakes-what-returned",
+        is_early & (of.begun.end < NEVER),
+        columns.has(flags | GIVEN, without=VIEW | QUERY) & columns.plays(TAKEN),
+        joint(columns.queue, columns.level),
     )
 
 

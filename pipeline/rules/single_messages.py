@@ -17,11 +17,11 @@ from brokerproof.models.contract.history import (
     Span,
     WaitingInterval,
 )
+from brokerproof.pipeline.dominance import Early, Late, overtaken, running_least
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Deliveries, Gathered, running_least
+from brokerproof.pipeline.intervals.intervals import Deliveries, Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
-from brokerproof.pipeline.names import marks, numbers, ranks, texts
-from brokerproof.pipeline.rules.dominance import Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER, Kind
 

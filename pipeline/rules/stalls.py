@@ -18,12 +18,12 @@ import click
 import numpy as np
 import pyarrow as pa
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.idle import NO_DELIVERY, Idle
 from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits
-from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import none, violations
 from brokerproof.spec.histories import NEVER
 

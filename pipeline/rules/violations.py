@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.names import texts
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, texts
 
 SCHEMA: Final = pa.schema(
     [

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.control import Named, looked_up, named
 from brokerproof.pipeline.intervals.table import CARRY, COUNTED, FREED, GIVEN, QUERY, VIEW
-from brokerproof.pipeline.names import joint, numbers
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, joint, numbers
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER
 

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import Early, Late, greatest, running_least, stays_of
 from brokerproof.pipeline.intervals.control import Control, named
-from brokerproof.pipeline.intervals.intervals import running_least
 from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.table import (
     ALL_ROLES,
@@ -42,9 +42,7 @@ from brokerproof.pipeline.intervals.table import (
     VIEW,
     WAITED,
 )
-from brokerproof.pipeline.names import joint, numbers
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Marks, greatest
-from brokerproof.pipeline.rules.dominance_in_turns import stays_of
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers
 from brokerproof.pipeline.rules.several_messages import (
     Columns,
     Family,
@@ -196,15 +194,15 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
     """
     for sides in asked_of(in_turns, columns):
         rows = np.flatnonzero(sides.late)
-        late = sides.spans(columns, rows)
+        late = sides.of_late(columns, rows)
         stays = stays_of(sides.of_early(columns, np.flatnonzero(sides.early), ranked=False))
-        around = stays.around(late.group, late.end, late.end)
-        until = np.where(around == NO_ROW, late.end, np.append(stays.begin, 0)[around])
+        around = stays.around(Late(late.group, late.bound, late.bound))
+        until = np.where(around == NO_ROW, late.bound, np.append(stays.begin, 0)[around])
         group = joint(late.group, columns.level[rows] + 1)
         begins_here = columns.plays(TAKEN)[rows]
         here, before = np.flatnonzero(begins_here), np.flatnonzero(~begins_here)
         easiest = here[greatest(Early(group[here], until[here], -until[here]))]
-        order = before[np.lexsort((until[before], -late.start[before], group[before]))]
+        order = before[np.lexsort((until[before], -late.key[before], group[before]))]
         new = np.append(True, group[order][1:] != group[order][:-1])[: order.size]
         least = running_least(until[order], new)
         sooner = new.copy()
@@ -212,7 +210,7 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
         chosen = np.concatenate((easiest, order[sooner]))
         yield with_columns(
             _rows(table, rows[chosen], ENDED),
-            given_start=np.minimum(late.start, until)[chosen],
+            given_start=np.minimum(late.key, until)[chosen],
             given_end=until[chosen],
         )
 

@@ -49,13 +49,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control, Named, named
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
-from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import NAMED_BY_WITNESS, RULES, strongest
 from brokerproof.pipeline.spark.slices import with_columns
 from brokerproof.pipeline.stages import by_message, by_queue

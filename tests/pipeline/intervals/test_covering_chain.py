@@ -15,12 +15,11 @@ from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.search import counterexamples
 from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.dominance import Early, Late, overtaken_in_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
-from brokerproof.pipeline.rules.dominance import Early
-from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
 from brokerproof.pipeline.rules.several_messages import IN_TURNS
 from brokerproof.pipeline.tables import batch_of, write
 from brokerproof.spec.histories import Record
@@ -159,7 +158,7 @@ def test_no_choice_of_fewer_fills_a_span() -> None:
             )
         ]
         assert len(chosen) == min(sizes, default=0)
-        late = Spans(np.zeros(1, dtype=np.int64), np.array([start]), np.array([end]))
+        late = Late(np.zeros(1, dtype=np.int64), np.array([start]), np.array([end]))
         assert (overtaken_in_turns(early, late)[0][0] >= 0) == bool(sizes)
 
 
