@@ -26,7 +26,7 @@ from brokerproof.pipeline.intervals.table import (
     waits_of,
 )
 from brokerproof.pipeline.names import NO_ROW, with_numbered_names
-from brokerproof.pipeline.results import ASIDE
+from brokerproof.pipeline.readers.rejected_rows import ASIDE
 from brokerproof.pipeline.rules.coverage import coverage_of
 from brokerproof.pipeline.rules.several_messages import (
     Columns,

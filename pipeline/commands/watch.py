@@ -23,9 +23,10 @@ from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.commands.errors import CannotRun
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.pipeline.commands.options import queue_options
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts, queue_options
+from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
 from brokerproof.pipeline.rules import several_messages
 from brokerproof.pipeline.spark.session import session
 from brokerproof.pipeline.watch.batches import Batch, Watch

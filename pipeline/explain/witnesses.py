@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.explain.covering_chain import who_took_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.covering_chain import who_took_turns
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED
 from brokerproof.pipeline.names import Ints, Marks, numbers

@@ -380,3 +380,12 @@ def _rows(
         "freed": freed,
     }
     return pa.table(columns, schema=SCHEMA)
+
+
+def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
+    """Return a table of waiting intervals with some columns replaced."""
+    for name, values in columns.items():
+        number = SCHEMA.get_field_index(name)
+        kind = SCHEMA.field(number)
+        table = table.set_column(number, kind, pa.array(values).cast(kind.type))
+    return table

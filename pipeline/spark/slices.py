@@ -41,6 +41,7 @@ from brokerproof.pipeline.intervals.table import (
     TAKEN,
     VIEW,
     WAITED,
+    with_columns,
 )
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers
 from brokerproof.pipeline.rules.several_messages import (
@@ -256,15 +257,6 @@ def _counted(table: pa.Table, windows: Windows) -> pa.Table:
 
 def _rows(table: pa.Table, rows: Ints, role: int) -> pa.Table:
     return with_columns(table.take(pa.array(rows)), roles=np.full(rows.size, role))
-
-
-def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
-    """Return a table of waiting intervals with some columns replaced."""
-    for name, values in columns.items():
-        number = SCHEMA.get_field_index(name)
-        kind = SCHEMA.field(number)
-        table = table.set_column(number, kind, pa.array(values).cast(kind.type))
-    return table
 
 
 def left_to(summaries: pa.Table, windows: Windows) -> pa.Table:

@@ -54,10 +54,9 @@ from brokerproof.pipeline.intervals.control import Control, Named, named
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
-from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
+from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import NAMED_BY_WITNESS, RULES, strongest
-from brokerproof.pipeline.spark.slices import with_columns
 from brokerproof.pipeline.stages import by_message, by_queue
 from brokerproof.pipeline.tables import PLACE, records_of
 from brokerproof.spec.histories import NEVER

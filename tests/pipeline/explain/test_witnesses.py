@@ -21,8 +21,8 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.tables import batch_of, write
 from brokerproof.spec.histories import Record
+from tests.pipeline.covering_chains import history_of_turns
 from tests.pipeline.explain.test_explanations import SHOWS
-from tests.pipeline.intervals.covering_chains import history_of_turns
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, sharp

@@ -16,15 +16,15 @@ from brokerproof.checks.search import counterexamples
 from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.dominance import Early, Late, overtaken_in_turns
+from brokerproof.pipeline.explain.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.rules.several_messages import IN_TURNS
 from brokerproof.pipeline.tables import batch_of, write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
-from tests.pipeline.intervals.covering_chains import history_of_turns
+from tests.pipeline.covering_chains import history_of_turns
 from tests.pipeline.rules.brute_force import can_be_explained
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.spark.test_slices import judged_in_slices
