@@ -27,18 +27,10 @@ from brokerproof.pipeline.intervals.table import (
 )
 from brokerproof.pipeline.names import NO_ROW, with_numbered_names
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
-from brokerproof.pipeline.rules.coverage import coverage_of
-from brokerproof.pipeline.rules.several_messages import (
-    Columns,
-    arrivals,
-    asked_of,
-    in_turns,
-    judged,
-    judged_by,
-    judged_in_turns,
-    returned,
-    waiting,
-)
+from brokerproof.pipeline.results import COVERAGE
+from brokerproof.pipeline.rules.coverage import Cases
+from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.several_messages import ABOUT_SEVERAL, Columns, judged_by
 from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained
 from brokerproof.pipeline.rules.stalls import stalled
 from brokerproof.pipeline.rules.violations import strongest
@@ -104,19 +96,28 @@ def by_message(
         intervals_table(certain, history, found, control),
         wrong,
         pa.concat_tables([rejected, _aside(history, found, control)]),
-        coverage_of(history, found, waits, control),
+        _coverage(Cases(history, found, waits, control)),
     )
 
 
 def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     """Yield the violations between messages."""
     columns = Columns.of(intervals)
-    yield from judged_by(arrivals, columns)
-    yield from judged_by(waiting, columns)
-    for sides in asked_of(in_turns, columns):
-        yield judged_in_turns(columns, sides)
-    yield judged(columns, returned(columns))
+    for rule in ABOUT_SEVERAL:
+        yield from judged_by(rule, columns)
     yield beyond_windows(intervals, control.window_of)
+
+
+def _coverage(cases: Cases) -> pa.Table:
+    """Return how often each requirement applied to some messages."""
+    counts = {
+        case.requirement: case.exercised(cases)
+        for rule in RULES.values()
+        if not rule.by_time or cases.control.idle is not None
+        for case in rule.cases
+        if case.exercised is not None
+    }
+    return pa.table({"requirement": list(counts), "asked": list(counts.values())}, schema=COVERAGE)
 
 
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:

@@ -36,7 +36,6 @@ from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options
 from brokerproof.pipeline.explain.explanations import CLAIMS
 from brokerproof.pipeline.explain.history_report import (
-    BY_TIME,
     judged_requirements,
     order_not_checked,
     report_on,
@@ -170,7 +169,7 @@ def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
     """Raise `CannotRun` for a requirement that no rule checks."""
     judged = judged_requirements(by_time=by_time)
     for name in only:
-        if name == BY_TIME and not by_time:
+        if name not in judged and name in judged_requirements(by_time=True):
             raise CannotRun(
                 f"--only: {name} is judged by how long messages may wait; add --stalled-after "
                 "DURATION, such as --stalled-after 5s"

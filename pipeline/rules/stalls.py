@@ -11,8 +11,6 @@ seen: until then it waited or was in transit.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 
@@ -23,9 +21,6 @@ from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits
 from brokerproof.pipeline.names import NO_ROW, Ints, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import none, violations
-from brokerproof.spec.histories import NEVER
-
-RULE: Final = "stalled"
 
 
 def stalled(
@@ -39,15 +34,6 @@ def stalled(
         _while_it_waited(table, certain, spans, control.idle.bound),
         _until_it_was_seen(table, found, waits, certain, spans, control.idle.bound),
     ]
-
-
-def concerned(found: Gathered, waits: Waits, control: Control) -> int:
-    """Return the number of waiting intervals that a known consumer could have ended."""
-    if control.idle is None:
-        return 0
-    served = {(each.record.run, each.record.queue or "") for each in control.idle.known}
-    there = np.array([key in served for key in found.queue.keys], dtype=np.bool_)
-    return int((there[waits.queue] & (waits.begun_end < NEVER)).sum())
 
 
 class _Spans:
@@ -126,8 +112,7 @@ def _told(
     end: Ints,
 ) -> pa.Table:
     return violations(
-        "quiescence",
-        RULE,
+        "stalled",
         table,
         certain.publish[rows],
         strength=end - start,

@@ -42,7 +42,6 @@ def beyond_windows(table: pa.Table, windows: Windows) -> pa.Table:
     rows = each.row[wrong]
     times = numbers(table, "given_start")[rows], numbers(table, "given_end")[rows]
     return violations(
-        "credit-not-exceeded",
         "more-than-the-window",
         table,
         rows,

@@ -20,7 +20,7 @@ from brokerproof.pipeline.explain.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
-from brokerproof.pipeline.rules.several_messages import IN_TURNS
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import batch_of, write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
@@ -193,4 +193,4 @@ def test_turns_are_accused_of_nothing_that_can_be_explained() -> None:
         found = judged_naively(records)
         assert not (found and can_be_explained(records))
         rules |= {each.rule for each in found}
-    assert rules >= IN_TURNS
+    assert rules >= {each.name for each in RULES.values() if each.each_moment}

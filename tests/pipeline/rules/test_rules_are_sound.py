@@ -8,6 +8,7 @@ As a program it measures the share of wrong small histories that the rules miss:
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import sys
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ if __name__ == "__main__":
 
 from brokerproof.models.contract.history import GIVEN, LEFT, PUBLISHED, Rule
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import batch_of
 from brokerproof.spec.histories import Record, Result
 from tests.pipeline.altered import CLASSES, altered_history
@@ -103,13 +105,15 @@ def test_where_the_rules_are_complete_no_wrong_history_is_missed(name: str, sour
 
 def test_an_eager_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     eager = Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),))
-    monkeypatch.setattr("tests.pipeline.rules.naive_several.OVERTAKES_AN_EQUAL", eager)
+    known = RULES["overtakes-an-equal"]
+    monkeypatch.setitem(RULES, known.name, dataclasses.replace(known, formula=eager))
     assert measured(COMPLETE[0], range(100), "runs altered").alarms
 
 
 def test_a_lazy_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = Rule(((PUBLISHED, PUBLISHED), (LEFT, PUBLISHED)), ((GIVEN, LEFT),))
-    monkeypatch.setattr("tests.pipeline.rules.naive_several.OVERTAKES_AN_EQUAL", lazy)
+    known = RULES["overtakes-an-equal"]
+    monkeypatch.setitem(RULES, known.name, dataclasses.replace(known, formula=lazy))
     assert measured(COMPLETE[0], range(100), "runs altered").missed
 
 
