@@ -96,7 +96,7 @@ def by_message(
         intervals_table(certain, history, found, control),
         wrong,
         pa.concat_tables([rejected, _aside(history, found, control)]),
-        _coverage(Cases(history, found, waits, control)),
+        _coverage(Cases(history, found, waits, control), by_time=control.idle is not None),
     )
 
 
@@ -108,12 +108,12 @@ def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     yield beyond_windows(intervals, control.window_of)
 
 
-def _coverage(cases: Cases) -> pa.Table:
+def _coverage(cases: Cases, *, by_time: bool) -> pa.Table:
     """Return how often each requirement applied to some messages."""
     counts = {
-        case.requirement: case.exercised(cases)
+        case.requirement: int(case.exercised(cases).sum())
         for rule in RULES.values()
-        if not rule.by_time or cases.control.idle is not None
+        if by_time or not rule.by_time
         for case in rule.cases
         if case.exercised is not None
     }

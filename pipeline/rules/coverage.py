@@ -7,7 +7,6 @@ Counted are the cases of the rules: deliveries, intervals that had begun at an e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,110 +20,47 @@ from brokerproof.pipeline.names import NO_ROW, Marks, is_one_of, marks
 from brokerproof.spec.histories import NEVER, Kind
 
 
-@dataclass(frozen=True)
 class Cases:
-    """The records of some messages; each method returns the number of cases of a kind."""
+    """Marks of the deliveries, views, gets and waiting intervals of some messages.
 
-    table: pa.Table
-    found: Gathered
-    waits: Waits
-    control: Control
+    A record of `history_rules.py` combines them to the cases of a requirement.
+    """
 
-    def seen(self) -> int:
-        """Deliveries, and views of browsers."""
-        return self.taken() + self.shown()
+    def __init__(self, table: pa.Table, found: Gathered, waits: Waits, control: Control) -> None:
+        self._found, self._waits, self._control = found, waits, control
+        facts = control.facts(found.queue.keys)
 
-    def taken(self) -> int:
-        """Deliveries."""
-        return self.found.deliveries.row.size
+        def of_intervals(is_so: Callable[[QueueFacts], bool]) -> Marks:
+            return np.array([is_so(each) for each in facts], dtype=np.bool_)[waits.queue]
 
-    def taken_after_a_return(self) -> int:
-        """Deliveries that may follow a return."""
-        return int(may_have_returned(self.found.deliveries).sum())
-
-    def taken_first(self) -> int:
-        """First deliveries of queues whose order is checked."""
-        return int((self._given & self.waits.is_first & self._ordered).sum())
-
-    def taken_by_level(self) -> int:
-        """Deliveries of queues with priorities whose order is checked."""
-        return int((self._given & self._ordered & self._of(lambda q: q.levels is not None)).sum())
-
-    def returned_to_place(self) -> int:
-        """Waiting intervals that began with a return to a place."""
-        placed = self._ordered & self._of(lambda queue: queue.returns)
-        return int((~self.waits.is_first & placed & (self.waits.begun_end < NEVER)).sum())
-
-    def within_a_window(self) -> int:
-        """Deliveries to consumers with a window."""
-        limited = [key in self.control.window_of for key in self.found.taker.keys]
-        of_row = np.array(limited, dtype=np.bool_)[self.found.taker.number]
-        return int(of_row[self.found.deliveries.row].sum())
-
-    def shown(self) -> int:
-        """Views of browsers."""
-        return self.found.views.size
-
-    def shown_in_order(self) -> int:
-        """Views of queues that are first in, first out."""
-        facts = self.control.facts(self.found.queue.keys)
+        self.taken = np.ones(found.deliveries.row.size, dtype=np.bool_)
+        self.shown = np.ones(found.views.size, dtype=np.bool_)
+        self.seen = np.append(self.taken, self.shown)
+        self.may_have_returned = may_have_returned(found.deliveries)
+        limited = np.array([key in control.window_of for key in found.taker.keys], dtype=np.bool_)
+        self.limited = limited[found.taker.number[found.deliveries.row]]
         fifo = np.array([each.is_fifo for each in facts], dtype=np.bool_)
-        return int(fifo[self.found.queue.number[self.found.views]].sum())
+        self.shown_in_order = fifo[found.queue.number[found.views]]
+        self.found_nothing = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")
+        self.begun = waits.begun_end < NEVER
+        self.first = waits.is_first
+        self.given = waits.given != NO_ROW
+        self.ordered = of_intervals(lambda queue: not queue.selective)
+        self.by_level = of_intervals(lambda queue: queue.levels is not None)
+        self.placed = of_intervals(lambda queue: queue.returns)
+        durable = of_intervals(lambda queue: queue.durable)
+        self.on_disk = durable & is_kept(table)[waits.publish]
+        self.may_survive = durable & marks(table, "persistent")[waits.publish]
+        known = () if control.idle is None else control.idle.known
+        served = {(each.record.run, each.record.queue or "") for each in known}
+        there = np.array([key in served for key in found.queue.keys], dtype=np.bool_)
+        self.served = there[waits.queue]
 
-    def found_nothing(self) -> int:
-        """Gets that found nothing."""
-        table = self.table
-        return int((is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")).sum())
-
-    def drained(self) -> int:
-        """Waiting intervals whose queue was found drained later."""
-        return int(self._passed("drained").sum())
-
-    def purged(self) -> int:
-        """Waiting intervals whose queue was purged later."""
-        return int(self._passed("purge").sum())
-
-    def deleted(self) -> int:
-        """Waiting intervals whose queue was deleted later."""
-        return int(self._passed("delete").sum())
-
-    def kept_in_a_crash(self) -> int:
-        """Waiting intervals, before a crash, of messages that were on disk."""
-        on_disk = self._of(lambda queue: queue.durable) & is_kept(self.table)[self.waits.publish]
-        return int((self._passed("crash") & on_disk).sum())
-
-    def lost_in_a_crash(self) -> int:
-        """Waiting intervals, before a crash, of messages that were not on disk."""
-        persistent = marks(self.table, "persistent")[self.waits.publish]
-        may_survive = self._of(lambda queue: queue.durable) & persistent
-        return int((self._passed("crash") & ~may_survive).sum())
-
-    def served(self) -> int:
-        """Waiting intervals that a known consumer could have ended."""
-        if self.control.idle is None:
-            return 0
-        served = {(each.record.run, each.record.queue or "") for each in self.control.idle.known}
-        there = np.array([key in served for key in self.found.queue.keys], dtype=np.bool_)
-        return int((there[self.waits.queue] & (self.waits.begun_end < NEVER)).sum())
-
-    @property
-    def _given(self) -> Marks:
-        return np.asarray(self.waits.given != NO_ROW, dtype=np.bool_)
-
-    @property
-    def _ordered(self) -> Marks:
-        return self._of(lambda queue: not queue.selective)
-
-    def _of(self, is_so: Callable[[QueueFacts], bool]) -> Marks:
-        """Return the intervals of the queues with a property."""
-        facts = self.control.facts(self.found.queue.keys)
-        return np.array([is_so(each) for each in facts], dtype=np.bool_)[self.waits.queue]
-
-    def _passed(self, kind: Kind) -> Marks:
+    def passed(self, kind: Kind) -> Marks:
         """Return which intervals had certainly begun before an event of their queue."""
-        spans = self.control.spans_of(kind, self.found.queue.keys)
-        until = np.full(self.waits.queue.size, NEVER, dtype=np.int64)
-        within = spans.first_within(self.waits.queue, self.waits.begun_end, until)
+        waits, spans = self._waits, self._control.spans_of(kind, self._found.queue.keys)
+        until = np.full(waits.queue.size, NEVER, dtype=np.int64)
+        within = spans.first_within(waits.queue, waits.begun_end, until)
         return np.asarray(within != NO_ROW, dtype=np.bool_)
 
 

@@ -49,6 +49,7 @@ from brokerproof.pipeline.intervals.table import (
     VIEW,
     WAITED,
 )
+from brokerproof.pipeline.names import Marks
 from brokerproof.pipeline.rules.coverage import Cases
 
 
@@ -94,8 +95,8 @@ class Case:
         when: what makes a violation one of this requirement, in words; empty for the usual one.
         early: flags of the early row that make it so.
         late: flags of the late row that make it so.
-        exercised: how many cases of the requirement some records have; stated once for each
-            requirement. One without it is never said to be kept.
+        exercised: which deliveries, intervals or gets are cases of the requirement; stated once for
+            each requirement. One without it is never said to be kept.
     """
 
     requirement: str
@@ -103,7 +104,7 @@ class Case:
     when: str = ""
     early: int = 0
     late: int = 0
-    exercised: Callable[[Cases], int] | None = None
+    exercised: Callable[[Cases], Marks] | None = None
 
     def applies(self, early: Any, late: Any) -> Any:
         """Return whether the flags of the compared rows, numbers or columns, are its own."""
@@ -207,8 +208,9 @@ _RULES: Final = (
         "given-before-published",
         "{message} to be given after it was published",
         "{taker} got it {late}, and it was published {early}",
-        (Case("nothing-invented", _INVENTED, exercised=Cases.seen),),
+        (Case("nothing-invented", _INVENTED, exercised=lambda c: c.seen),),
         GIVEN_BEFORE_PUBLISHED,
+        asked_of="a delivery or a view, and the publish of its message",
         by_sight=True,
     ),
     HistoryRule(
@@ -228,7 +230,7 @@ _RULES: Final = (
                 "nothing-twice",
                 "declare; publish m; consume first twice; give m first; "
                 "consume other; give m other redelivered",
-                exercised=Cases.taken,
+                exercised=lambda c: c.taken,
             ),
             Case(
                 "settled-once",
@@ -249,7 +251,7 @@ _RULES: Final = (
             Case(
                 "redelivered-flag",
                 "declare; publish m; return m; give m late",
-                exercised=Cases.taken_after_a_return,
+                exercised=lambda c: c.may_have_returned,
             ),
         ),
         wrong="a delivery that began after another was seen, and before which the message may have "
@@ -264,7 +266,7 @@ _RULES: Final = (
             Case(
                 "browser-sees-available",
                 f"{_HOLD}; browse; give m browser",
-                exercised=Cases.shown,
+                exercised=lambda c: c.shown,
             ),
         ),
         SHOWN_WHILE_HELD,
@@ -276,7 +278,7 @@ _RULES: Final = (
         "{message} to be shown to {witness} once",
         "{taker} was shown it {early}, and again {late}",
         (
-            Case("browser-once", f"{_SHOW}; give m browser", exercised=Cases.shown_in_order),
+            Case("browser-once", f"{_SHOW}; give m browser", exercised=lambda c: c.shown_in_order),
             Case(
                 "browser-never-rewound",
                 f"{_SHOW}; consume first; give m first; release m; give m browser redelivered",
@@ -292,7 +294,11 @@ _RULES: Final = (
         "{message} to be given, or to be there still",
         "it came to the queue {early}; {late} nothing more was to be had",
         (
-            Case("nothing-lost", f"declare; publish m; {_DRAIN}", exercised=Cases.drained),
+            Case(
+                "nothing-lost",
+                f"declare; publish m; {_DRAIN}",
+                exercised=lambda c: c.passed("drained"),
+            ),
             Case("browser-takes-nothing", f"{_SHOW}; {_DRAIN}", "if a browser was shown it"),
             Case(
                 "close-releases",
@@ -308,7 +314,7 @@ _RULES: Final = (
                 "survives-restart",
                 f"declare durable; publish m persistent; crash; restart; {_DRAIN}",
                 "if there was a crash",
-                exercised=Cases.kept_in_a_crash,
+                exercised=lambda c: c.passed("crash") & c.on_disk,
             ),
         ),
         wrong="`begun < drained` and `drained < left`",
@@ -317,7 +323,7 @@ _RULES: Final = (
         "found-nothing",
         "the get to find {witness}",
         "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
-        (Case("get-finds", "declare; publish w; get", exercised=Cases.found_nothing),),
+        (Case("get-finds", "declare; publish w; get", exercised=lambda c: c.found_nothing),),
         TAKEN_WHILE_ANOTHER_WAITED,
         Sides(_MESSAGES, _GET),
         asked_of="a get that found nothing, and any message",
@@ -352,7 +358,7 @@ _RULES: Final = (
             Case(
                 "purge-drops",
                 "declare; publish m; purge; consume late; give m late",
-                exercised=Cases.purged,
+                exercised=lambda c: c.passed("purge"),
             ),
         ),
         wrong="`begun < purge` and `purge < left`, and it was given",
@@ -365,7 +371,7 @@ _RULES: Final = (
             Case(
                 "delete-drops",
                 "declare; publish m; delete; declare; consume late; give m late",
-                exercised=Cases.deleted,
+                exercised=lambda c: c.passed("delete"),
             ),
         ),
         wrong="`begun < deletion` and `deletion < left`, and it was given",
@@ -378,7 +384,7 @@ _RULES: Final = (
             Case(
                 "transient-is-lost",
                 "declare; publish m; crash; restart; declare; consume late; give m late",
-                exercised=Cases.lost_in_a_crash,
+                exercised=lambda c: c.passed("crash") & ~c.may_survive,
             ),
         ),
         wrong="`begun < crash` and `crash < left`, and it was given, though it was not persistent, "
@@ -392,7 +398,7 @@ _RULES: Final = (
             Case(
                 "credit-not-exceeded",
                 "declare; publish held; publish m; consume late full; give held late; give m late",
-                exercised=Cases.within_a_window,
+                exercised=lambda c: c.limited,
             ),
         ),
         wrong="a taker had seen more than its window allows, less what it had begun to settle",
@@ -410,7 +416,7 @@ _RULES: Final = (
                 "declare; publish w; publish m; browse; give m browser",
                 "for views",
                 late=VIEW,
-                exercised=Cases.shown_in_order,
+                exercised=lambda c: c.shown_in_order,
             ),
         ),
         OVERTAKES_AN_EQUAL_IN_A_STREAM,
@@ -437,7 +443,7 @@ _RULES: Final = (
         "overtakes-an-equal",
         _OVERTAKEN,
         _WAITED,
-        (Case("fifo-order", _OVERTAKE, exercised=Cases.taken_first),),
+        (Case("fifo-order", _OVERTAKE, exercised=lambda c: c.given & c.first & c.ordered),),
         OVERTAKES_AN_EQUAL,
         Sides(_FIRST_WAITS, _TAKEN_FIRST, "equal"),
         asked_of="first waiting intervals of one level",
@@ -447,7 +453,14 @@ _RULES: Final = (
         "overtakes-what-waits",
         _OVERTAKEN,
         _WAITED,
-        (Case("priority-order", _OVERTAKE_URGENT, exercised=Cases.taken_by_level), _REWINDS),
+        (
+            Case(
+                "priority-order",
+                _OVERTAKE_URGENT,
+                exercised=lambda c: c.given & c.by_level & c.ordered,
+            ),
+            _REWINDS,
+        ),
         TAKEN_WHILE_ANOTHER_WAITED,
         Sides(Side(_PLACE_IS_KNOWN), _LESS_URGENT, "higher"),
         asked_of="a more urgent early one",
@@ -464,7 +477,7 @@ _RULES: Final = (
                 _OVERTAKE_RETURNED,
                 "if an earlier delivery of it was seen",
                 early=CAME_BACK,
-                exercised=Cases.returned_to_place,
+                exercised=lambda c: ~c.first & c.placed & c.ordered & c.begun,
             ),
         ),
         OVERTAKES_WHAT_RETURNED,
@@ -496,7 +509,7 @@ _RULES: Final = (
             Case(
                 "quiescence",
                 "declare; publish m; consume w freely; drain",
-                exercised=Cases.served,
+                exercised=lambda c: c.served & c.begun,
             ),
         ),
         wrong="a message certainly waited (`begun.end` to `left.start`) for longer than the bound, "

@@ -10,6 +10,7 @@ import pytest
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.search.replay import Replay, rejudge
 from brokerproof.pipeline.explain.explanations import counterexample_of
+from brokerproof.pipeline.explain.least_runs import Script, Values
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.requirements import catalogue
@@ -49,3 +50,9 @@ def test_without_its_last_step_a_run_shows_nothing() -> None:
         found = counterexample_of(violation(rule, requirement), "night.parquet")
         sound = msgspec.structs.replace(found, steps=found.steps[:-1])
         assert rejudge(sound, frozenset(catalogue())).outcome is Replay.KEPT, rule
+
+
+def test_a_step_that_is_no_step_is_refused() -> None:
+    script = Script(violation("found-nothing", "get-finds"), Values())
+    with pytest.raises(ValueError, match="no step of a least run: declaim"):
+        script.take("declaim")
