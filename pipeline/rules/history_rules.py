@@ -92,19 +92,19 @@ class Case:
 
     Attributes:
         run: the steps of the shortest run that shows the same, in the words of `least_runs.py`.
+        exercised: which deliveries, intervals or gets are cases of the requirement; stated once for
+            each requirement. One without it is never said to be kept.
         when: what makes a violation one of this requirement, in words; empty for the usual one.
         early: flags of the early row that make it so.
         late: flags of the late row that make it so.
-        exercised: which deliveries, intervals or gets are cases of the requirement; stated once for
-            each requirement. One without it is never said to be kept.
     """
 
     requirement: str
     run: str
+    exercised: Callable[[Cases], Marks] | None = None
     when: str = ""
     early: int = 0
     late: int = 0
-    exercised: Callable[[Cases], Marks] | None = None
 
     def applies(self, early: Any, late: Any) -> Any:
         """Return whether the flags of the compared rows, numbers or columns, are its own."""
@@ -194,21 +194,27 @@ _OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {me
 _WAITED: Final = "{taker} got {message} {late}; {witness} waited {early}"
 _ALWAYS_ONE: Final = "from {there_by} on there always was one: {turns}"
 
-_INVENTED: Final = "declare; consume late; give m late"
+_PUBLISH: Final = "declare; publish m"
+_TAKE: Final = "consume late; give m late"
+_INVENTED: Final = f"declare; {_TAKE}"
 _DRAIN: Final = "consume all freely; drain"
-_OVERTAKE: Final = "declare; publish w; publish m; consume late; give m late"
+_OVERTAKE: Final = f"declare; publish w; publish m; {_TAKE}"
 _OVERTAKE_RETURNED: Final = "declare; publish w; publish m; return w; give m late"
-_OVERTAKE_URGENT: Final = "declare levels; publish w urgent; publish m; consume late; give m late"
-_HOLD: Final = "declare; publish m; consume first; give m first"
-_SHOW: Final = "declare; publish m; browse; give m browser"
-_REWINDS: Final = Case("release-rewinds", _OVERTAKE_RETURNED, "if it had returned", early=CAME_BACK)
+_OVERTAKE_URGENT: Final = f"declare levels; publish w urgent; publish m; {_TAKE}"
+_HOLD: Final = f"{_PUBLISH}; consume first; give m first"
+_HOLD_TWICE: Final = f"{_PUBLISH}; consume first twice; give m first"
+_TAKE_TOO: Final = "consume other; give m other redelivered"
+_SHOW: Final = f"{_PUBLISH}; browse; give m browser"
+_REWINDS: Final = Case(
+    "release-rewinds", _OVERTAKE_RETURNED, when="if it had returned", early=CAME_BACK
+)
 
 _RULES: Final = (
     HistoryRule(
         "given-before-published",
         "{message} to be given after it was published",
         "{taker} got it {late}, and it was published {early}",
-        (Case("nothing-invented", _INVENTED, exercised=lambda c: c.seen),),
+        (Case("nothing-invented", _INVENTED, lambda c: c.seen),),
         GIVEN_BEFORE_PUBLISHED,
         asked_of="a delivery or a view, and the publish of its message",
         by_sight=True,
@@ -226,17 +232,11 @@ _RULES: Final = (
         "{message} not to be given again while {witness} had it, or had settled it",
         "{had_by} got it {early}, and {taker} got it again {late}",
         (
-            Case(
-                "nothing-twice",
-                "declare; publish m; consume first twice; give m first; "
-                "consume other; give m other redelivered",
-                exercised=lambda c: c.taken,
-            ),
+            Case("nothing-twice", f"{_HOLD_TWICE}; {_TAKE_TOO}", lambda c: c.taken),
             Case(
                 "settled-once",
-                "declare; publish m; consume first twice; give m first; acknowledge m; "
-                "release m again; consume other; give m other redelivered",
-                "if the early one was settled more than once",
+                f"{_HOLD_TWICE}; acknowledge m; release m again; {_TAKE_TOO}",
+                when="if the early one was settled more than once",
             ),
         ),
         HELD_BY_TWO,
@@ -250,8 +250,8 @@ _RULES: Final = (
         (
             Case(
                 "redelivered-flag",
-                "declare; publish m; return m; give m late",
-                exercised=lambda c: c.may_have_returned,
+                f"{_PUBLISH}; return m; give m late",
+                lambda c: c.may_have_returned,
             ),
         ),
         wrong="a delivery that began after another was seen, and before which the message may have "
@@ -262,13 +262,7 @@ _RULES: Final = (
         "shown-while-held",
         "{message} to be shown to no browser while {witness} had it",
         "{had_by} got it {early}, and {taker} was shown it {late}",
-        (
-            Case(
-                "browser-sees-available",
-                f"{_HOLD}; browse; give m browser",
-                exercised=lambda c: c.shown,
-            ),
-        ),
+        (Case("browser-sees-available", f"{_HOLD}; browse; give m browser", lambda c: c.shown),),
         SHOWN_WHILE_HELD,
         asked_of="a view, and a delivery to another taker",
         by_sight=True,
@@ -278,11 +272,11 @@ _RULES: Final = (
         "{message} to be shown to {witness} once",
         "{taker} was shown it {early}, and again {late}",
         (
-            Case("browser-once", f"{_SHOW}; give m browser", exercised=lambda c: c.shown_in_order),
+            Case("browser-once", f"{_SHOW}; give m browser", lambda c: c.shown_in_order),
             Case(
                 "browser-never-rewound",
                 f"{_SHOW}; consume first; give m first; release m; give m browser redelivered",
-                "if it may have returned",
+                when="if it may have returned",
             ),
         ),
         wrong="a second view by one browser of a queue that is first in, first out",
@@ -294,27 +288,23 @@ _RULES: Final = (
         "{message} to be given, or to be there still",
         "it came to the queue {early}; {late} nothing more was to be had",
         (
-            Case(
-                "nothing-lost",
-                f"declare; publish m; {_DRAIN}",
-                exercised=lambda c: c.passed("drained"),
-            ),
-            Case("browser-takes-nothing", f"{_SHOW}; {_DRAIN}", "if a browser was shown it"),
+            Case("nothing-lost", f"{_PUBLISH}; {_DRAIN}", lambda c: c.passed("drained")),
+            Case("browser-takes-nothing", f"{_SHOW}; {_DRAIN}", when="if a browser was shown it"),
             Case(
                 "close-releases",
                 f"{_HOLD}; close first; {_DRAIN}",
-                "if it had returned without a settlement",
+                when="if it had returned without a settlement",
             ),
             Case(
                 "settled-once",
                 f"{_HOLD}; cancel first; release m; acknowledge m again; {_DRAIN}",
-                "if it had returned from a delivery settled more than once",
+                when="if it had returned from a delivery settled more than once",
             ),
             Case(
                 "survives-restart",
                 f"declare durable; publish m persistent; crash; restart; {_DRAIN}",
-                "if there was a crash",
-                exercised=lambda c: c.passed("crash") & c.on_disk,
+                lambda c: c.passed("crash") & c.on_disk,
+                when="if there was a crash",
             ),
         ),
         wrong="`begun < drained` and `drained < left`",
@@ -323,7 +313,7 @@ _RULES: Final = (
         "found-nothing",
         "the get to find {witness}",
         "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
-        (Case("get-finds", "declare; publish w; get", exercised=lambda c: c.found_nothing),),
+        (Case("get-finds", "declare; publish w; get", lambda c: c.found_nothing),),
         TAKEN_WHILE_ANOTHER_WAITED,
         Sides(_MESSAGES, _GET),
         asked_of="a get that found nothing, and any message",
@@ -354,13 +344,7 @@ _RULES: Final = (
         "kept-after-a-purge",
         "{message} to be gone with the purge",
         "the queue was purged {early}, and {taker} got it {late}",
-        (
-            Case(
-                "purge-drops",
-                "declare; publish m; purge; consume late; give m late",
-                exercised=lambda c: c.passed("purge"),
-            ),
-        ),
+        (Case("purge-drops", f"{_PUBLISH}; purge; {_TAKE}", lambda c: c.passed("purge")),),
         wrong="`begun < purge` and `purge < left`, and it was given",
     ),
     HistoryRule(
@@ -370,8 +354,8 @@ _RULES: Final = (
         (
             Case(
                 "delete-drops",
-                "declare; publish m; delete; declare; consume late; give m late",
-                exercised=lambda c: c.passed("delete"),
+                f"{_PUBLISH}; delete; declare; {_TAKE}",
+                lambda c: c.passed("delete"),
             ),
         ),
         wrong="`begun < deletion` and `deletion < left`, and it was given",
@@ -383,8 +367,8 @@ _RULES: Final = (
         (
             Case(
                 "transient-is-lost",
-                "declare; publish m; crash; restart; declare; consume late; give m late",
-                exercised=lambda c: c.passed("crash") & ~c.may_survive,
+                f"{_PUBLISH}; crash; restart; declare; {_TAKE}",
+                lambda c: c.passed("crash") & ~c.may_survive,
             ),
         ),
         wrong="`begun < crash` and `crash < left`, and it was given, though it was not persistent, "
@@ -398,7 +382,7 @@ _RULES: Final = (
             Case(
                 "credit-not-exceeded",
                 "declare; publish held; publish m; consume late full; give held late; give m late",
-                exercised=lambda c: c.limited,
+                lambda c: c.limited,
             ),
         ),
         wrong="a taker had seen more than its window allows, less what it had begun to settle",
@@ -414,9 +398,9 @@ _RULES: Final = (
             Case(
                 "browser-in-order",
                 "declare; publish w; publish m; browse; give m browser",
-                "for views",
+                lambda c: c.shown_in_order,
+                when="for views",
                 late=VIEW,
-                exercised=lambda c: c.shown_in_order,
             ),
         ),
         OVERTAKES_AN_EQUAL_IN_A_STREAM,
@@ -443,7 +427,7 @@ _RULES: Final = (
         "overtakes-an-equal",
         _OVERTAKEN,
         _WAITED,
-        (Case("fifo-order", _OVERTAKE, exercised=lambda c: c.given & c.first & c.ordered),),
+        (Case("fifo-order", _OVERTAKE, lambda c: c.given & c.first & c.ordered),),
         OVERTAKES_AN_EQUAL,
         Sides(_FIRST_WAITS, _TAKEN_FIRST, "equal"),
         asked_of="first waiting intervals of one level",
@@ -457,7 +441,7 @@ _RULES: Final = (
             Case(
                 "priority-order",
                 _OVERTAKE_URGENT,
-                exercised=lambda c: c.given & c.by_level & c.ordered,
+                lambda c: c.given & c.by_level & c.ordered,
             ),
             _REWINDS,
         ),
@@ -475,9 +459,9 @@ _RULES: Final = (
             Case(
                 "release-rewinds",
                 _OVERTAKE_RETURNED,
-                "if an earlier delivery of it was seen",
+                lambda c: ~c.first & c.placed & c.ordered & c.begun,
+                when="if an earlier delivery of it was seen",
                 early=CAME_BACK,
-                exercised=lambda c: ~c.first & c.placed & c.ordered & c.begun,
             ),
         ),
         OVERTAKES_WHAT_RETURNED,
@@ -493,7 +477,7 @@ _RULES: Final = (
         "overtakes-some-that-wait",
         "one that is more urgent to be given before {message}",
         f"{{taker}} got {{message}} {{late}}; {_ALWAYS_ONE}",
-        (Case("priority-order", "turns m; consume late; give m late"),),
+        (Case("priority-order", f"turns m; {_TAKE}"),),
         TAKEN_WHILE_SOME_WAITED,
         Sides(_FIRST_WAITS, _LESS_URGENT, "higher"),
         each_moment=True,
@@ -505,13 +489,7 @@ _RULES: Final = (
         "stalled",
         "{message} to be given to {witness} within the time that was set",
         "it was there, and {had_by}{room} free to take it, {late}",
-        (
-            Case(
-                "quiescence",
-                "declare; publish m; consume w freely; drain",
-                exercised=lambda c: c.served & c.begun,
-            ),
-        ),
+        (Case("quiescence", f"{_PUBLISH}; consume w freely; drain", lambda c: c.served & c.begun),),
         wrong="a message certainly waited (`begun.end` to `left.start`) for longer than the bound, "
         "while a consumer of its queue was certainly free",
         by_time=True,
