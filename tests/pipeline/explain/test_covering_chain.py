@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click.testing
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
@@ -21,17 +20,14 @@ from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.rules.history_rules import RULES
-from brokerproof.pipeline.tables import batch_of, write
+from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
 from tests.pipeline.covering_chains import history_of_turns
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.brute_force import can_be_explained
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.spark.test_slices import judged_in_slices
-
-
-def table_of(records: list[Record]) -> pa.Table:
-    return pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
 
 
 def of_turns(*, urgent: bool, left_by: int = 20, returned: bool = False) -> list[Record]:
