@@ -1,7 +1,8 @@
-"""The tables of the published page about histories, and the schema, from `spec/histories.py`.
+"""The tables of the published pages about histories and their rules, and the schema.
 
-Page and types cannot diverge: each generated table stands in docs/reference/histories.md between
-two marks, and a test compares it. With the page as argument, page and schema are written anew:
+Page and types cannot diverge: each generated table stands between two marks in
+docs/reference/histories.md or history-rules.md, and a test compares it. With the first of them as
+argument, both pages and the schema are written anew:
 
     python -m brokerproof.pipeline.history_page docs/reference/histories.md
 """
@@ -11,17 +12,22 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from brokerproof.models.contract import history_of_contract, lemmas
+from brokerproof.models.contract.history import Rule, Span, WaitingInterval
 from brokerproof.pipeline.readers import rejected_rows
 from brokerproof.pipeline.readers.sources import SOURCES
+from brokerproof.pipeline.rules.history_rules import RULES, Case, HistoryRule
 from brokerproof.pipeline.tables import COLUMNS, Column
 from brokerproof.spec.histories import MEANINGS, MUST_HAVE, NEVER, VERSION, Kind, Record
 
 SCHEMA_FILE: Final = "history.schema.json"
+RULES_FILE: Final = "history-rules.md"
 
 FIELDS: Final[dict[str, str]] = {
     "op": "which kind of record this is",
@@ -55,11 +61,16 @@ FIELDS: Final[dict[str, str]] = {
 
 def tables() -> dict[str, list[str]]:
     """Return the lines of each table by its name."""
+    rules = RULES.values()
     return {
         "fields": _table(("field", "value", "if missing", "meaning"), _fields()),
         "kinds": _table(("`op`", "must have", "meaning"), _kinds()),
         "categories": _table(("category", "a row that"), _categories()),
         "forms": _table(("form", "what it is", "behind the name"), _forms()),
+        "one": _rules(e for e in rules if e.sides is None and not e.by_time),
+        "two": _rules(e for e in rules if e.sides is not None and not e.each_moment),
+        "moments": _rules(e for e in rules if e.each_moment),
+        "time": _rules(e for e in rules if e.by_time),
     }
 
 
@@ -139,11 +150,57 @@ def _forms() -> Iterator[tuple[str, ...]]:
         yield f"`{source.name}`", source.meaning, source.argument or "nothing"
 
 
+def _rules(rules: Iterator[HistoryRule]) -> list[str]:
+    headings = ("rule", "wrong is", "asked of", "requirement")
+    return _table(headings, map(_rule, rules))
+
+
+def _rule(rule: HistoryRule) -> tuple[str, ...]:
+    wrong = rule.wrong or (in_words(rule.formula) if rule.formula is not None else "")
+    name = f"`{rule.name}`" + (" †" if is_proved(rule) else "")
+    return name, wrong, rule.asked_of, "; ".join(map(_case, rule.cases))
+
+
+def _case(case: Case) -> str:
+    return f"`{case.requirement}`" + (f" {case.when}" if case.when else "")
+
+
+def is_proved(rule: HistoryRule) -> bool:
+    """Return whether a theorem about the contract has the formula of a rule."""
+    theorems = (*vars(history_of_contract).values(), *vars(lemmas).values())
+    return rule.formula is not None and any(each is rule.formula for each in theorems)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A time or a comparison in words, for a fourth reading of the formulas."""
+
+    text: str
+
+    def __lt__(self, other: _Words) -> _Words:
+        return _Words(f"`{self.text} < {other.text}`")
+
+    def __and__(self, other: _Words) -> _Words:
+        return _Words(f"{self.text} and {other.text}")
+
+
+def in_words(formula: Rule) -> str:
+    """Return the comparisons of a formula as a reader sees them."""
+
+    def interval(side: str) -> WaitingInterval:
+        times = [_Words(f"{side}.{each.name}") for each in fields(WaitingInterval)]
+        return WaitingInterval(*(Span(each, each) for each in times))
+
+    said: _Words = formula.shown_by(interval("late"), interval("early"))
+    return said.text
+
+
 def main() -> None:
-    """Print the tables, or write them into the given page, with the schema beside it."""
+    """Print the tables, or write them into the pages, with the schema beside the given one."""
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
-        page.write_text(page_made_anew(page.read_text("utf-8")), encoding="utf-8")
+        for each in (page, page.with_name(RULES_FILE)):
+            each.write_text(page_made_anew(each.read_text("utf-8")), encoding="utf-8")
         page.with_name(SCHEMA_FILE).write_bytes(schema())
         return
     for name, lines in tables().items():

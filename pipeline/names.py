@@ -6,14 +6,17 @@ in the table.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from brokerproof.pipeline.rules.dominance import Ints, dense
+Ints: TypeAlias = NDArray[np.int64]
+Marks: TypeAlias = NDArray[np.bool_]
+
+NO_ROW: Final = -1
 
 NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
 """The columns with few distinct names."""
@@ -85,7 +88,21 @@ def joint(*columns: Ints) -> Ints:
     return number
 
 
-def places_in(sorted_keys: Ints, keys: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def dense(number: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct numbers in order, and for each number its place among them.
+
+    The result of `np.unique`; numbers that are close together need no sorting.
+    """
+    most = int(number.max(initial=0))
+    if int(number.min(initial=0)) < 0 or most > 4 * number.size + 1024:
+        distinct, place = np.unique(number, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    there = np.zeros(most + 1, dtype=np.bool_)
+    there[number] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[number]
+
+
+def places_in(sorted_keys: Ints, keys: Ints) -> tuple[Ints, Marks]:
     """Return the place of each key among sorted ones, and whether it is present."""
     at = np.searchsorted(sorted_keys, keys)
     at = np.minimum(at, max(sorted_keys.size - 1, 0))
@@ -102,7 +119,7 @@ def numbers(table: pa.Table, name: str, missing: int = -1) -> Ints:
     return np.asarray(values, dtype=np.int64)
 
 
-def marks(table: pa.Table, name: str) -> NDArray[np.bool_]:
+def marks(table: pa.Table, name: str) -> Marks:
     """Return a column of booleans; nulls are False."""
     column = table.column(name)
     if column.null_count:
@@ -110,10 +127,10 @@ def marks(table: pa.Table, name: str) -> NDArray[np.bool_]:
     return np.asarray(column.to_numpy(), dtype=np.bool_)
 
 
-def is_one_of(table: pa.Table, name: str, *values: str) -> NDArray[np.bool_]:
+def is_one_of(table: pa.Table, name: str, *values: str) -> Marks:
     """Return which rows have one of the values."""
     encoded = _numbered(table.column(name))
     wanted = [each in values for each in encoded.dictionary.to_pylist()]
     indices = encoded.indices.fill_null(len(wanted)).to_numpy(zero_copy_only=False)
-    found: NDArray[np.bool_] = np.array([*wanted, False], dtype=np.bool_)[indices]
+    found: Marks = np.array([*wanted, False], dtype=np.bool_)[indices]
     return found

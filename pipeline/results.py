@@ -10,11 +10,6 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.subscriptions import Key
 
-ASIDE: Final = pa.schema(
-    [("place", pa.int64()), ("category", pa.string()), ("reason", pa.string())]
-)
-"""The rejected rows of a history."""
-
 COVERAGE: Final = pa.schema([("requirement", pa.string()), ("asked", pa.int64())])
 """How often the history had a case to which a requirement applies."""
 

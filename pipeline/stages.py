@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.ambiguous import rows_aside, without_ambiguous
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, gathered
+from brokerproof.pipeline.intervals.intervals import Gathered, gathered
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, Ambiguous
 from brokerproof.pipeline.intervals.table import (
@@ -25,19 +25,12 @@ from brokerproof.pipeline.intervals.table import (
     intervals_table,
     waits_of,
 )
-from brokerproof.pipeline.names import with_numbered_names
-from brokerproof.pipeline.results import ASIDE
-from brokerproof.pipeline.rules.coverage import coverage_of
-from brokerproof.pipeline.rules.several_messages import (
-    Columns,
-    arrivals,
-    asked_of,
-    in_turns,
-    judged_by,
-    judged_in_turns,
-    returned,
-    waiting,
-)
+from brokerproof.pipeline.names import NO_ROW, with_numbered_names
+from brokerproof.pipeline.readers.rejected_rows import ASIDE
+from brokerproof.pipeline.results import COVERAGE
+from brokerproof.pipeline.rules.coverage import Cases
+from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.several_messages import ABOUT_SEVERAL, Columns, judged_by
 from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained
 from brokerproof.pipeline.rules.stalls import stalled
 from brokerproof.pipeline.rules.violations import strongest
@@ -103,19 +96,28 @@ def by_message(
         intervals_table(certain, history, found, control),
         wrong,
         pa.concat_tables([rejected, _aside(history, found, control)]),
-        coverage_of(history, found, waits, control),
+        _coverage(Cases(history, found, waits, control), by_time=control.idle is not None),
     )
 
 
 def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     """Yield the violations between messages."""
     columns = Columns.of(intervals)
-    yield from judged_by(arrivals, columns)
-    yield from judged_by(waiting, columns)
-    for sides in asked_of(in_turns, columns):
-        yield judged_in_turns(columns, sides)
-    yield returned(columns)
+    for rule in ABOUT_SEVERAL:
+        yield from judged_by(rule, columns)
     yield beyond_windows(intervals, control.window_of)
+
+
+def _coverage(cases: Cases, *, by_time: bool) -> pa.Table:
+    """Return how often each requirement applied to some messages."""
+    counts = {
+        case.requirement: int(case.exercised(cases).sum())
+        for rule in RULES.values()
+        if by_time or not rule.by_time
+        for case in rule.cases
+        if case.exercised is not None
+    }
+    return pa.table({"requirement": list(counts), "asked": list(counts.values())}, schema=COVERAGE)
 
 
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:

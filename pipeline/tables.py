@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import inspect as types
 
-from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.spec.histories import VERSION, Record
 
 PLACE: Final = "place"
@@ -112,18 +111,6 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """The table of a checked history."""
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some rows of a recording: their number, their records, and the rejected ones.
-
-    A row of a recording can make several records or none, so `batch` may be longer or shorter.
-    """
-
-    rows: int
-    batch: pa.RecordBatch
-    rejected: list[Rejected]
 
 
 def place_of(file: int, line: int) -> int:

@@ -51,7 +51,7 @@ def lines_about(name: str) -> Iterator[str]:
             yield from _head(each)
     yield from _places("guard", f'"{name}"', "models/contract/[cw]*.py")
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
-    yield from _places("rule on histories", f'"{name}"', "models/contract/history*.py")
+    yield from _places("rule on histories", f'"{name}"', "pipeline/rules/history_rules.py")
     for binding in invariant.held if invariant is not None else ():
         if isinstance(binding, ByModel):
             yield from _of_model(binding)

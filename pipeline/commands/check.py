@@ -33,9 +33,9 @@ from brokerproof.checks.report.verdict_file import candidate_record, verdict_fil
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options
 from brokerproof.pipeline.explain.explanations import CLAIMS
 from brokerproof.pipeline.explain.history_report import (
-    BY_TIME,
     judged_requirements,
     order_not_checked,
     report_on,
@@ -44,12 +44,11 @@ from brokerproof.pipeline.explain.history_report import (
     write_tables,
 )
 from brokerproof.pipeline.explain.witnesses import witnesses_of, write_witnesses
-from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts, queue_options
+from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
 from brokerproof.pipeline.readers.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.readers.rejected_rows import Account
 from brokerproof.pipeline.readers.sources import SOURCES
 from brokerproof.pipeline.results import Judgement
-from brokerproof.pipeline.rules.stalls import DURATIONS, duration
 from brokerproof.pipeline.spark.on_spark import judged_on_spark
 from brokerproof.pipeline.spark.session import interruptibly, memory_mb, session
 from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, records_of
@@ -170,7 +169,7 @@ def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
     """Raise `CannotRun` for a requirement that no rule checks."""
     judged = judged_requirements(by_time=by_time)
     for name in only:
-        if name == BY_TIME and not by_time:
+        if name not in judged and name in judged_requirements(by_time=True):
             raise CannotRun(
                 f"--only: {name} is judged by how long messages may wait; add --stalled-after "
                 "DURATION, such as --stalled-after 5s"

@@ -23,10 +23,11 @@ from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.pipeline.commands.options import queue_options
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts, queue_options
-from brokerproof.pipeline.rules import several_messages
+from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.spark.session import session
 from brokerproof.pipeline.watch.batches import Batch, Watch
 from brokerproof.pipeline.watch.files import SUFFIXES
@@ -218,13 +219,12 @@ def subject(row: Mapping[str, Any]) -> str:
     >>> subject({"rule": "found-nothing", "message": "c at 5", "queue": "q"})
     'get by c at 5 of queue q'
     """
-    match row["rule"]:
-        case "found-nothing" | several_messages.FOUND_NOTHING_OF_SEVERAL:
-            return f"get by {row['message']} of queue {row['queue']}"
-        case several_messages.LEFT_BEHIND_OF_SEVERAL:
-            return f"queue {row['queue']}, {row['message']}"
-        case _:
-            return f"message {row['message']} of queue {row['queue']}"
+    rule = RULES[row["rule"]]
+    if rule.concerns_a_get:
+        return f"get by {row['message']} of queue {row['queue']}"
+    if rule.concerns_a_drained_queue:
+        return f"queue {row['queue']}, {row['message']}"
+    return f"message {row['message']} of queue {row['queue']}"
 
 
 def _counts(carried: Carried) -> str:

@@ -7,7 +7,6 @@ violation, and lists the values of its own. The recorded events beside it name f
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,8 +15,16 @@ from msgspec import structs
 
 from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line
-from brokerproof.pipeline.explain.least_runs import ALL, LEVELS_MAX, OTHERS, Values, steps_of
+from brokerproof.pipeline.explain.least_runs import (
+    ALL,
+    LEVELS_MAX,
+    OTHERS,
+    Values,
+    made_up,
+    steps_of,
+)
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts, Violation
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.histories import NEVER
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.messages import PRIORITIES, Priority
@@ -54,7 +61,8 @@ def counterexample_of(
     `remark` a note on that file.
     """
     facts = RecordedFacts(found) if facts is None else facts
-    expected, seen = (words.format(**_names(facts)) for words in _WORDS[found.rule])
+    rule, names = RULES[found.rule], _names(facts)
+    expected, seen = rule.expected.format(**names), rule.seen.format(**names)
     early = found.turns or (found.witness,)
     witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
 
@@ -74,16 +82,16 @@ def counterexample_of(
             certificate=Certificate(grade="not certified", reason=reason),
             # At its last step such a run shows only a waiting message. The drained queue of the
             # recording shows that the message is lost, and not late.
-            also=("quiescence",) if found.rule in {"left-behind", "left-behind-of-several"} else (),
+            also=("quiescence",) if rule.cases[0].requirement == "nothing-lost" else (),
             claims=CLAIMS,
             recorded=facts.events(),
             records=records,
         )
 
     if not facts.records:
-        return made(_made_up(found))
+        return made(made_up(found))
     tried = (made(values) for values in _values(facts))
-    return next((each for each in tried if _shows(each)), None) or made(_made_up(found))
+    return next((each for each in tried if _shows(each)), None) or made(made_up(found))
 
 
 def _shows(found: Counterexample) -> bool:
@@ -94,13 +102,9 @@ def _shows(found: Counterexample) -> bool:
     return is_shown and rejudge(sound, asked).outcome is Replay.KEPT
 
 
-def _made_up(found: Violation) -> Values:
-    return Values(late="c1" if found.rule == "held-by-two" else "c0")
-
-
 def _values(facts: RecordedFacts) -> Iterator[Values]:
     """Yield the names and numbers of the recording, then fewer and fewer of them."""
-    found, own = facts.found, _made_up(facts.found)
+    own = made_up(facts.found)
     taker = facts.late_taker
     names = replace(
         own,
@@ -110,7 +114,7 @@ def _values(facts: RecordedFacts) -> Iterator[Values]:
         channels=facts.channels,
     )
     held = facts.held_by(taker)
-    if found.rule == "more-than-the-window" and 0 < len(held) <= HELD_MAX:
+    if 0 < len(held) <= HELD_MAX:
         names = replace(names, held=held)
     numbers = replace(names, levels=facts.levels, priorities=facts.priorities)
     if all(each in PRIORITIES for each in facts.priorities.values()) and (
@@ -135,7 +139,7 @@ def _own(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
 
 
 def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
-    own = _made_up(facts.found)
+    own = made_up(facts.found)
     stands_for = {
         ALL: "the consumer that drained the queue",
         OTHERS: "all that took what came before",
@@ -183,12 +187,15 @@ def _limit(window: int | None) -> str:
 def _names(facts: RecordedFacts) -> dict[str, object]:
     """Return the values for the words of a rule."""
     found = facts.found
+    rule = RULES[found.rule]
     window = facts.window(found.witness)
-    is_of_taker = found.rule in {"more-than-the-window", "stalled"}
-    if is_of_taker:
-        taker = facts.named(found.witness or "a consumer")
+    if facts.late is not None:
+        taker = facts.taker(facts.late)
+    elif rule.concerns_a_get:
+        taker = "the get"
     else:
-        taker = facts.taker(facts.late) if facts.late is not None else _UNKNOWN[found.rule]
+        is_one = rule.sides is not None and rule.sides.same_taker
+        taker = "one taker" if is_one else "a consumer"
     return {
         "message": found.message,
         "witness": found.witness,
@@ -206,103 +213,7 @@ def _names(facts: RecordedFacts) -> dict[str, object]:
     }
 
 
-_UNKNOWN: Final = defaultdict(
-    lambda: "a consumer",
-    {
-        "overtakes-in-a-stream": "one taker",
-        "overtakes-what-waits-in-a-stream": "one taker",
-        "found-nothing": "the get",
-        "found-nothing-of-several": "the get",
-    },
-)
-"""The subscriber, if only the row of a violation is known."""
-
-
 def _span(times: tuple[int, int]) -> str:
     if times[1] >= NEVER:
         return f"from {times[0]:,} on"
     return f"between {times[0]:,} and {times[1]:,}"
-
-
-_OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {message}"
-_WAITED: Final = "{taker} got {message} {late}; {witness} waited {early}"
-_WORDS: Final[dict[str, tuple[str, str]]] = {
-    "given-before-published": (
-        "{message} to be given after it was published",
-        "{taker} got it {late}, and it was published {early}",
-    ),
-    "never-published": (
-        "what is given to have been published",
-        "{taker} got {message} {late}, and it was never published",
-    ),
-    "held-by-two": (
-        "{message} not to be given again while {witness} had it, or had settled it",
-        "{had_by} got it {early}, and {taker} got it again {late}",
-    ),
-    "told-as-new": (
-        "{message} to be told as redelivered",
-        "{had_by} got it {early}; {taker} got it again {late}, and it was told as new",
-    ),
-    "shown-while-held": (
-        "{message} to be shown to no browser while {witness} had it",
-        "{had_by} got it {early}, and {taker} was shown it {late}",
-    ),
-    "shown-again": (
-        "{message} to be shown to {witness} once",
-        "{taker} was shown it {early}, and again {late}",
-    ),
-    "left-behind": (
-        "{message} to be given, or to be there still",
-        "it came to the queue {early}; {late} nothing more was to be had",
-    ),
-    "found-nothing": (
-        "the get to find {witness}",
-        "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
-    ),
-    "left-behind-of-several": (
-        "a message to be there while the queue is drained",
-        "nothing more was to be had {late}; from {there_by} on there always was one: {turns}",
-    ),
-    "found-nothing-of-several": (
-        "the get to find a message",
-        "{taker} found nothing {late}; from {there_by} on there always was one: {turns}",
-    ),
-    "kept-after-a-purge": (
-        "{message} to be gone with the purge",
-        "the queue was purged {early}, and {taker} got it {late}",
-    ),
-    "kept-after-a-deletion": (
-        "{message} to be gone with its queue",
-        "the queue was deleted {early}, and {taker} got it {late}",
-    ),
-    "kept-after-a-crash": (
-        "{message}, which was not on disk, to be gone with the crash",
-        "the broker crashed {early}, and {taker} got it {late}",
-    ),
-    "more-than-the-window": (
-        "{witness} to hold no more than its window{window} lets through",
-        "{message} was given to {taker} {late}, with which it held {held}",
-    ),
-    "overtakes-in-a-stream": (
-        _OVERTAKEN,
-        "{taker} {got} {message} {late}, and {witness} after that",
-    ),
-    "overtakes-what-waits-in-a-stream": (
-        _OVERTAKEN,
-        "{taker} got {message} {late}, and {witness}, which waited {early}, after that",
-    ),
-    "overtakes-an-equal": (_OVERTAKEN, _WAITED),
-    "overtakes-what-waits": (_OVERTAKEN, _WAITED),
-    "overtakes-what-returned": (
-        _OVERTAKEN,
-        "{taker} got {message} {late}; {witness} had returned, and waited {early}",
-    ),
-    "stalled": (
-        "{message} to be given to {witness} within the time that was set",
-        "it was there, and {taker}{room} free to take it, {late}",
-    ),
-    "overtakes-some-that-wait": (
-        "one that is more urgent to be given before {message}",
-        "{taker} got {message} {late}; from {there_by} on there always was one: {turns}",
-    ),
-}

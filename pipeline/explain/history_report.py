@@ -23,6 +23,7 @@ from brokerproof.pipeline.explain.recorded_facts import RecordedFacts
 from brokerproof.pipeline.explain.witnesses import Witness, first_of
 from brokerproof.pipeline.readers.rejected_rows import Account, Category
 from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.rules.violations import KEY
 from brokerproof.pipeline.tables import file_and_line
 from brokerproof.spec.histories import VERSION
@@ -34,42 +35,8 @@ ASIDE_FILE: Final = "rejected.parquet"
 WITNESS_FILE: Final = "witness_file"
 """The column with the file of a violation's records."""
 
-JUDGED: Final = (
-    "nothing-lost",
-    "nothing-twice",
-    "settled-once",
-    "nothing-invented",
-    "fifo-order",
-    "priority-order",
-    "release-rewinds",
-    "redelivered-flag",
-    "get-finds",
-    "close-releases",
-    "credit-not-exceeded",
-    "browser-takes-nothing",
-    "browser-sees-available",
-    "browser-in-order",
-    "browser-once",
-    "browser-never-rewound",
-    "purge-drops",
-    "delete-drops",
-    "survives-restart",
-    "transient-is-lost",
-)
-"""The requirements that the rules on histories check."""
-
-BY_TIME: Final = "quiescence"
-"""The requirement that is judged only with a limit on the wait of a message."""
-
 HANGS_ON_THE_ORDER: Final = frozenset(
-    {
-        "fifo-order",
-        "priority-order",
-        "release-rewinds",
-        "browser-in-order",
-        "browser-once",
-        "browser-never-rewound",
-    }
+    case.requirement for rule in RULES.values() if rule.by_order for case in rule.cases
 )
 """The requirements that are checked only for queues of known order."""
 
@@ -81,7 +48,8 @@ def judged_requirements(*, by_time: bool = False) -> dict[str, Requirement]:
 
     `by_time` is whether a limit on the wait of a message is given.
     """
-    names = {*JUDGED, *([BY_TIME] if by_time else [])}
+    rules = [each for each in RULES.values() if by_time or not each.by_time]
+    names = {case.requirement for rule in rules for case in rule.cases}
     return {name: each for name, each in catalogue().items() if name in names}
 
 
@@ -102,7 +70,9 @@ def report_on(
     known = witnesses or {}
     verdicts = tuple(
         _verdict(requirement, source, judgement, known.get(name), files)
-        for name, requirement in judged_requirements(by_time=BY_TIME in judgement.coverage).items()
+        for name, requirement in judged_requirements(
+            by_time=judgement.stalled_after is not None
+        ).items()
         if not names or name in names
     )
     did = f"{account}, {how}"

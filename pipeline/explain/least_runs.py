@@ -2,12 +2,18 @@
 
 A recording spreads a violation over many overlapping operations. But each rule names one or two
 messages, or a covering chain of several, and a few operations on a separate queue show the same.
-Owns these runs. The gate's oracle names the same requirement for each of them; a test checks that.
+The record of a rule has its run in a few words; here they become operations and their answers. The
+gate's oracle names the same requirement for each of them; a test checks that.
+
+The words: `m` is the message of the violation, `w` its witness, `held` what fills a window. `first`
+held the message before, `late` got it wrongly, `other` is `late` where both hold it, `browser` was
+shown it, `all` drains the queue. `return` lets a message be delivered and come back. `turns` lets
+the messages of a covering chain take turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
@@ -15,6 +21,7 @@ from typing import Final
 from brokerproof.checks.search.counterexamples import Line, answer_text
 from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.pipeline.explain.recorded_facts import Violation
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
@@ -33,6 +40,10 @@ from brokerproof.spec.protocol.operations import (
 )
 
 LEVELS_MAX: Final = 10
+ALL: Final = "all"
+"""The subscriber that drains a queue, whatever its recorded name."""
+OTHERS: Final = "others"
+"""The subscriber that gets the messages of a covering chain, whatever its recorded name."""
 
 
 @dataclass(frozen=True)
@@ -55,301 +66,170 @@ class Values:
     windows: Mapping[str, int | None] = field(default_factory=dict)
 
 
-@dataclass
 class Script:
-    """The steps on a separate queue, with the answer to each."""
+    """The steps that show a violation on a separate queue, with the answer to each."""
 
-    queue: str
-    values: Values
-    steps: list[Line] = field(default_factory=list)
-    deliveries: int = 0
+    def __init__(self, found: Violation, values: Values) -> None:
+        self.found, self.values, self.queue = found, values, found.queue
+        self.lines: list[Line] = []
+        self._subscribed: set[str] = set()
+        self._deliveries = 0
+        self._messages = {
+            "m": (found.message,),
+            "w": (found.witness or "another",),
+            "held": values.held,
+        }
+        self._takers = {
+            "first": values.first,
+            "late": values.late,
+            "other": values.late,
+            "browser": values.browser,
+            "w": found.witness or "c0",
+            "all": ALL,
+        }
 
-    def does(self, move: Move, *events: Delivered) -> None:
-        """Add a step."""
-        answer = Answer(events)
-        self.steps.append(Line(move, answer_text(answer), events))
+    def take(self, step: str) -> None:
+        """Add a step, in the words of a record."""
+        match step.split():
+            case ["declare", *how]:
+                self._declare(levels=LEVELS_MAX * ("levels" in how), durable="durable" in how)
+            case ["publish", what, *how]:
+                priority = 5 if "urgent" in how else 4
+                for message in self._messages[what]:
+                    self._publish(message, priority, persistent="persistent" in how)
+            case ["consume", who, *how]:
+                self._consume(self._takers[who], window=self._window(how))
+            case ["browse"]:
+                self._consume(self.values.browser, "browse", None)
+            case ["give", what, who, *how]:
+                taker = self._takers[who]
+                self._give(self._messages[what], taker, redelivered="redelivered" in how)
+            case ["acknowledge" | "release" as name, "m", *how]:
+                self._settle(name, self.found.message, again="again" in how)
+            case ["return", what]:
+                self._return(*self._messages[what])
+            case ["turns", *late]:
+                self._turns([self.found.message] * len(late))
+            case ["get"]:
+                channel = self.values.channels.get(self.values.late, "channel of the get")
+                self._do(Get(channel=channel, queue=self.queue, mode="acknowledge"))
+            case ["cancel", who]:
+                self._do(Cancel(consumer=self._takers[who]))
+            case ["close", who]:
+                self._do(CloseChannel(channel=self._channel_of(self._takers[who])))
+            case ["purge"]:
+                self._do(Purge(queue=self.queue))
+            case ["delete"]:
+                self._do(Delete(queue=self.queue))
+            case ["crash"]:
+                self._do(Crash())
+            case ["restart"]:
+                self._do(Restart())
+            case ["drain"]:
+                self._do(Drain())
+            case _:
+                raise ValueError(f"no step of a least run: {step}")
 
-    def declares(self, *, levels: int = 0, durable: bool = False) -> None:
+    def _do(self, move: Move, *events: Delivered) -> None:
+        self.lines.append(Line(move, answer_text(Answer(events)), events))
+
+    def _declare(self, *, levels: int = 0, durable: bool = False) -> None:
         """Add the declaration of the queue, with the recorded levels if known."""
         levels = levels if self.values.levels is None else self.values.levels
         order = Priority(levels=levels) if levels else Fifo()
-        self.does(Declare(queue=self.queue, order=order, durable=durable))
+        self._do(Declare(queue=self.queue, order=order, durable=durable))
 
-    def publishes(self, message: str, *, priority: int = 4, persistent: bool = False) -> None:
+    def _publish(self, message: str, priority: int = 4, *, persistent: bool = False) -> None:
         """Add a publish, with the recorded priority if known."""
         priority = self.values.priorities.get(message, priority)
         content = Message(id=message, priority=priority, persistent=persistent)
-        self.does(Publish(queue=self.queue, message=content))
+        self._do(Publish(queue=self.queue, message=content))
 
-    def consumes(
+    def _window(self, how: Sequence[str]) -> int | None:
+        """Return the window of a consumer: `twice` is for one that may get a message again."""
+        if "full" in how:
+            return len(self.values.held)
+        is_again = "twice" in how and self.values.first == self.values.late
+        return None if "freely" in how or is_again else 1
+
+    def _consume(
         self, consumer: str, mode: ConsumeMode = "acknowledge", window: int | None = 1
     ) -> None:
-        """Add a subscription, with the recorded window if known."""
+        """Add a subscription, with the recorded window if known, unless it is there."""
+        if consumer in self._subscribed:
+            return
+        self._subscribed.add(consumer)
         window = self.values.windows.get(consumer, window)
-        self.does(
-            Consume(
-                channel=self.channel_of(consumer),
-                queue=self.queue,
-                consumer=consumer,
-                mode=mode,
-                credit=Credit(messages=window),
-            )
+        channel, credit = self._channel_of(consumer), Credit(messages=window)
+        subscribed = Consume(
+            channel=channel, queue=self.queue, consumer=consumer, mode=mode, credit=credit
         )
+        self._do(subscribed)
 
-    def channel_of(self, taker: str) -> str:
-        """Return the channel of a subscriber."""
+    def _channel_of(self, taker: str) -> str:
         return self.values.channels.get(taker, f"channel of {taker}")
 
-    def gets(self) -> None:
-        """Add a get that finds nothing."""
-        channel = self.values.channels.get(self.values.late, "channel of the get")
-        self.does(Get(channel=channel, queue=self.queue, mode="acknowledge"))
+    def _give(self, messages: Sequence[str], consumer: str, *, redelivered: bool = False) -> None:
+        """Add a drain that delivers messages: after it, no consumer with room is left without."""
+        given = [
+            Delivered(
+                delivery=f"d{self._deliveries + number}",
+                consumer=consumer,
+                queue=self.queue,
+                message=message,
+                redelivered=redelivered,
+            )
+            for number, message in enumerate(messages)
+        ]
+        self._deliveries += len(given)
+        self._do(Drain(), *given)
 
-    def gives(self, message: str, consumer: str, *, redelivered: bool = False) -> None:
-        """Add a drain that delivers a message."""
-        self.does(Drain(), self._delivered(message, consumer, redelivered=redelivered))
+    def _settle(self, how: SettlementName, message: str, *, again: bool = False) -> None:
+        self._do(Settle(how=how, message=message, again=again))
 
-    def gives_all(self, messages: Sequence[str], consumer: str) -> None:
-        """Add a drain that delivers several messages."""
-        given = [self._delivered(each, consumer, redelivered=False) for each in messages]
-        self.does(Drain(), *given)
+    def _return(self, message: str) -> None:
+        """Let a message be delivered and returned, then subscribe its next consumer."""
+        first, late = self.values.first, self.values.late
+        self._consume(first)
+        self._give([message], first)
+        if first != late:
+            # A still subscribed first consumer would get it at once.
+            self._do(Cancel(consumer=first))
+        self._settle("release", message)
+        self._consume(late)
 
-    def settles(self, how: SettlementName, message: str, *, again: bool = False) -> None:
-        """Add a settlement."""
-        self.does(Settle(how=how, message=message, again=again))
+    def _turns(self, late: Sequence[str]) -> None:
+        """Publish messages, each before the previous one is delivered; the last of them waits.
 
-    def _delivered(self, message: str, consumer: str | None, *, redelivered: bool) -> Delivered:
-        self.deliveries += 1
-        return Delivered(
-            delivery=f"d{self.deliveries - 1}",
-            consumer=consumer,
-            queue=self.queue,
-            message=message,
-            redelivered=redelivered,
-        )
-
-
-def _never_published(script: Script, found: Violation) -> None:
-    script.declares()
-    script.consumes(script.values.late)
-    script.gives(found.message, script.values.late)
-
-
-def _held_by_two(script: Script, found: Violation) -> None:
-    first, late = script.values.first, script.values.late
-    script.declares()
-    script.publishes(found.message)
-    script.consumes(first, window=None if first == late else 1)
-    script.gives(found.message, first)
-    if found.requirement == "settled-once":
-        script.settles("acknowledge", found.message)
-        script.settles("release", found.message, again=True)
-    if first != late:
-        script.consumes(late)
-    script.gives(found.message, late, redelivered=True)
-
-
-def _told_as_new(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    _returns(script, found.message)
-    script.gives(found.message, script.values.late)
+        Their consumer holds the previous message, and has no room for more.
+        """
+        turns = list(self.found.turns) or list(self._messages["w"])
+        self._declare(levels=LEVELS_MAX if late else 0)
+        for message in turns[:2]:
+            self._publish(message, 5)
+        for message in late:
+            self._publish(message)
+        if turns[1:]:
+            self._consume(OTHERS)
+        for message, after in zip_longest(turns[:-1], turns[2:]):
+            self._give([message], OTHERS)
+            if after is not None:
+                self._publish(after, 5)
+                self._settle("acknowledge", message)
 
 
-def _returns(script: Script, message: str) -> None:
-    """Let a message be delivered and returned, then subscribe its next consumer."""
-    first, late = script.values.first, script.values.late
-    script.consumes(first)
-    script.gives(message, first)
-    if first != late:
-        # A still subscribed first consumer would get it at once.
-        script.does(Cancel(consumer=first))
-    script.settles("release", message)
-    if first != late:
-        script.consumes(late)
-
-
-def _shown_while_held(script: Script, found: Violation) -> None:
-    first, browser = script.values.first, script.values.browser
-    script.declares()
-    script.publishes(found.message)
-    script.consumes(first)
-    script.gives(found.message, first)
-    script.consumes(browser, "browse", None)
-    script.gives(found.message, browser)
-
-
-def _shown_again(script: Script, found: Violation) -> None:
-    first, browser = script.values.first, script.values.browser
-    script.declares()
-    script.publishes(found.message)
-    script.consumes(browser, "browse", None)
-    script.gives(found.message, browser)
-    returned = found.requirement == "browser-never-rewound"
-    if returned:
-        script.consumes(first)
-        script.gives(found.message, first)
-        script.settles("release", found.message)
-    script.gives(found.message, browser, redelivered=returned)
-
-
-def _found_nothing(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.witness or found.message)
-    script.gets()
-
-
-OTHERS: Final = "others"
-"""The subscriber that gets the messages of a covering chain, whatever its recorded name."""
-
-
-def _in_turns(script: Script, found: Violation, *late: str) -> None:
-    """Publish messages, each before the previous one is delivered; the last of them waits.
-
-    Their consumer holds the previous message, and has no room for more.
-    """
-    turns = list(found.turns) or [found.witness or "another"]
-    script.declares(levels=LEVELS_MAX if late else 0)
-    for message in turns[:2]:
-        script.publishes(message, priority=5)
-    for message in late:
-        script.publishes(message)
-    if turns[1:]:
-        script.consumes(OTHERS)
-    for message, after in zip_longest(turns[:-1], turns[2:]):
-        script.gives(message, OTHERS)
-        if after is not None:
-            script.publishes(after, priority=5)
-            script.settles("acknowledge", message)
-
-
-def _found_nothing_of_several(script: Script, found: Violation) -> None:
-    _in_turns(script, found)
-    script.gets()
-
-
-def _left_behind_of_several(script: Script, found: Violation) -> None:
-    _in_turns(script, found)
-    script.consumes(ALL, window=None)
-    script.does(Drain())
-
-
-def _overtakes_some(script: Script, found: Violation) -> None:
-    _in_turns(script, found, found.message)
-    script.consumes(script.values.late)
-    script.gives(found.message, script.values.late)
-
-
-ALL: Final = "all"
-"""The subscriber that drains a queue, whatever its recorded name."""
-
-
-def _left_behind(script: Script, found: Violation) -> None:
-    first = script.values.first
-    crashes = found.requirement == "survives-restart"
-    script.declares(durable=crashes)
-    script.publishes(found.message, persistent=crashes)
-    if crashes:
-        script.does(Crash())
-        script.does(Restart())
-    match found.requirement:
-        case "browser-takes-nothing":
-            script.consumes(script.values.browser, "browse", None)
-            script.gives(found.message, script.values.browser)
-        case "close-releases":
-            script.consumes(first)
-            script.gives(found.message, first)
-            script.does(CloseChannel(channel=script.channel_of(first)))
-        case "settled-once":
-            script.consumes(first)
-            script.gives(found.message, first)
-            script.does(Cancel(consumer=first))
-            script.settles("release", found.message)
-            script.settles("acknowledge", found.message, again=True)
-        case _:
-            pass
-    script.consumes(ALL, window=None)
-    script.does(Drain())
-
-
-def _kept_after(
-    *moves: Callable[[str], Move], declared_again: bool = True
-) -> Callable[[Script, Violation], None]:
-    def script_of(script: Script, found: Violation) -> None:
-        script.declares()
-        script.publishes(found.message)
-        for move in moves:
-            script.does(move(script.queue))
-        if declared_again:
-            script.declares()
-        script.consumes(script.values.late)
-        script.gives(found.message, script.values.late)
-
-    return script_of
-
-
-def _beyond_the_window(script: Script, found: Violation) -> None:
-    held, late = script.values.held, script.values.late
-    script.declares()
-    for message in (*held, found.message):
-        script.publishes(message)
-    script.consumes(late, window=len(held))
-    # All that have room at once: after a drain no consumer with room is left without a message.
-    script.gives_all(held, late)
-    script.gives(found.message, late)
-
-
-def _overtakes(script: Script, found: Violation) -> None:
-    witness, late = found.witness or "another", script.values.late
-    urgent = found.requirement == "priority-order"
-    script.declares(levels=LEVELS_MAX if urgent else 0)
-    script.publishes(witness, priority=5 if urgent else 4)
-    script.publishes(found.message)
-    if found.requirement == "release-rewinds":
-        _returns(script, witness)
-    elif found.requirement == "browser-in-order":
-        late = script.values.browser
-        script.consumes(late, "browse", None)
-    else:
-        script.consumes(late)
-    script.gives(found.message, late)
-
-
-def _stalled(script: Script, found: Violation) -> None:
-    script.declares()
-    script.publishes(found.message)
-    script.consumes(found.witness or "c0", window=None)
-    script.does(Drain())
-
-
-SCRIPTS: Final[dict[str, Callable[[Script, Violation], None]]] = {
-    "given-before-published": _never_published,
-    "never-published": _never_published,
-    "held-by-two": _held_by_two,
-    "told-as-new": _told_as_new,
-    "shown-while-held": _shown_while_held,
-    "shown-again": _shown_again,
-    "left-behind": _left_behind,
-    "found-nothing": _found_nothing,
-    "found-nothing-of-several": _found_nothing_of_several,
-    "left-behind-of-several": _left_behind_of_several,
-    "kept-after-a-purge": _kept_after(lambda queue: Purge(queue=queue), declared_again=False),
-    "kept-after-a-deletion": _kept_after(lambda queue: Delete(queue=queue)),
-    "kept-after-a-crash": _kept_after(lambda _: Crash(), lambda _: Restart()),
-    "more-than-the-window": _beyond_the_window,
-    "overtakes-in-a-stream": _overtakes,
-    "overtakes-what-waits-in-a-stream": _overtakes,
-    "overtakes-an-equal": _overtakes,
-    "overtakes-what-waits": _overtakes,
-    "overtakes-what-returned": _overtakes,
-    "overtakes-some-that-wait": _overtakes_some,
-    "stalled": _stalled,
-}
-"""The run of each rule."""
+def made_up(found: Violation) -> Values:
+    """Return the values of a run's own."""
+    return Values(late="c1" if " other" in _run(found) else "c0")
 
 
 def steps_of(found: Violation, values: Values) -> tuple[Line, ...]:
     """Return the minimal run that shows a violation."""
-    script = Script(found.queue, values)
-    SCRIPTS[found.rule](script, found)
-    return tuple(script.steps)
+    script = Script(found, values)
+    for step in _run(found).split("; "):
+        script.take(step)
+    return tuple(script.lines)
+
+
+def _run(found: Violation) -> str:
+    return RULES[found.rule].case(found.requirement).run

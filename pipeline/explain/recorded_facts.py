@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from brokerproof.checks.search.counterexamples import RecordedEvent
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, happened_by
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import PLACE, file_and_line, records_of
 from brokerproof.spec.histories import Record
 
@@ -166,9 +167,7 @@ class RecordedFacts:
 
     @cached_property
     def late_taker(self) -> str | None:
-        """The consumer that got a message wrongly, or holds too many."""
-        if self.found.rule == "more-than-the-window":
-            return _plain(self.found.witness)
+        """The consumer that got a message wrongly."""
         is_given = self.late is not None and not self.browses(self.late)
         return self.late.consumer if self.late is not None and is_given else None
 
@@ -185,8 +184,8 @@ class RecordedFacts:
         """The consumer that held the message before, or held the overtaken one."""
         if self.early is not None and not self.browses(self.early):
             return self.early.consumer
-        overtakes = self.found.rule.startswith("overtakes")
-        message = self.found.witness if overtakes else self.found.message
+        is_of_another = RULES[self.found.rule].sides is not None
+        message = self.found.witness if is_of_another else self.found.message
         had = [
             r.consumer
             for r in self._of("deliver")

@@ -19,16 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.explain.covering_chain import who_took_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.covering_chain import who_took_turns
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED
-from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.names import Ints, Marks, numbers
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.results import Judgement
-from brokerproof.pipeline.rules.dominance import Ints, Marks
-from brokerproof.pipeline.rules.several_messages import FOUND_NOTHING_OF_SEVERAL, IN_TURNS
-from brokerproof.pipeline.rules.stalls import RULE as STALLED
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import PLACE, SCHEMA, batch_of, records_of
 from brokerproof.spec.histories import CONTROL, Record
 
@@ -124,7 +122,7 @@ def first_of(violations: pa.Table, requirement: str) -> Violation:
 
 def _with_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> Violation:
     """Return a violation with its covering chain, if its rule has one."""
-    if found.rule not in IN_TURNS:
+    if not RULES[found.rule].each_moment:
         return found
     return replace(found, turns=who_took_turns(found, parts, known))
 
@@ -175,19 +173,20 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
     """Return the condition for the records of a violation's messages, and of its get."""
     field = ds.field
     of_run, of_queue = field("run") == found.run, field("queue") == found.queue
+    rule = RULES[found.rule]
     names = {found.message, *([found.witness] if found.witness else []), *found.turns}
-    if found.rule in {"more-than-the-window", STALLED}:
+    if rule.of_subscriber:
         taker = found.witness or ""
         # The witness of a reused name may be a later subscription.
         takers = [taker, taker.partition(NUMBERED)[0]]
         had = of_run & of_queue & field("consumer").isin(takers) & field("message").is_valid()
-        if found.rule != STALLED:
+        if not rule.by_time:
             had &= field("start") <= found.late[1]
         names |= set(history.to_table(columns=["message"], filter=had)["message"].to_pylist())
     about = of_queue & field("message").isin(sorted(names))
-    if found.rule in {"found-nothing", FOUND_NOTHING_OF_SEVERAL}:
+    if rule.concerns_a_get:
         about |= of_queue & (field("op") == "empty") & (field("start") == found.late[0])
-    if found.rule == STALLED:
+    if rule.by_time:
         # The last known record of the run, by which the message had to be delivered.
         last = of_run & (field("start") == found.late[1])
         about |= last & (field("op") == "empty")
@@ -250,7 +249,7 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
                 return is_open or record.channel in channels
             case _:
                 # The last known record of a run may be about another queue.
-                is_last = found.rule == STALLED and record.start == found.late[1]
+                is_last = RULES[found.rule].by_time and record.start == found.late[1]
                 return record.queue == found.queue or is_last
 
     return [concerns(each) for each in rows]
@@ -285,7 +284,7 @@ class _Trial:
         self.trials += 1
         self.rows += table.num_rows
         # The limit on the wait applies only to violations by time.
-        bound = self.stalled_after if self.violation.rule == STALLED else None
+        bound = self.stalled_after if RULES[self.violation.rule].by_time else None
         return judged_alone(table, begins_late=self.begins_late, stalled_after=bound)
 
     def judged(self, kept: Marks) -> _Found:

@@ -13,10 +13,8 @@ import pyarrow.compute as pc
 from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, TWICE, Ambiguous
 from brokerproof.pipeline.intervals.subscribers import UNCLEAR, told_apart
-from brokerproof.pipeline.names import is_one_of, message_numbers, numbers, texts
-from brokerproof.pipeline.readers.rejected_rows import Category
-from brokerproof.pipeline.results import ASIDE
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, is_one_of, message_numbers, numbers, texts
+from brokerproof.pipeline.readers.rejected_rows import ASIDE, Category
 
 KEY = ("run", "queue", "message")
 PUBLISHED_AGAIN = "its message was published more than once under this name"

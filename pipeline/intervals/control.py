@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
 from brokerproof.pipeline.intervals.subscriptions import (
     Key,
@@ -20,12 +20,8 @@ from brokerproof.pipeline.intervals.subscriptions import (
     Times,
     happened_by,
 )
-from brokerproof.pipeline.names import joint, ranks
-from brokerproof.pipeline.rules.dominance import Early, Ints, Late, dense, overtaken
+from brokerproof.pipeline.names import Ints, dense, joint, ranks
 from brokerproof.spec.histories import NEVER, Kind, Record
-
-if TYPE_CHECKING:
-    from brokerproof.pipeline.intervals.idle import Idle
 
 
 def _agreed(declared: set[QueueFacts]) -> QueueFacts:
@@ -84,6 +80,18 @@ class Spans:
 
 NO_SPANS = Spans(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 """No spans at all."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The idle spans of consumers that are longer than the limit; see `idle.SCHEMA`.
+
+    `known` are the subscriptions whose idle spans can be determined.
+    """
+
+    spans: pa.Table
+    known: tuple[Subscription, ...]
+    bound: int
 
 
 @dataclass

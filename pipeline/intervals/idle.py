@@ -17,10 +17,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from brokerproof.pipeline.intervals.control import Control, named
+from brokerproof.pipeline.intervals.control import Control, Idle, named
 from brokerproof.pipeline.intervals.subscriptions import Leavings, Subscription, Times, happened_by
-from brokerproof.pipeline.names import is_one_of, joint, numbers
-from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.names import Ints, Marks, is_one_of, joint, numbers
 from brokerproof.spec.histories import NEVER
 
 NO_DELIVERY: Final = -1
@@ -42,18 +41,6 @@ SCHEMA: Final = pa.schema(
 That delivery was seen at `seen`. After the last delivery the position is `NO_DELIVERY`, and both
 times are the earliest at which the consumer may have left.
 """
-
-
-@dataclass(frozen=True)
-class Idle:
-    """The idle spans of consumers that are longer than the limit; see `SCHEMA`.
-
-    `known` are the subscriptions whose idle spans can be determined.
-    """
-
-    spans: pa.Table
-    known: tuple[Subscription, ...]
-    bound: int
 
 
 def of_consumers(history: pa.Table) -> pa.Table:

@@ -18,12 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from brokerproof.pipeline.dominance import running_least
 from brokerproof.pipeline.intervals.control import Control, Named, Spans, looked_up, named
-from brokerproof.pipeline.names import is_one_of, marks, message_numbers, numbers, places_in
-from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.names import (
+    NO_ROW,
+    Ints,
+    Marks,
+    is_one_of,
+    marks,
+    message_numbers,
+    numbers,
+    places_in,
+)
 from brokerproof.spec.histories import NEVER
-
-NO_ROW = -1
 
 
 @dataclass(frozen=True)
@@ -349,23 +356,3 @@ def _no_earlier_than_a_return(first: Marks, start: Ints, end: Ints, back_start: 
     returned = running_least(np.where(first, NEVER, np.roll(back_start, 1)), first)
     again = ~first & (start > seen_first) & (returned < NEVER)
     return np.where(again, np.maximum(start, returned), start)
-
-
-def running_least(values: Ints, begins: Marks) -> Ints:
-    """Return the least value since the last mark."""
-    return -_running_most(-values, begins)
-
-
-def least_from_here(values: Ints, ends: Marks) -> Ints:
-    """Return the least value from each place to the next mark, both included."""
-    return running_least(values[::-1], ends[::-1])[::-1]
-
-
-def _running_most(values: Ints, begins: Marks) -> Ints:
-    order = np.argsort(values, kind="stable")
-    rank = np.empty(values.size, dtype=np.int64)
-    rank[order] = np.arange(values.size)
-    lift = (np.cumsum(begins) - 1) * np.int64(values.size)
-    best = np.maximum.accumulate(rank + lift) - lift
-    most: Ints = values[order[best]]
-    return most

@@ -2,16 +2,14 @@
 
 A recording may have begun after a queue was declared. Its order and durability are unknown then,
 and only requirements on every queue are checked: no loss while the broker runs, no second delivery,
-no invention. `--queue` and `--undeclared` add facts. Owns these facts and the options' words.
+no invention. Options add facts. Owns these facts and the options' words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
-
-import click
+from typing import Final
 
 from brokerproof.spec.histories import Record
 
@@ -102,13 +100,6 @@ LEVELS_OF_ALL: Final = 10
 LEVELS_MAX: Final = 256
 PRIORITY: Final = "priority"
 WORDS: Final = "fifo, priority:LEVELS, durable, elsewhere, may-drop"
-RABBITMQ: Final = (
-    "RabbitMQ's x-max-priority=N makes N+1 levels, as in priority:11 for 10; there a message "
-    "without a priority has 0, where a record without one means 4"
-)
-"""A warning for users who describe a queue: RabbitMQ's numbers differ from those of a history."""
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def facts_said(words: str) -> QueueFacts:
@@ -145,48 +136,3 @@ def _levels(number: int) -> int:
     if not 1 <= number <= LEVELS_MAX:
         raise ValueError(f"a queue has 1 to {LEVELS_MAX} levels, not {number}")
     return number
-
-
-def queue_options(command: _Command) -> _Command:
-    """Add the options for facts about undeclared queues, the two halves of `KnownQueues`."""
-    command = click.option(
-        "--undeclared",
-        metavar="WORDS",
-        callback=_undeclared,
-        help="What the queues are that the recording does not declare, in the words of --queue; "
-        "without it their order is not checked.",
-    )(command)
-    return click.option(
-        "--queue",
-        "queues",
-        multiple=True,
-        metavar="NAME=WORDS",
-        callback=_named,
-        help="What one queue is that the recording does not declare, with commas between words: "
-        f"{WORDS}; {PRIORITY} alone is {PRIORITY}:{LEVELS_OF_ALL}; repeatable. {RABBITMQ}.",
-    )(command)
-
-
-def _undeclared(_context: click.Context, _option: click.Parameter, words: str | None) -> QueueFacts:
-    return UNDECLARED if words is None else _said(words)
-
-
-def _named(
-    _context: click.Context, _option: click.Parameter, values: Sequence[str]
-) -> dict[str, QueueFacts]:
-    found = {}
-    for value in values:
-        name, is_there, words = value.rpartition("=")
-        if not is_there or not name:
-            raise click.BadParameter(f"{value!r} is not NAME=WORDS; say NAME=fifo for instance")
-        if name in found:
-            raise click.BadParameter(f"{name!r} is said twice; say all of it in one, with commas")
-        found[name] = _said(words)
-    return found
-
-
-def _said(words: str) -> QueueFacts:
-    try:
-        return facts_said(words)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error

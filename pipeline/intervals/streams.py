@@ -16,11 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken, running_least
 from brokerproof.pipeline.intervals.control import Control, named
-from brokerproof.pipeline.intervals.intervals import running_least
 from brokerproof.pipeline.intervals.subscribers import told_apart
-from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, is_one_of, joint, numbers, ranks, texts
 from brokerproof.spec.histories import NEVER
 
 Ambiguous: TypeAlias = Mapping[tuple[str, str, str], str]

@@ -16,11 +16,18 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.intervals.control import Control, Named, named
 from brokerproof.pipeline.intervals.subscriptions import Key, Subscription
-from brokerproof.pipeline.names import is_one_of, joint, message_numbers, numbers, texts
-from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.names import (
+    NO_ROW,
+    Ints,
+    Marks,
+    is_one_of,
+    joint,
+    message_numbers,
+    numbers,
+    texts,
+)
 from brokerproof.spec.histories import NEVER
 
-NO_ROW = -1
 UNCLEAR = (
     "which of the subscriptions by the name of its consumer was given it is not known; "
     "record channels and cancels"

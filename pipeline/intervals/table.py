@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import least_from_here
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Gathered, is_kept, least_from_here
-from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks, texts
-from brokerproof.pipeline.rules.dominance import Ints, Marks
+from brokerproof.pipeline.intervals.intervals import Gathered, is_kept
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks, texts
 from brokerproof.spec.histories import NEVER, Kind
 
 ALWAYS_GONE: Final = -1
@@ -380,3 +380,12 @@ def _rows(
         "freed": freed,
     }
     return pa.table(columns, schema=SCHEMA)
+
+
+def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
+    """Return a table of waiting intervals with some columns replaced."""
+    for name, values in columns.items():
+        number = SCHEMA.get_field_index(name)
+        kind = SCHEMA.field(number)
+        table = table.set_column(number, kind, pa.array(values).cast(kind.type))
+    return table

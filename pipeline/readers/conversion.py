@@ -22,13 +22,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool, cores
-from brokerproof.pipeline.readers.rejected_rows import Account, Rejected
+from brokerproof.pipeline.readers.rejected_rows import Account, Chunk, Rejected
 from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.readers.sources import Source, named_form, source_of
 from brokerproof.pipeline.tables import (
     PLACE,
     SCHEMA,
-    Chunk,
     Part,
     UnreadableHistory,
     file_and_line,

@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from brokerproof.pipeline.readers.blocks import blocks
-from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
+from brokerproof.pipeline.readers.rejected_rows import Category, Chunk, Rejected, reject
 from brokerproof.pipeline.readers.row_checks import checked
-from brokerproof.pipeline.tables import Chunk, batch_of, require_version, said
+from brokerproof.pipeline.tables import batch_of, require_version, said
 from brokerproof.spec.histories import VERSION, Record
 
 HEADER: Final = "brokerproof_history"

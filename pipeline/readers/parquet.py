@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from brokerproof.pipeline.readers.rejected_rows import Chunk
 from brokerproof.pipeline.readers.row_checks import checked
-from brokerproof.pipeline.tables import PLACE, SCHEMA, Chunk, place_of, read
+from brokerproof.pipeline.tables import PLACE, SCHEMA, place_of, read
 
 
 def chunks(path: Path) -> Iterator[Chunk]:

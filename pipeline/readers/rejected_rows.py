@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
+import pyarrow as pa
 
 TEXT_CHARACTERS_MAX: Final = 200
 """The part of a rejected row that is shown, in characters; its place leads to the rest."""
@@ -51,6 +52,24 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.category}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a recording: their number, their records, and the rejected ones.
+
+    A row of a recording can make several records or none, so `batch` may be longer or shorter.
+    """
+
+    rows: int
+    batch: pa.RecordBatch
+    rejected: list[Rejected]
+
+
+ASIDE: Final = pa.schema(
+    [("place", pa.int64()), ("category", pa.string()), ("reason", pa.string())]
+)
+"""The rejected rows of a history."""
 
 
 def reject(category: Category, reason: str, file: str, line: int, text: str = "") -> Rejected:

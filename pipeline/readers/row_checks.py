@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.readers.rejected_rows import Category, reject
-from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, Column, file_and_line, said
+from brokerproof.pipeline.readers.rejected_rows import Category, Chunk, reject
+from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Column, file_and_line, said
 from brokerproof.spec.histories import MUST_HAVE
 
 Rows: TypeAlias = npt.NDArray[np.bool_]

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from brokerproof.pipeline.readers.rejected_rows import Rejected
-from brokerproof.pipeline.tables import BATCH_ROWS, COLUMNS, Chunk, batch_of, place_of
+from brokerproof.pipeline.readers.rejected_rows import Chunk, Rejected
+from brokerproof.pipeline.tables import BATCH_ROWS, COLUMNS, batch_of, place_of
 from brokerproof.spec.histories import Record, what_is_wrong
 
 NAME_CHARACTERS_MAX: Final = COLUMNS["message"].most or 0

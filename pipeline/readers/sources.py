@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
-from brokerproof.pipeline.readers.rejected_rows import Rejected
-from brokerproof.pipeline.tables import Chunk, UnreadableHistory, records_of
+from brokerproof.pipeline.readers.rejected_rows import Chunk, Rejected
+from brokerproof.pipeline.tables import UnreadableHistory, records_of
 from brokerproof.spec.histories import Record
 
 BEGINNING_BYTES: Final = 4096

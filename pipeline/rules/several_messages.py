@@ -1,60 +1,30 @@
 """The rules about several messages of a queue: order, urgency, returned messages, and gets.
 
-Each family of rules compares times of one kind. A row's roles say whether it is early or late, so
-that a table may be one slice of a history; in a whole history each row has all roles. `slices.py`
-cuts a history.
+`history_rules.py` says which rows a rule compares. A row's roles say whether it may be early or
+late, so that a table may be one slice of a history; in a whole history each row has all roles.
+`slices.py` cuts a history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from brokerproof.models.contract.history import (
-    OVERTAKES_AN_EQUAL,
-    OVERTAKES_AN_EQUAL_IN_A_STREAM,
-    OVERTAKES_WHAT_RETURNED,
-    TAKEN_WHILE_ANOTHER_WAITED,
-    TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
-    TAKEN_WHILE_SOME_WAITED,
-    Rule,
-    Span,
-    WaitingInterval,
-)
-from brokerproof.pipeline.intervals.table import (
-    ARRIVED,
-    ARRIVES,
-    CAME_BACK,
-    DRAINED,
-    ENDED,
-    FIRST,
-    GIVEN,
-    JOINED,
-    JOINED_URGENT,
-    ORDERED,
-    PLACED,
-    QUERY,
-    RETURNED,
-    SURE,
-    TAKEN,
-    TIMES,
-    VIEW,
-    WAITED,
-)
-from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
-from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
-from brokerproof.pipeline.rules.dominance_of_three import (
-    EarlyOfTwoKeys,
-    LateOfTwoKeys,
-    overtaken_of_two_keys,
-)
+from brokerproof.models.contract.history import Span, WaitingInterval
+from brokerproof.pipeline.dominance import Early, Late, overtaken, overtaken_in_turns
+from brokerproof.pipeline.intervals.table import GIVEN, TIMES
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers, ranks
+from brokerproof.pipeline.rules.history_rules import RULES, HistoryRule, Side
 from brokerproof.pipeline.rules.violations import none, violations
-from brokerproof.spec.histories import NEVER
+
+ABOUT_SEVERAL: Final = tuple(each for each in RULES.values() if each.sides is not None)
+"""The rules that this file judges."""
+
+_GIVEN: Final = Side((GIVEN,))
 
 
 @dataclass(frozen=True)
@@ -95,10 +65,6 @@ class Columns:
             ),
         )
 
-    def has(self, flags: int, without: int = 0) -> Marks:
-        """Return which rows have all of `flags`, and none of `without`."""
-        return np.asarray((self.flags & (flags | without)) == flags, dtype=np.bool_)
-
     def plays(self, role: int) -> Marks:
         """Return which rows have a role, or one of several, in their slice."""
         return np.asarray((self.roles & role) != 0, dtype=np.bool_)
@@ -113,264 +79,114 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Sides:
-    """The early and late rows of a rule in a table.
+class Pairs:
+    """The early and late rows of a rule in a table; rows of different `group` are independent."""
 
-    Rows of different `group` are independent.
-    """
-
-    rule: Rule
-    name: str
+    rule: HistoryRule
     early: Marks
     late: Marks
     group: Ints
 
-    def of_early(self, columns: Columns, rows: Ints, *, ranked: bool) -> Early:
+    def of_early(self, columns: Columns, rows: Ints, *, ranked: bool = False) -> Early:
         """Return the early side of these rows."""
-        [(of_early, _)] = self.rule.early_first
-        [(_, of_later)] = self.rule.late_first
+        assert self.rule.formula is not None
+        (of_early, _), *seconds = self.rule.formula.early_first
+        [(_, of_later)] = self.rule.formula.late_first
+        of = columns.interval
         return Early(
             self.group[rows],
-            of_early(columns.interval).end[rows],
-            of_later(columns.interval).start[rows],
+            of_early(of).end[rows],
+            of_later(of).start[rows],
             columns.rank(rows) if ranked else None,
+            *(second(of).end[rows] for second, _ in seconds),
         )
 
     def of_late(self, columns: Columns, rows: Ints) -> Late:
         """Return the late side of these rows."""
-        [(_, of_late)] = self.rule.early_first
-        [(of_sooner, _)] = self.rule.late_first
+        assert self.rule.formula is not None
+        (_, of_late), *seconds = self.rule.formula.early_first
+        [(of_sooner, _)] = self.rule.formula.late_first
+        of = columns.interval
         return Late(
             self.group[rows],
-            of_late(columns.interval).start[rows],
-            of_sooner(columns.interval).end[rows],
-        )
-
-    def spans(self, columns: Columns, rows: Ints) -> Spans:
-        """Return the late side of these rows, for a rule about each moment of it."""
-        [(_, of_late)] = self.rule.early_first
-        span = of_late(columns.interval)
-        return Spans(self.group[rows], span.start[rows], span.end[rows])
-
-
-def arrivals(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:  # noqa: ARG001
-    """Yield the rules that compare arrivals; they are about equal levels only."""
-    arrived, arrives = columns.plays(ARRIVED), columns.plays(ARRIVES)
-    first = columns.has(FIRST | ORDERED, without=VIEW | QUERY)
-    of_level = joint(columns.queue, columns.level)
-    given = columns.has(FIRST | ORDERED | GIVEN, without=VIEW | QUERY)
-    yield Sides(
-        OVERTAKES_AN_EQUAL, "overtakes-an-equal", first & arrived, given & arrives, of_level
-    )
-    to_taker = columns.has(FIRST | ORDERED | GIVEN | SURE, without=QUERY)
-    of_taker = joint(columns.taker, columns.level)
-    yield Sides(
-        OVERTAKES_AN_EQUAL_IN_A_STREAM,
-        "overtakes-in-a-stream",
-        to_taker & arrived,
-        to_taker & arrives,
-        of_taker,
-    )
-
-
-def waiting(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
-    """Yield the rules that compare begins of waits, for each late level."""
-    there = columns.has(0, without=VIEW | QUERY) & columns.plays(WAITED)
-    taken = columns.plays(TAKEN)
-    yield Sides(
-        TAKEN_WHILE_ANOTHER_WAITED,
-        "found-nothing",
-        there,
-        columns.has(QUERY, without=DRAINED) & taken,
-        columns.queue,
-    )
-    early = there & columns.has(ORDERED) & (columns.has(PLACED) | columns.has(FIRST))
-    placed = columns.has(PLACED) | columns.has(FIRST | SURE)
-    late = columns.has(ORDERED | GIVEN, without=VIEW | QUERY) & placed & taken
-    by_priority = numbers(columns.table, "levels") > 0
-    in_stream = early & columns.has(GIVEN | SURE)
-    for level in late_levels:
-        above = (columns.level > level) & by_priority
-        at = late & (columns.level == level) & by_priority
-        yield Sides(
-            TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
-            "overtakes-what-waits-in-a-stream",
-            in_stream & above,
-            at,
-            columns.taker,
-        )
-        yield Sides(
-            TAKEN_WHILE_ANOTHER_WAITED, "overtakes-what-waits", early & above, at, columns.queue
+            of_late(of).start[rows],
+            of_sooner(of).end[rows],
+            *(second(of).start[rows] for _, second in seconds),
         )
 
 
-def in_turns(columns: Columns, late_levels: Sequence[int]) -> Iterator[Sides]:
-    """Yield the rules about each moment of a span, for each late level.
+def pairs_of(
+    rule: HistoryRule, columns: Columns, late_levels: Sequence[int] | None = None
+) -> Iterator[Pairs]:
+    """Yield what a rule compares in a table: once, or for each level of the late row.
 
-    Those about urgency apply only to messages that never returned: other violations have other
-    names.
+    Without `late_levels`, these are the levels of the delivered messages that are there.
     """
-    of = columns.interval
-    there = columns.has(0, without=VIEW | QUERY) & (of.begun.end < of.left.start)
-    ended = columns.plays(ENDED)
-    for name, late in (
-        (FOUND_NOTHING_OF_SEVERAL, columns.has(QUERY, without=DRAINED)),
-        (LEFT_BEHIND_OF_SEVERAL, columns.has(QUERY | DRAINED)),
-    ):
-        yield Sides(
-            TAKEN_WHILE_SOME_WAITED,
-            name,
-            there & columns.plays(WAITED | JOINED),
-            late & ended,
-            columns.queue,
+    sides = rule.sides
+    assert sides is not None
+    early_role, late_role = rule.roles
+    early = sides.early.has(columns.flags) & columns.plays(early_role)
+    late = sides.late.has(columns.flags) & columns.plays(late_role)
+    if rule.compares_begins:
+        early &= columns.interval.begun.end < columns.interval.left.start
+    group = columns.taker if sides.same_taker else columns.queue
+    if sides.level != "higher":
+        yield Pairs(
+            rule, early, late, joint(group, columns.level) if sides.level == "equal" else group
         )
+        return
     by_priority = numbers(columns.table, "levels") > 0
-    early = there & columns.has(FIRST | ORDERED) & columns.plays(WAITED | JOINED_URGENT)
-    placed = columns.has(PLACED) | columns.has(FIRST | SURE)
-    late = columns.has(ORDERED | GIVEN, without=VIEW | QUERY) & placed & ended
+    if late_levels is None:
+        given = _GIVEN.has(columns.flags) & by_priority
+        late_levels = np.unique(columns.level[given]).tolist()
     for level in late_levels:
-        yield Sides(
-            TAKEN_WHILE_SOME_WAITED,
-            OVERTAKES_SOME,
-            early & (columns.level > level) & by_priority,
-            late & (columns.level == level) & by_priority,
-            columns.queue,
-        )
+        above, at = columns.level > level, columns.level == level
+        yield Pairs(rule, early & above & by_priority, late & at & by_priority, group)
 
 
-FOUND_NOTHING_OF_SEVERAL: Final = "found-nothing-of-several"
-LEFT_BEHIND_OF_SEVERAL: Final = "left-behind-of-several"
-OVERTAKES_SOME: Final = "overtakes-some-that-wait"
-IN_TURNS: Final = frozenset({FOUND_NOTHING_OF_SEVERAL, LEFT_BEHIND_OF_SEVERAL, OVERTAKES_SOME})
-"""The rules whose violations have a covering chain of early messages."""
-
-Family: TypeAlias = Callable[[Columns, Sequence[int]], Iterator[Sides]]
+def judged_by(rule: HistoryRule, columns: Columns) -> Iterator[pa.Table]:
+    """Yield the violations of a rule in a table of waiting intervals."""
+    for pairs in pairs_of(rule, columns):
+        yield judged(columns, pairs)
 
 
-def asked_of(family: Family, columns: Columns) -> Iterator[Sides]:
-    """Yield the sides of a family in a table, for the levels present."""
-    late = columns.has(GIVEN, without=VIEW | QUERY) & (numbers(columns.table, "levels") > 0)
-    yield from family(columns, np.unique(columns.level[late]).tolist())
-
-
-def judged_by(family: Family, columns: Columns) -> Iterator[pa.Table]:
-    """Yield the violations of a family of rules in a table of waiting intervals."""
-    for sides in asked_of(family, columns):
-        yield judged(columns, sides)
-
-
-def judged(columns: Columns, sides: Sides) -> pa.Table:
-    """Return the violations of a rule of two comparisons."""
-    early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
-    of_late = sides.of_late(columns, late)
-    which = overtaken(sides.of_early(columns, early, ranked=False), of_late)
+def judged(columns: Columns, pairs: Pairs) -> pa.Table:
+    """Return the violations among the compared rows."""
+    early, late = np.flatnonzero(pairs.early), np.flatnonzero(pairs.late)
+    if not early.size or not late.size:
+        return none()
+    of_early, of_late = pairs.of_early(columns, early), pairs.of_late(columns, late)
+    if pairs.rule.each_moment:
+        # Rows that end before all spans, or begin after them, can only extend the chain's begin.
+        then = (of_early.value > of_late.key.min()) & (of_early.key < of_late.bound.max())
+        of_early = pairs.of_early(columns, early[then])
+    which, _ = _overtaken(pairs.rule, of_early, of_late)
     if (which == NO_ROW).all():
         return none()
     # Names matter only for violations, to find the one witness among equals.
-    groups = np.unique(sides.group[late[which != NO_ROW]])
-    early = early[np.isin(sides.group[early], groups)]
     late = late[which != NO_ROW]
-    which = overtaken(sides.of_early(columns, early, ranked=True), sides.of_late(columns, late))
-    return _told(
-        columns,
-        sides.name,
-        late,
-        early[which],
-        sides.of_early(columns, early, ranked=False).value[which],
-    )
+    early = early[np.isin(pairs.group[early], np.unique(pairs.group[late]))]
+    of_early = pairs.of_early(columns, early, ranked=True)
+    which, since = _overtaken(pairs.rule, of_early, pairs.of_late(columns, late))
+    return _told(columns, pairs.rule, late, early[which], of_early.value[which], since)
 
 
-def judged_in_turns(columns: Columns, sides: Sides) -> pa.Table:
-    """Return the violations of a rule about each moment of a span."""
-    early, late = np.flatnonzero(sides.early), np.flatnonzero(sides.late)
-    if not early.size or not late.size:
-        return none()
-    spans = sides.spans(columns, late)
-    of_early = sides.of_early(columns, early, ranked=False)
-    # Rows that end before all spans, or begin after them, can only extend the chain's begin.
-    then = (of_early.value > spans.start.min()) & (of_early.key < spans.end.max())
-    which, _ = overtaken_in_turns(sides.of_early(columns, early[then], ranked=False), spans)
-    if (which == NO_ROW).all():
-        return none()
-    late = late[which != NO_ROW]
-    early = early[np.isin(sides.group[early], np.unique(sides.group[late]))]
-    of_early = sides.of_early(columns, early, ranked=True)
-    last, since = overtaken_in_turns(of_early, sides.spans(columns, late))
-    return _told(columns, sides.name, late, early[last], of_early.value[last], since)
-
-
-def returned(columns: Columns) -> pa.Table:
-    """Return the deliveries made while a returned message waited at its place ahead."""
-    flags = ORDERED | PLACED
-    is_early = columns.has(flags, without=FIRST | VIEW | QUERY) & columns.plays(RETURNED)
-    early = np.flatnonzero(is_early & (columns.interval.begun.end < NEVER))
-    is_late = columns.has(flags | GIVEN, without=VIEW | QUERY) & columns.plays(TAKEN)
-    late = np.flatnonzero(is_late)
-    if not early.size:
-        return none()
-    group = joint(columns.queue, columns.level)
-    late = late[np.isin(group[late], group[early])]
-    (published, other_published), (begun, given) = OVERTAKES_WHAT_RETURNED.early_first
-    [(also_given, left)] = OVERTAKES_WHAT_RETURNED.late_first
-    of = columns.interval
-    value = left(of).start[early]
-    which = overtaken_of_two_keys(
-        EarlyOfTwoKeys(
-            group[early],
-            published(of).end[early],
-            begun(of).end[early],
-            value,
-            columns.rank(early),
-        ),
-        LateOfTwoKeys(
-            group[late],
-            other_published(of).start[late],
-            given(of).start[late],
-            also_given(of).end[late],
-        ),
-    )
-    wrong = which != NO_ROW
-    return _told(
-        columns, "overtakes-what-returned", late[wrong], early[which[wrong]], value[which[wrong]]
-    )
+def _overtaken(rule: HistoryRule, early: Early, late: Late) -> tuple[Ints, Ints | None]:
+    """Return the overtaken rows, and the begins of their covering chains if the rule has some."""
+    return overtaken_in_turns(early, late) if rule.each_moment else (overtaken(early, late), None)
 
 
 def _told(
-    columns: Columns, name: str, late: Ints, early: Ints, strength: Ints, since: Ints | None = None
+    columns: Columns, rule: HistoryRule, late: Ints, early: Ints, strength: Ints, since: Ints | None
 ) -> pa.Table:
-    """Return violations; `since` is the begin of the covering chain, if there is one."""
-    of = columns.interval
-    table = columns.table
+    of, flags, table = columns.interval, columns.flags, columns.table
     return violations(
-        pa.array(_requirements(columns, name, late, early), pa.string()),
-        name,
+        rule.name,
         table,
         late,
         strength=strength,
         witness=table.column("message").take(pa.array(early)),
         late=(of.given.start[late], of.given.end[late]),
         early=(of.begun.end[early] if since is None else since, of.left.start[early]),
+        named=[case.applies(flags[early], flags[late]) for case in rule.cases[1:]],
     )
-
-
-def _requirements(columns: Columns, name: str, late: Ints, early: Ints) -> list[str]:
-    """Return the requirement of each; as in the contract, returns take precedence over urgency."""
-    if name in _ALWAYS:
-        return [_ALWAYS[name]] * late.size
-    came_back = (columns.flags[early] & CAME_BACK) != 0
-    viewed = (columns.flags[late] & VIEW) != 0
-    about_urgency = name in {"overtakes-what-waits", "overtakes-what-waits-in-a-stream"}
-    plain = "priority-order" if about_urgency else "fifo-order"
-    names = np.full(late.size, plain, dtype=object)
-    names[came_back] = "release-rewinds"
-    names[viewed] = "browser-in-order"
-    return [str(each) for each in names]
-
-
-_ALWAYS: Final = {
-    "found-nothing": "get-finds",
-    FOUND_NOTHING_OF_SEVERAL: "get-finds",
-    LEFT_BEHIND_OF_SEVERAL: "nothing-lost",
-    OVERTAKES_SOME: "priority-order",
-}
-"""The rules that belong to one requirement."""

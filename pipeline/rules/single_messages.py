@@ -17,11 +17,12 @@ from brokerproof.models.contract.history import (
     Span,
     WaitingInterval,
 )
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.intervals import NO_ROW, Deliveries, Gathered, running_least
+from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
-from brokerproof.pipeline.names import marks, numbers, ranks, texts
-from brokerproof.pipeline.rules.dominance import Early, Ints, Late, Marks, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
+from brokerproof.pipeline.rules.coverage import may_have_returned
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER, Kind
 
@@ -48,9 +49,7 @@ def about_single_messages(
 def _never_published(table: pa.Table, found: Gathered) -> pa.Table:
     rows = found.unknown
     seen = numbers(table, "start")[rows], numbers(table, "end", NEVER)[rows]
-    return violations(
-        "nothing-invented", "never-published", table, rows, strength=-seen[1], late=seen, early=seen
-    )
+    return violations("never-published", table, rows, strength=-seen[1], late=seen, early=seen)
 
 
 def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Table]:
@@ -65,7 +64,6 @@ def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Tab
         )
         wrong = np.flatnonzero(GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself))
         yield violations(
-            "nothing-invented",
             "given-before-published",
             table,
             known[wrong],
@@ -86,9 +84,7 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
 
     wrong = late[HELD_BY_TWO.shown_by(holds(late), holds(late - 1))]
     meddled = given.settlements[wrong - 1] > 1
-    names = np.where(meddled, "settled-once", "nothing-twice")
     return violations(
-        pa.array(names.tolist(), pa.string()),
         "held-by-two",
         table,
         given.row[wrong],
@@ -96,6 +92,7 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
         witness=texts(table.column("consumer"), pa.array(given.row[wrong - 1])),
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[wrong - 1], given.end[wrong - 1]),
+        named=[meddled],
     )
 
 
@@ -117,7 +114,6 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
     told = told[given.row] | (crash <= given.end)
     wrong = np.flatnonzero(may_have_returned(given) & after & ~told)
     return violations(
-        "redelivered-flag",
         "told-as-new",
         table,
         given.row[wrong],
@@ -126,16 +122,6 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[first[wrong]], given.end[first[wrong]]),
     )
-
-
-def may_have_returned(given: Deliveries) -> Marks:
-    """Return which deliveries may follow a return from an earlier one.
-
-    The redelivered flag is checked only for these. A second delivery that cannot follow a return
-    breaks `nothing-twice`, whatever its flag.
-    """
-    back_start = np.where(given.first, NEVER, np.roll(given.back_start, 1))
-    return np.asarray(running_least(back_start, given.first) <= given.end, dtype=np.bool_)
 
 
 def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Table]:
@@ -151,7 +137,6 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
     wrong = np.flatnonzero(which != NO_ROW)
     held = which[wrong]
     yield violations(
-        "browser-sees-available",
         "shown-while-held",
         table,
         rows[wrong],
@@ -171,9 +156,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
     asked = fifo[found.queue.number[rows[late]]]
     late, early = late[asked], early[asked]
     returned = np.isin(found.message[rows[late]], given.message[given.back_start < NEVER])
-    names = np.where(returned, "browser-never-rewound", "browser-once")
     yield violations(
-        pa.array(names.tolist(), pa.string()),
         "shown-again",
         table,
         rows[late],
@@ -181,6 +164,7 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         witness=texts(table.column("consumer"), pa.array(rows[early])),
         late=(start[late], end[late]),
         early=(start[early], end[early]),
+        named=[returned],
     )
 
 
@@ -199,32 +183,27 @@ def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Contro
     which = found_drained(found, waits, control)
     wrong = np.flatnonzero(which != NO_ROW)
     when = which[wrong]
-    names = _names_of_losses(found, waits, control, wrong, drained.start[when])
     return violations(
-        pa.array(names, pa.string()),
         "left-behind",
         table,
         waits.publish[wrong],
         strength=-drained.end[when],
         late=(drained.start[when], drained.end[when]),
         early=(waits.begun_start[wrong], waits.begun_end[wrong]),
+        named=_cases_of_losses(found, waits, control, wrong, drained.start[when]),
     )
 
 
-def _names_of_losses(
+def _cases_of_losses(
     found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
-) -> list[str]:
+) -> list[Marks]:
+    """Return which losses follow a view, a return by itself, a second settlement, and a crash."""
     settlements = np.append(found.deliveries.settlements, 1)[waits.returned_by[wrong]]
     returned = ~waits.is_first[wrong]
     viewed = np.isin(found.message[waits.publish[wrong]], found.message[found.views])
     crashes = control.spans_of("crash", found.queue.keys)
     crashed = crashes.next_start(waits.queue[wrong], waits.begun_start[wrong]) < drained
-    names = np.full(wrong.size, "nothing-lost", dtype=object)
-    names[viewed] = "browser-takes-nothing"
-    names[returned & (settlements == 0)] = "close-releases"
-    names[returned & (settlements > 1)] = "settled-once"
-    names[crashed] = "survives-restart"
-    return [str(name) for name in names]
+    return [viewed, returned & (settlements == 0), returned & (settlements > 1), crashed]
 
 
 def _kept(
@@ -238,12 +217,12 @@ def _kept(
     may_be = np.array([each.may_be_durable for each in facts], dtype=np.bool_)[waits.queue]
     survives = may_be & marks(table, "persistent")[waits.publish]
     everything = np.ones(waits.publish.size, dtype=np.bool_)
-    breaks: tuple[tuple[Kind, str, str, Marks, Ints], ...] = (
-        ("purge", "purge-drops", "kept-after-a-purge", everything, seen.begun_end),
-        ("delete", "delete-drops", "kept-after-a-deletion", everything, waits.begun_end),
-        ("crash", "transient-is-lost", "kept-after-a-crash", ~survives, waits.begun_end),
+    breaks: tuple[tuple[Kind, str, Marks, Ints], ...] = (
+        ("purge", "kept-after-a-purge", everything, seen.begun_end),
+        ("delete", "kept-after-a-deletion", everything, waits.begun_end),
+        ("crash", "kept-after-a-crash", ~survives, waits.begun_end),
     )
-    for kind, requirement, rule, concerned, begun in breaks:
+    for kind, rule, concerned, begun in breaks:
         spans = control.spans_of(kind, found.queue.keys)
         was_given = np.flatnonzero((waits.left_start < NEVER) & concerned)
         which = spans.first_within(
@@ -251,7 +230,6 @@ def _kept(
         )
         wrong, when = was_given[which != NO_ROW], which[which != NO_ROW]
         yield violations(
-            requirement,
             rule,
             table,
             waits.publish[wrong],

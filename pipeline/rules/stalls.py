@@ -11,52 +11,16 @@ seen: until then it waited or was in transit.
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-import click
 import numpy as np
 import pyarrow as pa
 
-from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.idle import NO_DELIVERY, Idle
+from brokerproof.pipeline.dominance import Early, Late, overtaken
+from brokerproof.pipeline.intervals.control import Control, Idle
+from brokerproof.pipeline.intervals.idle import NO_DELIVERY
 from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits
-from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints, joint, numbers, ranks
 from brokerproof.pipeline.rules.violations import none, violations
-from brokerproof.spec.histories import NEVER
-
-RULE: Final = "stalled"
-
-NS_OF: Final = {
-    "ns": 1,
-    "us": 1_000,
-    "ms": 1_000_000,
-    "s": 1_000_000_000,
-    "min": 60_000_000_000,
-}
-"""Nanoseconds, the unit of records, in each unit of a duration."""
-
-DURATIONS: Final = f"a number with one of {', '.join(NS_OF)}, such as 200ms; alone it is of seconds"
-
-
-def duration(_context: click.Context, _option: click.Parameter, words: str | None) -> int | None:
-    """Return the nanoseconds of a text such as 200ms or 5s; a number alone is in seconds.
-
-    Zero is refused: with no wait allowed, every delivery that took time would be a violation.
-    """
-    if words is None:
-        return None
-    said = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", words.strip())
-    if said is None or (said[2] or "s") not in NS_OF:
-        raise click.BadParameter(f"{words!r} is no duration; {DURATIONS}")
-    nanoseconds = round(float(said[1]) * NS_OF[said[2] or "s"])
-    if nanoseconds == 0:
-        raise click.BadParameter(f"{words!r} is no time at all, and every message takes some")
-    if nanoseconds >= NEVER:
-        raise click.BadParameter(f"{words!r} is longer than any history")
-    return nanoseconds
 
 
 def stalled(
@@ -70,15 +34,6 @@ def stalled(
         _while_it_waited(table, certain, spans, control.idle.bound),
         _until_it_was_seen(table, found, waits, certain, spans, control.idle.bound),
     ]
-
-
-def concerned(found: Gathered, waits: Waits, control: Control) -> int:
-    """Return the number of waiting intervals that a known consumer could have ended."""
-    if control.idle is None:
-        return 0
-    served = {(each.record.run, each.record.queue or "") for each in control.idle.known}
-    there = np.array([key in served for key in found.queue.keys], dtype=np.bool_)
-    return int((there[waits.queue] & (waits.begun_end < NEVER)).sum())
 
 
 class _Spans:
@@ -157,8 +112,7 @@ def _told(
     end: Ints,
 ) -> pa.Table:
     return violations(
-        "quiescence",
-        RULE,
+        "stalled",
         table,
         certain.publish[rows],
         strength=end - start,

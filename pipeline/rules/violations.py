@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerproof.pipeline.names import texts
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, Marks, texts
+from brokerproof.pipeline.rules.history_rules import RULES
 
 SCHEMA: Final = pa.schema(
     [
@@ -36,37 +36,9 @@ with; `witness` names the message or the subscriber of the latter, if that has i
 """
 
 KEY: Final = ("requirement", "run", "queue", "message")
-RULES: Final = (
-    "given-before-published",
-    "never-published",
-    "held-by-two",
-    "told-as-new",
-    "shown-while-held",
-    "shown-again",
-    "left-behind",
-    "found-nothing",
-    "left-behind-of-several",
-    "found-nothing-of-several",
-    "kept-after-a-purge",
-    "kept-after-a-deletion",
-    "kept-after-a-crash",
-    "more-than-the-window",
-    "overtakes-in-a-stream",
-    "overtakes-what-waits-in-a-stream",
-    "overtakes-an-equal",
-    "overtakes-what-waits",
-    "overtakes-what-returned",
-    "overtakes-some-that-wait",
-    "stalled",
-)
-"""The rules by name; if two find the same violation, the one listed first is kept."""
-
-NAMED_BY_WITNESS: Final = frozenset({"overtakes-what-waits", "overtakes-what-waits-in-a-stream"})
-"""The rules whose requirement is that of the strongest witness among all overtaken messages."""
 
 
 def violations(
-    requirement: str | pa.Array,
     rule: str,
     source: pa.Table,
     rows: Ints,
@@ -75,15 +47,20 @@ def violations(
     witness: pa.Array | pa.ChunkedArray | None = None,
     late: tuple[Ints, Ints],
     early: tuple[Ints, Ints],
+    named: Sequence[Marks] = (),
 ) -> pa.Table:
-    """Return a violation for each of these rows of a table with run, queue and message."""
-    assert rule in RULES, rule
+    """Return a violation for each of these rows of a table with run, queue and message.
+
+    `named` says for each further case of the rule where it applies.
+    """
     taken = pa.array(rows)
     size = len(rows)
+    usual, *others = RULES[rule].cases
+    requirement = np.full(size, usual.requirement, dtype=object)
+    for case, applies in zip(others, named, strict=True):
+        requirement[applies] = case.requirement
     columns = {
-        "requirement": (
-            pa.repeat(requirement, size) if isinstance(requirement, str) else requirement
-        ),
+        "requirement": pa.array(requirement, pa.string()),
         "run": texts(source.column("run"), taken),
         "queue": texts(source.column("queue"), taken),
         "message": source.column("message").take(taken),
@@ -113,7 +90,7 @@ def strongest(tables: Sequence[pa.Table]) -> pa.Table:
     if table.num_rows < 2:
         return table
     table = _without_superseded(table)
-    rank = pc.index_in(table.column("rule"), pa.array(RULES))
+    rank = pc.index_in(table.column("rule"), pa.array(list(RULES)))
     weakness = pa.array(-table.column("strength").to_numpy())
     table = table.append_column("rank", rank).append_column("weakness", weakness)
     order = [(name, "ascending") for name in KEY]
@@ -127,7 +104,8 @@ def strongest(tables: Sequence[pa.Table]) -> pa.Table:
 
 def _without_superseded(table: pa.Table) -> pa.Table:
     """Remove findings that a stronger earlier witness puts under another requirement."""
-    named_so = pc.is_in(table.column("rule"), pa.array(sorted(NAMED_BY_WITNESS)))
+    names = [each.name for each in RULES.values() if each.named_by_witness]
+    named_so = pc.is_in(table.column("rule"), pa.array(names))
     if not pc.any(named_so).as_py():
         return table
     some = table.filter(named_so)

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.control import Named, looked_up, named
 from brokerproof.pipeline.intervals.table import CARRY, COUNTED, FREED, GIVEN, QUERY, VIEW
-from brokerproof.pipeline.names import joint, numbers
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, joint, numbers
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER
 
@@ -43,7 +42,6 @@ def beyond_windows(table: pa.Table, windows: Windows) -> pa.Table:
     rows = each.row[wrong]
     times = numbers(table, "given_start")[rows], numbers(table, "given_end")[rows]
     return violations(
-        "credit-not-exceeded",
         "more-than-the-window",
         table,
         rows,

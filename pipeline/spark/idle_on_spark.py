@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.idle import COLUMNS, KINDS, SCHEMA, Idle, idle_of, idle_spans
+from brokerproof.pipeline.intervals.control import Control, Idle
+from brokerproof.pipeline.intervals.idle import COLUMNS, KINDS, SCHEMA, idle_of, idle_spans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -42,9 +42,9 @@ from brokerproof.pipeline.intervals.streams import (
 )
 from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
-from brokerproof.pipeline.names import joint, numbers, ranks
-from brokerproof.pipeline.results import ASIDE, COVERAGE, Judgement, added
-from brokerproof.pipeline.rules.dominance import Ints
+from brokerproof.pipeline.names import Ints, joint, numbers, ranks
+from brokerproof.pipeline.readers.rejected_rows import ASIDE
+from brokerproof.pipeline.results import COVERAGE, Judgement, added
 from brokerproof.pipeline.rules.violations import none, strongest
 from brokerproof.pipeline.spark.idle_on_spark import idle_on_spark
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import Early, Late, greatest, running_least, stays_of
 from brokerproof.pipeline.intervals.control import Control, named
-from brokerproof.pipeline.intervals.intervals import running_least
 from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.table import (
     ALL_ROLES,
@@ -41,29 +41,24 @@ from brokerproof.pipeline.intervals.table import (
     TAKEN,
     VIEW,
     WAITED,
+    with_columns,
 )
-from brokerproof.pipeline.names import joint, numbers
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Marks, greatest
-from brokerproof.pipeline.rules.dominance_in_turns import stays_of
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers
+from brokerproof.pipeline.rules.history_rules import HistoryRule
 from brokerproof.pipeline.rules.several_messages import (
+    ABOUT_SEVERAL,
     Columns,
-    Family,
-    Sides,
-    arrivals,
-    asked_of,
-    in_turns,
+    Pairs,
     judged_by,
-    judged_in_turns,
-    waiting,
+    pairs_of,
 )
 from brokerproof.pipeline.rules.windows import Windows, held
 from brokerproof.spec.histories import NEVER
 
-FAMILIES: Final[tuple[tuple[Family, int, int], ...]] = (
-    (arrivals, ARRIVED, ARRIVES),
-    (waiting, WAITED, TAKEN),
-)
-"""The families that leave rows to later slices, with their early and late roles."""
+LEAVING: Final = tuple(each for each in ABOUT_SEVERAL if each.roles[0] != RETURNED)
+"""The rules that leave rows to later slices; a returned message is a row of each slice."""
+IN_TURNS: Final = tuple(each for each in LEAVING if each.each_moment)
+ONE_BY_ONE: Final = tuple(each for each in LEAVING if not each.each_moment)
 
 _BELOW_ALL: Final = (-1,)
 
@@ -158,14 +153,19 @@ def summary(table: pa.Table, windows: Windows) -> pa.Table:
         return part
     columns = Columns.of(part)
     kept = [_counted(part, windows), *_joined(part, columns), *_ended(part, columns)]
-    for family, early_role, late_role in FAMILIES:
-        for sides in family(columns, _BELOW_ALL):
-            rows = np.flatnonzero(sides.early)
-            kept.append(_rows(part, rows[_standing_for_all(columns, sides, rows)], early_role))
-        for sides in asked_of(family, columns):
-            rows = np.flatnonzero(sides.late)
-            kept.append(_rows(part, rows[_soonest(columns, sides, rows)], late_role))
+    for rule in ONE_BY_ONE:
+        kept += _left(part, columns, rule)
+        for pairs in pairs_of(rule, columns):
+            rows = np.flatnonzero(pairs.late)
+            kept.append(_rows(part, rows[_soonest(columns, pairs, rows)], rule.roles[1]))
     return pa.concat_tables(kept)
+
+
+def _left(table: pa.Table, columns: Columns, rule: HistoryRule) -> Iterator[pa.Table]:
+    """Yield the early rows that represent all others towards later slices."""
+    for pairs in pairs_of(rule, columns, _BELOW_ALL):
+        rows = np.flatnonzero(pairs.early)
+        yield _rows(table, rows[_standing_for_all(columns, pairs, rows)], rule.roles[0])
 
 
 def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
@@ -173,18 +173,21 @@ def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
 
     That is the early row that leaves last, with the begin of its stay.
     """
-    levels = np.unique(columns.level[columns.has(FIRST, without=VIEW | QUERY)]).tolist()
-    of_all, _, *of_levels = in_turns(columns, [each - 1 for each in levels])
-    for level, sides in ((0, of_all), *zip(levels, of_levels, strict=True)):
-        rows = np.flatnonzero(sides.early)
-        early = sides.of_early(columns, rows, ranked=False)
-        last = _greatest_by_name(columns, early, rows, early.group)
-        stays = stays_of(early)
-        yield with_columns(
-            _rows(table, rows[last], JOINED if sides is of_all else JOINED_URGENT),
-            begun_end=stays.begin[stays.of[last]],
-            level=np.full(last.size, level),
-        )
+    levels = np.unique(columns.level[(columns.flags & (FIRST | VIEW | QUERY)) == FIRST]).tolist()
+    for rule in {each.roles: each for each in IN_TURNS}.values():
+        role = rule.roles[0] & ~WAITED
+        below = [each - 1 for each in levels]
+        of = levels if role == JOINED_URGENT else [0]
+        for level, pairs in zip(of, pairs_of(rule, columns, below), strict=True):
+            rows = np.flatnonzero(pairs.early)
+            early = pairs.of_early(columns, rows)
+            last = _greatest_by_name(columns, early, rows, early.group)
+            stays = stays_of(early)
+            yield with_columns(
+                _rows(table, rows[last], role),
+                begun_end=stays.begin[stays.of[last]],
+                level=np.full(last.size, level),
+            )
 
 
 def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
@@ -194,17 +197,17 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
     continue it, or the late message had been delivered. If the late span began in an earlier slice,
     the chain must also have begun before it, and of several such rows none is easiest for all.
     """
-    for sides in asked_of(in_turns, columns):
-        rows = np.flatnonzero(sides.late)
-        late = sides.spans(columns, rows)
-        stays = stays_of(sides.of_early(columns, np.flatnonzero(sides.early), ranked=False))
-        around = stays.around(late.group, late.end, late.end)
-        until = np.where(around == NO_ROW, late.end, np.append(stays.begin, 0)[around])
+    for pairs in (each for rule in IN_TURNS for each in pairs_of(rule, columns)):
+        rows = np.flatnonzero(pairs.late)
+        late = pairs.of_late(columns, rows)
+        stays = stays_of(pairs.of_early(columns, np.flatnonzero(pairs.early)))
+        around = stays.around(Late(late.group, late.bound, late.bound))
+        until = np.where(around == NO_ROW, late.bound, np.append(stays.begin, 0)[around])
         group = joint(late.group, columns.level[rows] + 1)
         begins_here = columns.plays(TAKEN)[rows]
         here, before = np.flatnonzero(begins_here), np.flatnonzero(~begins_here)
         easiest = here[greatest(Early(group[here], until[here], -until[here]))]
-        order = before[np.lexsort((until[before], -late.start[before], group[before]))]
+        order = before[np.lexsort((until[before], -late.key[before], group[before]))]
         new = np.append(True, group[order][1:] != group[order][:-1])[: order.size]
         least = running_least(until[order], new)
         sooner = new.copy()
@@ -212,14 +215,14 @@ def _ended(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
         chosen = np.concatenate((easiest, order[sooner]))
         yield with_columns(
             _rows(table, rows[chosen], ENDED),
-            given_start=np.minimum(late.start, until)[chosen],
+            given_start=np.minimum(late.key, until)[chosen],
             given_end=until[chosen],
         )
 
 
-def _standing_for_all(columns: Columns, sides: Sides, rows: Ints) -> Ints:
+def _standing_for_all(columns: Columns, pairs: Pairs, rows: Ints) -> Ints:
     """Return the early rows that represent their group and level towards later slices."""
-    early = sides.of_early(columns, rows, ranked=False)
+    early = pairs.of_early(columns, rows)
     return _greatest_by_name(columns, early, rows, joint(early.group, columns.level[rows]))
 
 
@@ -233,9 +236,9 @@ def _greatest_by_name(columns: Columns, early: Early, rows: Ints, group: Ints) -
     return equal[greatest(Early(group[equal], early.key[equal], early.value[equal], rank))]
 
 
-def _soonest(columns: Columns, sides: Sides, rows: Ints) -> Ints:
+def _soonest(columns: Columns, pairs: Pairs, rows: Ints) -> Ints:
     """Return the late rows that overtake if any of their group and level does."""
-    late = sides.of_late(columns, rows)
+    late = pairs.of_late(columns, rows)
     group = joint(late.group, columns.level[rows] + 1)
     return greatest(Early(group, late.key, -late.bound))
 
@@ -258,15 +261,6 @@ def _counted(table: pa.Table, windows: Windows) -> pa.Table:
 
 def _rows(table: pa.Table, rows: Ints, role: int) -> pa.Table:
     return with_columns(table.take(pa.array(rows)), roles=np.full(rows.size, role))
-
-
-def with_columns(table: pa.Table, **columns: Ints) -> pa.Table:
-    """Return a table of waiting intervals with some columns replaced."""
-    for name, values in columns.items():
-        number = SCHEMA.get_field_index(name)
-        kind = SCHEMA.field(number)
-        table = table.set_column(number, kind, pa.array(values).cast(kind.type))
-    return table
 
 
 def left_to(summaries: pa.Table, windows: Windows) -> pa.Table:
@@ -303,21 +297,14 @@ def _moved(table: pa.Table, number: int) -> pa.Table:
 
 def _overtakes(before: pa.Table, late: pa.Table) -> bool:
     columns = Columns.of(pa.concat_tables([before, late]))
-    one_by_one = (wrong for family, _, _ in FAMILIES for wrong in judged_by(family, columns))
-    turns = (judged_in_turns(columns, sides) for sides in asked_of(in_turns, columns))
-    return any(wrong.num_rows for wrong in (*one_by_one, *turns))
+    return any(wrong.num_rows for rule in LEAVING for wrong in judged_by(rule, columns))
 
 
 def _combined(table: pa.Table) -> pa.Table:
     """Return the rows that represent the rows of several slices."""
     together = _moved(table, 1)
     columns = Columns.of(together)
-    kept = [
-        _rows(together, rows[_standing_for_all(columns, sides, rows)], role)
-        for family, role, _ in FAMILIES
-        for sides in family(columns, _BELOW_ALL)
-        for rows in [np.flatnonzero(sides.early)]
-    ]
+    kept = [each for rule in ONE_BY_ONE for each in _left(together, columns, rule)]
     return pa.concat_tables([*kept, *_joined(together, columns)])
 
 

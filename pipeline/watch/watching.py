@@ -49,36 +49,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control, Named, named
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
-from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW
-from brokerproof.pipeline.names import is_one_of, joint, numbers, ranks
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, Marks, overtaken
-from brokerproof.pipeline.rules.violations import NAMED_BY_WITNESS, RULES, strongest
-from brokerproof.pipeline.spark.slices import with_columns
+from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
+from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.stages import by_message, by_queue
 from brokerproof.pipeline.tables import PLACE, records_of
 from brokerproof.spec.histories import NEVER
 
-SEEN_RULES: Final = frozenset(
-    {
-        "given-before-published",
-        "never-published",
-        "held-by-two",
-        "shown-while-held",
-        "shown-again",
-        "more-than-the-window",
-    }
-)
+SEEN_RULES: Final = tuple(each.name for each in RULES.values() if each.by_sight)
 """The rules that compare no moment at which a delivery was made."""
 
 ABOUT_SEVERAL: Final = frozenset(
-    {"found-nothing", "found-nothing-of-several", "left-behind-of-several", "more-than-the-window"}
-    | {rule for rule in RULES if rule.startswith("overtakes-")}
+    each.name for each in RULES.values() if each.sides is not None or each.of_subscriber
 )
 """The rules that use more than the records of one message."""
+
+NAMED_BY_WITNESS: Final = tuple(each.name for each in RULES.values() if each.named_by_witness)
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -298,7 +290,7 @@ class _Part:
         """Return which violations no record still to come takes back."""
         queue = named(wrong, "queue")
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
-        by_seen = is_one_of(wrong, "rule", *sorted(SEEN_RULES))
+        by_seen = is_one_of(wrong, "rule", *SEEN_RULES)
         horizon = np.where(by_seen, self._seen[number], made[number])
         return np.asarray(numbers(wrong, "late_end") <= horizon)
 
@@ -380,7 +372,7 @@ def _may_be_renamed(wrong: pa.Table, unseen: pa.Table) -> Marks:
     both = pa.concat_tables([each.select(["run", "queue"]) for each in (wrong, unseen)])
     queue = named(both, "queue").number
     flags, begun = numbers(unseen, "flags"), numbers(unseen, "begun_end")
-    by_witness = is_one_of(wrong, "rule", *sorted(NAMED_BY_WITNESS))
+    by_witness = is_one_of(wrong, "rule", *NAMED_BY_WITNESS)
     for requirement, of_others in (("priority-order", 0), ("release-rewinds", FIRST)):
         others = np.flatnonzero((flags & (FIRST | VIEW | QUERY)) == of_others)
         rows = np.flatnonzero(by_witness & is_one_of(wrong, "requirement", requirement))

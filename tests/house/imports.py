@@ -23,6 +23,23 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 """Which rooms each room may import besides itself; the root package may import anything."""
 
+FLOORS: dict[str, tuple[str, ...]] = {
+    "pipeline": (
+        "names tables",
+        "dominance",
+        "readers",
+        "intervals",
+        "results",
+        "rules",
+        "stages",
+        "alone",
+        "spark explain watch",
+        "campaign",
+        "commands",
+    )
+}
+"""The folders and modules of a room from the lowest floor up; those of one floor are apart."""
+
 
 class Import(NamedTuple):
     """One imported module, absolute, and the line that imports it."""

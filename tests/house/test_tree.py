@@ -17,6 +17,7 @@ import pytest
 
 from tests.house.imports import (
     DISTRIBUTION,
+    FLOORS,
     MAY_IMPORT,
     import_graph,
     imports_of,
@@ -101,6 +102,22 @@ def imports_up(root: Path) -> Iterator[str]:
                 is_version = room != "spec" and f"{module}.".startswith(f"{VERSION}.")
                 if target != room and target not in MAY_IMPORT[room] and not is_version:
                     yield f"{path.relative_to(root)}:{line}: {room} may not import {module}"
+
+
+def imports_up_the_floors(root: Path) -> Iterator[str]:
+    """Complain about imports within a room that lead to a higher floor, or across one."""
+    for room, floors in FLOORS.items():
+        level = {name: number for number, names in enumerate(floors) for name in names.split()}
+        for path in python_files(root, room):
+            own = path.relative_to(root / room).parts[0].removesuffix(".py")
+            for module, line in imports_of(path, package_of(path, root)):
+                parts = (*module.split("."), "", "", "")
+                target = parts[2]
+                if parts[:2] != (DISTRIBUTION, room) or own not in level or target == own:
+                    continue
+                if level.get(target, -1) >= level[own]:
+                    where = path.relative_to(root)
+                    yield f"{where}:{line}: {own} may not import {target}, which is no floor below"
 
 
 def judges_that_know_a_system(root: Path) -> Iterator[str]:
@@ -197,6 +214,7 @@ def broken_links(root: Path) -> Iterator[str]:
 RULES = (
     unlisted_packages,
     imports_up,
+    imports_up_the_floors,
     judges_that_know_a_system,
     unclear_class_names,
     imports_by_short_name,
@@ -271,6 +289,16 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
             "checks/gate/gate.py",
             "def f():\n  from brokerproof.spec.qpid.view import View",
             "checks/gate/gate.py:2: checks may not import brokerproof.spec.qpid.view.View, of qpid",
+        ),
+        (
+            "pipeline/readers/rows.py",
+            "if TYPE_CHECKING:\n  from brokerproof.pipeline.rules import table",
+            "pipeline/readers/rows.py:2: readers may not import rules",
+        ),
+        (
+            "pipeline/watch/state.py",
+            "from brokerproof.pipeline.spark.slices import summary",
+            "watch may not import spark",
         ),
         ("models/queue.py", "import spec", "models/queue.py:1: import brokerproof.spec, not spec"),
         ("tests/test_it.py", "from models.queue import Queue", "not models"),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from brokerproof.spec.histories import Record
 from tests.pipeline.plain_queues import Shape
 from tests.pipeline.random_histories import simulated
-from tests.pipeline.recorders import blurred
+from tests.pipeline.recorders import blurred, recorded
 from tests.pipeline.rules.brute_force import EVENTS_MAX
 
 Records = list[Record]
@@ -168,14 +168,14 @@ def _given_again(records: Records, chance: random.Random) -> Records:
         return records
     published = records[chance.choice(numbers)]
     start = published.start + chance.randint(0, 200)
-    delivery = Record(
-        op="deliver",
+    delivery = recorded(
+        "deliver",
+        start,
+        start + chance.choice((0, 20)),
         queue=published.queue,
         message=published.message,
         consumer="another",
         position=sum(each.consumer == "another" for each in records),
-        start=start,
-        end=start + chance.choice((0, 20)),
         mode="automatic",
     )
     return [*records, delivery]

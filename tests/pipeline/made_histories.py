@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 
-from brokerproof.pipeline.tables import batch_of
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.test_kernels_agree import recording
 
 
@@ -18,4 +18,4 @@ def history_table(seeds: Iterable[int]) -> pa.Table:
         for seed in seeds
         for record in recording(seed)[0]
     ]
-    return pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+    return table_of(records)

@@ -5,10 +5,25 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
-from brokerproof.spec.histories import Record
+from brokerproof.pipeline.tables import batch_of
+from brokerproof.spec.histories import MUST_HAVE, Kind, Record
+
+
+def recorded(op: Kind, start: int, end: int | None, **fields: Any) -> Record:
+    """Return a record, of queue q if it is about a queue and none is named."""
+    if "queue" in MUST_HAVE[op]:
+        fields.setdefault("queue", "q")
+    return Record(op=op, start=start, end=end, **fields)
+
+
+def table_of(records: Sequence[Record], first: int = 1) -> pa.Table:
+    """Return records as a table, at the lines of one file."""
+    return pa.Table.from_batches([batch_of(records, range(first, first + len(records)))])
 
 
 @dataclass(frozen=True)
@@ -34,13 +49,13 @@ def blurred(
     """
     chance = random.Random(seed)  # noqa: S311
 
-    def recorded(each: Happened) -> Record:
+    def blur(each: Happened) -> Record:
         before, after = (chance.choice((0, 1, chance.randint(0, width))) for _ in range(2))
         start = max(0, each.record.start - before)
         end = None if each.record.end is None else each.record.end + after
         return msgspec.structs.replace(each.record, start=start, end=end)
 
-    records = [recorded(each) for each in happened]
+    records = [blur(each) for each in happened]
     if not natural:
         return records
     given = {

@@ -10,33 +10,39 @@ import pytest
 
 from brokerproof.pipeline.history_page import (
     FIELDS,
+    RULES_FILE,
     SCHEMA_FILE,
+    in_words,
+    is_proved,
     page_made_anew,
     schema,
     tables,
 )
 from brokerproof.pipeline.readers import sources
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.histories import MUST_HAVE, Record
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reference" / "histories.md").read_text("utf-8")
+PAGES = (PAGE, (DOCS / "reference" / RULES_FILE).read_text("utf-8"))
 COMMAND = "python -m brokerproof.pipeline.history_page docs/reference/histories.md"
 
 
-def test_the_tables_of_the_page_are_those_of_the_types() -> None:
-    assert page_made_anew(PAGE) == PAGE, COMMAND
+@pytest.mark.parametrize("page", PAGES, ids=["histories", "rules"])
+def test_the_tables_of_the_page_are_those_of_the_types(page: str) -> None:
+    assert page_made_anew(page) == page, COMMAND
 
 
-def test_the_page_has_every_table() -> None:
-    assert re.findall(r"<!-- made: (\w+) -->", PAGE) == list(tables())
+def test_the_pages_have_every_table() -> None:
+    assert re.findall(r"<!-- made: (\w+) -->", "".join(PAGES)) == list(tables())
 
 
 @pytest.mark.parametrize("name", tables())
 def test_a_page_that_has_parted_from_the_types_is_found_out(name: str) -> None:
     mark = f"<!-- made: {name} -->\n"
-    wrong = PAGE.replace(mark, f"{mark}| one line more |\n")
-    assert wrong != PAGE
-    assert page_made_anew(wrong) == PAGE
+    [page] = [each for each in PAGES if mark in each]
+    wrong = page.replace(mark, f"{mark}| one line more |\n")
+    assert page_made_anew(wrong) == page
 
 
 def test_every_field_and_every_kind_is_in_the_tables() -> None:
@@ -47,6 +53,14 @@ def test_every_field_and_every_kind_is_in_the_tables() -> None:
     assert rows["fields"] == list(FIELDS) == list(Record.__struct_fields__)
     assert rows["kinds"] == list(MUST_HAVE)
     assert rows["forms"] == list(sources.SOURCES)
+
+
+def test_a_formula_is_told_in_words_and_known_to_be_proved() -> None:
+    rule = RULES["overtakes-what-waits"]
+    assert rule.formula is not None
+    assert in_words(rule.formula) == "`early.begun < late.given` and `late.given < early.left`"
+    assert is_proved(rule)
+    assert not is_proved(RULES["overtakes-what-waits-in-a-stream"])
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.oracle.bindings import Bindings
 from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.language.read.pointwise import World
 from brokerproof.spec.protocol.answers import OK, Answer, refused
 from brokerproof.spec.protocol.capabilities import Capabilities

@@ -18,6 +18,7 @@ from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
+from tests.pipeline.recorders import recorded
 
 
 def sound() -> list[Record]:
@@ -25,14 +26,13 @@ def sound() -> list[Record]:
     records = [Record(op="declare", queue="q", start=0, end=1)]
     for n in range(2):
         at = 10 + 10 * n
-        given = Record(
-            op="deliver",
-            queue="q",
+        given = recorded(
+            "deliver",
+            at + 40,
+            at + 41,
             message=f"m{n}",
             consumer="c",
             position=n,
-            start=at + 40,
-            end=at + 41,
             redelivered=False,
         )
         records += [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
@@ -16,9 +15,10 @@ from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts
 from brokerproof.pipeline.explain.witnesses import witnesses_of
 from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
-from brokerproof.pipeline.tables import batch_of, write
+from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
+from tests.pipeline.recorders import recorded, table_of
 
 Explained = Callable[..., Counterexample]
 
@@ -30,15 +30,7 @@ def by_priority(levels: int, more: int, less: int) -> list[Record]:
         Record(op="declare", queue="orders", start=0, end=1, levels=levels),
         Record(op="publish", queue="orders", message="less", priority=less, start=2, end=3),
         Record(op="publish", queue="orders", message="more", priority=more, start=4, end=5),
-        Record(
-            op="consume",
-            queue="orders",
-            consumer="anna",
-            channel="3",
-            window=7,
-            start=6,
-            end=7,
-        ),
+        recorded("consume", 6, 7, queue="orders", consumer="anna", channel="3", window=7),
         Record(message="less", position=0, start=6, end=20, **given),  # type: ignore[arg-type]
         Record(message="more", position=1, start=6, end=1_030, **given),  # type: ignore[arg-type]
     ]
@@ -48,15 +40,7 @@ def beyond(window: int) -> list[Record]:
     """Return a history in which anna gets one message more than her window lets through."""
     records = [
         Record(op="declare", queue="orders", start=0, end=1),
-        Record(
-            op="consume",
-            queue="orders",
-            consumer="anna",
-            channel="3",
-            window=window,
-            start=2,
-            end=3,
-        ),
+        recorded("consume", 2, 3, queue="orders", consumer="anna", channel="3", window=window),
     ]
     for number in range(window + 1):
         name, at = f"m{number}", 10 * number + 10
@@ -75,7 +59,7 @@ def explained(tmp_path: Path) -> Explained:
     ) -> Counterexample:
         known = known or KnownQueues()
         write(tmp_path / "part.parquet", records, ["night.jsonl"])
-        table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+        table = table_of(records)
         judgement = judged_alone(table, known=known)
         each = witnesses_of(judgement, [tmp_path / "part.parquet"], known)[requirement]
         facts = RecordedFacts.of(each.violation, each.records, ["night.jsonl"])

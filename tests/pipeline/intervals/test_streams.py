@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 
-import pyarrow as pa
 import pytest
 
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.streams import are_in_order, contradictions, stretches
-from brokerproof.pipeline.tables import batch_of
 from brokerproof.spec.histories import Record
+from tests.pipeline.recorders import recorded, table_of
 
 
 def deliveries(seed: int) -> list[Record]:
@@ -21,23 +20,18 @@ def deliveries(seed: int) -> list[Record]:
         start = 10 * number + chance.randint(0, 6)
         position = number + (chance.choice((-1, 1)) if chance.random() < 0.2 else 0)
         given.append(
-            Record(
-                op="deliver",
-                queue="q",
+            recorded(
+                "deliver",
+                start,
+                start + chance.randint(1, 12),
                 message=f"m{number}",
                 consumer=chance.choice("cd"),
                 position=max(0, position),
-                start=start,
-                end=start + chance.randint(1, 12),
             )
         )
     if chance.random() < 0.3:
         chance.shuffle(given)
     return given
-
-
-def table_of(records: list[Record]) -> pa.Table:
-    return pa.Table.from_batches([batch_of(records, range(len(records)))])
 
 
 def in_parts(records: list[Record], many: int) -> bool:

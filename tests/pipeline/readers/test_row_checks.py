@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerproof.pipeline.readers import row_checks
-from brokerproof.pipeline.readers.rejected_rows import Category
+from brokerproof.pipeline.readers.rejected_rows import Category, Chunk
 from brokerproof.pipeline.readers.row_checks import checked
-from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, Chunk, _completed, records_of
+from brokerproof.pipeline.tables import COLUMNS, PLACE, SCHEMA, _completed, records_of
 from brokerproof.spec.histories import Record, what_is_wrong
 from tests.pipeline.readers.random_rows import any_rows, fitting_rows
 

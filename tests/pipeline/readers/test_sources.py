@@ -21,6 +21,7 @@ from brokerproof.pipeline.readers.rejected_rows import (
     CATEGORIES,
     MEANINGS,
     Account,
+    Chunk,
     Rejected,
     Unbalanced,
 )
@@ -179,7 +180,7 @@ def test_a_process_that_is_killed_ends_the_reading_in_one_line(
     monkeypatch.setattr(conversion, "GROUP_BYTES", 1)
     paths = [crashes(tmp_path / f"{number}.jsonl", 3) for number in range(4)]
 
-    def chunks(path: Path, _argument: str) -> Iterator[tables.Chunk]:
+    def chunks(path: Path, _argument: str) -> Iterator[Chunk]:
         if path == paths[2]:
             os.kill(os.getpid(), signal.SIGKILL)
         return json_lines.chunks(path)

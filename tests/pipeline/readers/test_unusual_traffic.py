@@ -19,6 +19,7 @@ from brokerproof.pipeline.readers.sources import read
 from brokerproof.pipeline.stages import SETTLES_ANOTHERS
 from brokerproof.pipeline.tables import batch_of
 from brokerproof.spec.histories import Record
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.naive import judged_naively
 
 SOUND = sorted((Path(__file__).parent / "recordings" / "sound").glob("*.jsonl"))
@@ -33,7 +34,7 @@ def test_sound_traffic_is_not_accused_in_any_order_of_its_lines(path: Path) -> N
     records = records_in(path)
     assert any(each.op in {"deliver", "publish"} for each in records)
     for each in (records, records[::-1]):
-        table = pa.Table.from_batches([batch_of(each, range(1, len(each) + 1))])
+        table = table_of(each)
         assert judged_alone(table).violations.to_pylist() == []
         assert judged_naively(each) == set()
 
@@ -75,7 +76,7 @@ def test_what_differs_in_one_thing_is_accused(
     wrong = tmp_path / path.name
     wrong.write_text(path.read_text().replace(replaced, by))
     records = records_in(wrong)
-    table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+    table = table_of(records)
     found = judged_alone(table).violations.column("requirement").to_pylist()
     assert requirement in found
     assert {each.requirement for each in judged_naively(records)} == set(found)
@@ -116,12 +117,12 @@ def test_a_settlement_by_another_than_the_holder_has_no_effect() -> None:
     close = Record(op="close", channel="1", start=35, end=36)
     subscribed = Record(op="consume", queue="q", consumer="c", channel="1", start=2, end=3)
     records = [subscribed, *given("m", 0, 5, 20), replace(settled, end=31), close, drained]
-    table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+    table = table_of(records)
     judgement = judged_alone(table)
     [row] = judgement.aside.to_pylist()
     assert (row["place"], row["reason"]) == (4, SETTLES_ANOTHERS)
     # The broker let it have one, and the message did not come back when its holder had gone.
     assert judgement.violations.column("requirement").to_pylist() == ["close-releases"]
     own = [replace(each, consumer="c") if each.op == "acknowledge" else each for each in records]
-    table = pa.Table.from_batches([batch_of(own, range(1, len(own) + 1))])
+    table = table_of(own)
     assert judged_alone(table).violations.num_rows == 0

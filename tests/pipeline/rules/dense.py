@@ -12,7 +12,7 @@ from typing import Literal
 from brokerproof.spec.histories import Record
 from tests.pipeline.altered import makes_sense
 from tests.pipeline.plain_queues import Shape
-from tests.pipeline.recorders import as_streams
+from tests.pipeline.recorders import as_streams, recorded
 
 Kind = Literal["acknowledge", "release"]
 
@@ -38,15 +38,7 @@ class Thrown:
         yield Record(op="declare", queue="q", start=0, end=0, levels=levels, durable=durable)
         if self.shape.windows:
             window = 1 + self.times % 3 % 2
-            yield Record(
-                op="consume",
-                queue="q",
-                consumer="c0",
-                channel="ch0",
-                start=0,
-                end=0,
-                window=window,
-            )
+            yield recorded("consume", 0, 0, consumer="c0", channel="ch0", window=window)
         for number in range(self.chance.randint(2, 4)):
             yield from self._message(f"m{number}")
         if self.shape.gets and self.chance.random() < 0.5:
@@ -66,14 +58,13 @@ class Thrown:
     def _message(self, name: str) -> Iterator[Record]:
         start, end = self.span()
         unknown = self.chance.random() < self.shape.unknown
-        yield Record(
-            op="publish",
-            queue="q",
+        yield recorded(
+            "publish",
+            start,
+            None if unknown else end,
             message=name,
             priority=self.chance.randrange(3),
             persistent=self.chance.random() < 0.7,
-            start=start,
-            end=None if unknown else end,
             outcome="unknown" if unknown else "ok",
         )
         for _ in range(self.chance.choice((0, 1, 1, 1, 2 if self.shape.returns else 1))):
@@ -83,16 +74,15 @@ class Thrown:
             automatic = taker == "c1" and not browses
             position = self.given.get(taker, 0)
             self.given[taker] = position + 1
-            yield Record(
-                op="deliver",
-                queue="q",
+            yield recorded(
+                "deliver",
+                start,
+                end,
                 message=name,
                 consumer=taker,
                 channel="ch0" if taker == "c0" else "ch1",
                 position=position,
                 mode="browse" if browses else "automatic" if automatic else "acknowledge",
-                start=start,
-                end=end,
             )
             if not browses and not automatic and self.chance.random() < 0.6:
                 start, settled = self.span(end)

@@ -113,23 +113,14 @@ def _invented(message: Message) -> Iterator[Violation]:
     for record in [*(each.record for each in message.deliveries), *message.views]:
         span = _span(record)
         if message.publish is None:
-            yield told(
-                "nothing-invented", message, "never-published", -span.end, None, (span, span)
-            )
+            yield told("never-published", message, -span.end, None, (span, span))
             continue
         end = message.publish.end
         published = Span(message.publish.start, NEVER if end is None else end)
         itself = WaitingInterval(published, published, NOTHING, span, NOTHING, NOTHING)
         if GIVEN_BEFORE_PUBLISHED.shown_by(itself, itself):
             strength = published.start - span.end
-            yield told(
-                "nothing-invented",
-                message,
-                "given-before-published",
-                strength,
-                None,
-                (span, published),
-            )
+            yield told("given-before-published", message, strength, None, (span, published))
 
 
 def _held(each: Delivery) -> WaitingInterval:
@@ -142,15 +133,9 @@ def _held_by_two(message: Message) -> Iterator[Violation]:
     """Hold each delivery against the one that was seen before it."""
     for early, late in itertools.pairwise(message.deliveries):
         if HELD_BY_TWO.shown_by(_held(late), _held(early)):
-            requirement = "settled-once" if len(early.settled_by) > 1 else "nothing-twice"
-            yield told(
-                requirement,
-                message,
-                "held-by-two",
-                -late.end,
-                early.record.consumer,
-                (late.span, early.span),
-            )
+            taker, spans = early.record.consumer, (late.span, early.span)
+            requirement = "settled-once" if len(early.settled_by) > 1 else ""
+            yield told("held-by-two", message, -late.end, taker, spans, requirement)
 
 
 def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
@@ -164,14 +149,8 @@ def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
             continue
         forgotten = crash is not None and crash.start <= late.end
         if late.record.redelivered is False and late.record.start > first.end and not forgotten:
-            yield told(
-                "redelivered-flag",
-                message,
-                "told-as-new",
-                -late.end,
-                first.record.consumer,
-                (late.span, first.span),
-            )
+            spans = (late.span, first.span)
+            yield told("told-as-new", message, -late.end, first.record.consumer, spans)
 
 
 def _shown_while_held(message: Message) -> Iterator[Violation]:
@@ -182,14 +161,8 @@ def _shown_while_held(message: Message) -> Iterator[Violation]:
         ]
         if holders:
             longest = max(holders, key=lambda each: int(each.back.start))
-            yield told(
-                "browser-sees-available",
-                message,
-                "shown-while-held",
-                -seen(record),
-                longest.record.consumer,
-                (_span(record), longest.span),
-            )
+            taker, spans = longest.record.consumer, (_span(record), longest.span)
+            yield told("shown-while-held", message, -seen(record), taker, spans)
 
 
 def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:
@@ -200,14 +173,9 @@ def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:
     views = sorted(message.views, key=lambda each: (str(each.consumer), each.position))
     for early, late in itertools.pairwise(views):
         if early.consumer == late.consumer:
-            yield told(
-                "browser-never-rewound" if returned else "browser-once",
-                message,
-                "shown-again",
-                -seen(late),
-                early.consumer,
-                (_span(late), _span(early)),
-            )
+            requirement = "browser-never-rewound" if returned else ""
+            spans = (_span(late), _span(early))
+            yield told("shown-again", message, -seen(late), early.consumer, spans, requirement)
 
 
 def _about_one_wait(wait: Wait, facts: Facts) -> Iterator[Violation]:
@@ -231,8 +199,8 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
     elif message.views:
         requirement = "browser-takes-nothing"
     else:
-        requirement = "nothing-lost"
-    yield told(requirement, message, "left-behind", -when.end, None, (when, wait.begun))
+        requirement = ""
+    yield told("left-behind", message, -when.end, None, (when, wait.begun), requirement)
 
 
 def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:
@@ -245,17 +213,17 @@ def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:
     # A purge does not drop acquired messages.
     at_rest = max(begun, unseen_until(wait, facts))
     breaks = [
-        ("purge-drops", "kept-after-a-purge", facts.of_kind("purge", run, queue), at_rest),
-        ("delete-drops", "kept-after-a-deletion", facts.of_kind("delete", run, queue), begun),
+        ("kept-after-a-purge", facts.of_kind("purge", run, queue), at_rest),
+        ("kept-after-a-deletion", facts.of_kind("delete", run, queue), begun),
     ]
     assert message.publish is not None
     if not (message.publish.persistent and facts.may_be_durable(run, queue)):
         crashes = facts.of_kind("crash", run)
-        breaks.append(("transient-is-lost", "kept-after-a-crash", crashes, begun))
-    for requirement, rule, spans, since in breaks:
+        breaks.append(("kept-after-a-crash", crashes, begun))
+    for rule, spans, since in breaks:
         when = first_within(spans, since, wait.left)
         if when is not None:
-            yield told(requirement, message, rule, -when.end, None, (given.span, when))
+            yield told(rule, message, -when.end, None, (given.span, when))
 
 
 def _stalled(
@@ -264,9 +232,8 @@ def _stalled(
     lost = [wait for wait in waits if found_drained(wait, facts) is not None]
     for each in stalls_of(waits, lost, facts, records, bound):
         yield told(
-            "quiescence",
-            each.wait.message,
             "stalled",
+            each.wait.message,
             each.end - each.start,
             each.free.consumer,
             (Span(each.start, each.end), Span(each.wait.begun.start, each.begun)),

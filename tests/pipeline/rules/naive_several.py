@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from brokerproof.models.contract.history import (
-    OVERTAKES_AN_EQUAL,
-    OVERTAKES_AN_EQUAL_IN_A_STREAM,
-    OVERTAKES_WHAT_RETURNED,
-    TAKEN_WHILE_ANOTHER_WAITED,
-    TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
-    TAKEN_WHILE_SOME_WAITED,
-    Rule,
-    Span,
-    WaitingInterval,
+from brokerproof.models.contract.history import Span, WaitingInterval
+from brokerproof.pipeline.intervals.table import (
+    CAME_BACK,
+    DRAINED,
+    FIRST,
+    GIVEN,
+    ORDERED,
+    PLACED,
+    QUERY,
+    SURE,
+    VIEW,
 )
+from brokerproof.pipeline.rules.history_rules import RULES, HistoryRule, Sides
 from brokerproof.spec.histories import NEVER, Record
 from tests.pipeline.intervals.naive_intervals import (
     NOTHING,
@@ -53,19 +55,13 @@ def found_drained(wait: Wait, facts: Facts) -> Span | None:
 class Row:
     """A waiting interval, a view or an empty get, as the rules about several messages see it."""
 
-    kind: str
     run: str
     queue: str
     name: str
     levels: int
     level: int
     taker: str | None
-    first: bool
-    came_back: bool
-    sure: bool
-    ordered: bool
-    placed: bool
-    given: bool
+    flags: int
     interval: WaitingInterval
 
 
@@ -85,20 +81,22 @@ def rows_of(
             known.place,
             NOTHING,
         )
+        queue = (own.run, own.queue)
+        flags = {
+            FIRST: wait.is_first and unseen < 0,
+            CAME_BACK: not wait.is_first,
+            SURE: wait.sure,
+            ORDERED: not facts.selective(*queue),
+            PLACED: facts.returns(*queue),
+            GIVEN: wait.given is not None,
+        }
         yield Row(
-            "wait",
-            own.run,
-            own.queue,
+            *queue,
             own.name,
-            facts.levels(own.run, own.queue),
+            facts.levels(*queue),
             _level(own, facts),
             None if wait.given is None else wait.given.record.consumer,
-            wait.is_first and unseen < 0,
-            not wait.is_first,
-            wait.sure,
-            not facts.selective(own.run, own.queue),
-            facts.returns(own.run, own.queue),
-            wait.given is not None,
+            sum(flag for flag, is_set in flags.items() if is_set),
             interval,
         )
     for message in messages:
@@ -108,10 +106,10 @@ def rows_of(
             interval = WaitingInterval(
                 NOTHING, NOTHING, NOTHING, Span(each.start, seen(each)), NOTHING, NOTHING
             )
-            kind = "nothing" if each.op == "empty" else "drained"
+            flags_of_it = QUERY if each.op == "empty" else QUERY | DRAINED
             name = f"{each.consumer if each.op == 'empty' else 'drained'} at {each.start}"
             whose = (each.run, str(each.queue), name, 0, 0, each.consumer)
-            yield Row(kind, *whose, False, False, False, False, False, False, interval)
+            yield Row(*whose, flags_of_it, interval)
 
 
 def _level(message: Message, facts: Facts) -> int:
@@ -134,116 +132,40 @@ def _first_views(message: Message, facts: Facts) -> Iterator[Row]:
         begun = Span(published.end, published.end)
         interval = WaitingInterval(published, begun, Span(NEVER, NEVER), given, place, NOTHING)
         whose = (*queue, message.name, 0, 0, each.consumer)
-        yield Row("view", *whose, True, False, True, True, True, True, interval)
+        yield Row(*whose, FIRST | SURE | ORDERED | PLACED | GIVEN | VIEW, interval)
 
 
-Test = Callable[[Row], bool]
-Pair = Callable[[Row, Row], bool]
-
-
-def _same_queue(late: Row, early: Row) -> bool:
-    return (late.run, late.queue) == (early.run, early.queue)
-
-
-def _equals(late: Row, early: Row) -> bool:
-    return _same_queue(late, early) and late.level == early.level
-
-
-def _same_taker(late: Row, early: Row) -> bool:
-    return _same_queue(late, early) and late.taker == early.taker
+def _compared(sides: Sides, late: Row, early: Row) -> bool:
+    """Whether a rule compares a late row with an early one."""
+    level = {
+        "any": True,
+        "equal": late.level == early.level,
+        "higher": early.level > late.level and late.levels > 0,
+    }[sides.level]
+    same_queue = (late.run, late.queue) == (early.run, early.queue)
+    same_taker = late.taker == early.taker or not sides.same_taker
+    return same_queue and level and same_taker and bool(sides.early.has(early.flags))
 
 
 def about_several(rows: Sequence[Row]) -> Iterator[Violation]:
     """Yield what the rules say of each pair of rows, and of each moment of a span."""
-
-    def waits(row: Row) -> bool:
-        return row.kind == "wait" and row.ordered
-
-    def more_urgent(late: Row, early: Row) -> bool:
-        return _same_queue(late, early) and early.level > late.level and late.levels > 0
-
-    asked: list[tuple[str, Rule, Test, Test, Pair]] = [
-        (
-            "overtakes-an-equal",
-            OVERTAKES_AN_EQUAL,
-            lambda late: waits(late) and late.first and late.given,
-            lambda early: waits(early) and early.first,
-            _equals,
-        ),
-        (
-            "overtakes-in-a-stream",
-            OVERTAKES_AN_EQUAL_IN_A_STREAM,
-            lambda late: late.ordered and late.first and late.given and late.sure,
-            lambda early: early.ordered and early.first and early.given and early.sure,
-            lambda late, early: _equals(late, early) and _same_taker(late, early),
-        ),
-        (
-            "found-nothing",
-            TAKEN_WHILE_ANOTHER_WAITED,
-            lambda late: late.kind == "nothing",
-            lambda early: early.kind == "wait",
-            _same_queue,
-        ),
-        (
-            "overtakes-what-waits",
-            TAKEN_WHILE_ANOTHER_WAITED,
-            lambda late: waits(late) and late.given and (late.placed or (late.first and late.sure)),
-            lambda early: waits(early) and (early.placed or early.first),
-            more_urgent,
-        ),
-        (
-            "overtakes-what-waits-in-a-stream",
-            TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
-            lambda late: waits(late) and late.given and (late.placed or (late.first and late.sure)),
-            lambda early: (
-                waits(early) and (early.placed or early.first) and early.given and early.sure
-            ),
-            lambda late, early: more_urgent(late, early) and _same_taker(late, early),
-        ),
-        (
-            "overtakes-what-returned",
-            OVERTAKES_WHAT_RETURNED,
-            lambda late: waits(late) and late.placed and late.given,
-            lambda early: waits(early) and early.placed and not early.first,
-            _equals,
-        ),
-    ]
-    for name, rule, may_be_late, may_be_early, concerned in asked:
-        for late in filter(may_be_late, rows):
-            shown = [
-                early
-                for early in filter(may_be_early, rows)
-                if concerned(late, early) and rule.shown_by(late.interval, early.interval)
-            ]
-            if shown:
-                yield _overtaken(name, rule, late, shown)
-    yield from _taken_while_some_waited(rows)
-
-
-def _taken_while_some_waited(rows: Sequence[Row]) -> Iterator[Violation]:
-    """Find what was wrong at each moment of its span, each time for the sake of some message."""
-    for late in rows:
-        if late.kind in {"nothing", "drained"}:
-            name, requirement = "found-nothing-of-several", "get-finds"
-            if late.kind == "drained":
-                name, requirement = "left-behind-of-several", "nothing-lost"
-            early = [each for each in rows if each.kind == "wait" and _same_queue(late, each)]
-        elif late.kind == "wait" and late.given and (late.placed or (late.first and late.sure)):
-            name, requirement = "overtakes-some-that-wait", "priority-order"
-            early = [
-                each
-                for each in rows
-                if each.kind == "wait" and each.first and each.ordered and late.ordered
-                if _same_queue(late, each) and each.level > late.level and late.levels > 0
-            ]
-        else:
+    for rule in RULES.values():
+        if rule.sides is None or rule.formula is None:
             continue
-        intervals = [each.interval for each in early]
-        if TAKEN_WHILE_SOME_WAITED.shown_at_each_moment(late.interval, intervals):
-            yield _while_some_waited(name, requirement, late, early)
+        for late in rows:
+            if not rule.sides.late.has(late.flags):
+                continue
+            early = [each for each in rows if _compared(rule.sides, late, each)]
+            shown = [e for e in early if rule.formula.shown_by(late.interval, e.interval)]
+            intervals = [each.interval for each in early]
+            if rule.each_moment:
+                if rule.formula.shown_at_each_moment(late.interval, intervals):
+                    yield _while_some_waited(rule, late, early)
+            elif shown:
+                yield _overtaken(rule, late, shown)
 
 
-def _while_some_waited(name: str, requirement: str, late: Row, early: Sequence[Row]) -> Violation:
+def _while_some_waited(rule: HistoryRule, late: Row, early: Sequence[Row]) -> Violation:
     """Tell since when there was always one, and which of those that were there left last."""
     given = late.interval.given
     there = [each for each in early if each.interval.begun.end < given.end]
@@ -263,31 +185,23 @@ def _while_some_waited(name: str, requirement: str, late: Row, early: Sequence[R
     ]:
         since = min(before)
     left = last.interval.left.start
-    key = (requirement, late.run, late.queue, late.name)
-    return Violation(*key, name, left, last.name, given.start, given.end, since, left)
+    key = (rule.cases[0].requirement, late.run, late.queue, late.name)
+    return Violation(*key, rule.name, left, last.name, given.start, given.end, since, left)
 
 
-def _overtaken(name: str, rule: Rule, late: Row, shown: Sequence[Row]) -> Violation:
-    [(_, of_later)] = rule.late_first
+def _overtaken(rule: HistoryRule, late: Row, shown: Sequence[Row]) -> Violation:
+    assert rule.formula is not None
+    [(_, of_later)] = rule.formula.late_first
 
     def strength(early: Row) -> int:
         return int(of_later(early.interval).start)
 
     early = min(shown, key=lambda e: (-strength(e), e.name, int(e.interval.begun.end)))
-    if late.kind == "nothing":
-        requirement = "get-finds"
-    elif late.kind == "view":
-        requirement = "browser-in-order"
-    elif early.came_back:
-        requirement = "release-rewinds"
-    elif early.level == late.level:
-        requirement = "fifo-order"
-    else:
-        requirement = "priority-order"
+    [*_, case] = [each for each in rule.cases if each.applies(early.flags, late.flags)]
     given, of = late.interval.given, early.interval
     times = (given.start, given.end, of.begun.end, of.left.start)
-    key = (requirement, late.run, late.queue, late.name)
-    return Violation(*key, name, strength(early), early.name, *times)
+    key = (case.requirement, late.run, late.queue, late.name)
+    return Violation(*key, rule.name, strength(early), early.name, *times)
 
 
 def beyond_windows(waits: Sequence[Wait], records: Sequence[Record]) -> Iterator[Violation]:
@@ -310,11 +224,5 @@ def beyond_windows(waits: Sequence[Wait], records: Sequence[Record]) -> Iterator
                 and other.freed > new.end
             ]
             if len(held) > window and new in held:
-                yield told(
-                    "credit-not-exceeded",
-                    wait.message,
-                    "more-than-the-window",
-                    len(held) - window,
-                    new.record.consumer,
-                    (new.span, new.span),
-                )
+                more, spans = len(held) - window, (new.span, new.span)
+                yield told("more-than-the-window", wait.message, more, new.record.consumer, spans)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from brokerproof.models.contract.history import Span
-from brokerproof.pipeline.rules.violations import RULES
+from brokerproof.pipeline.rules.history_rules import RULES
 from tests.pipeline.intervals.naive_intervals import Message
 
 
@@ -34,18 +34,20 @@ class Violation(NamedTuple):
         """The order in which one of several witnesses is chosen."""
         named = (self.witness is None, self.witness or "")
         times = (self.late_start, self.late_end, self.early_start, self.early_end)
-        return (RULES.index(self.rule), -self.strength, named, *times)
+        return (list(RULES).index(self.rule), -self.strength, named, *times)
 
 
 def told(
-    requirement: str,
-    message: Message,
     rule: str,
+    message: Message,
     strength: int,
     witness: str | None,
     spans: tuple[Span, Span],
+    requirement: str = "",
 ) -> Violation:
+    """Return a violation of a requirement: without one, of the usual one of its rule."""
     late, early = spans
+    requirement = requirement or RULES[rule].cases[0].requirement
     key = (requirement, message.run, message.queue, message.name)
     times = (late.start, late.end, early.start, early.end)
     return Violation(*key, rule, strength, witness, *times)

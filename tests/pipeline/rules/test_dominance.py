@@ -9,13 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from brokerproof.pipeline.rules import dominance_of_three
-from brokerproof.pipeline.rules.dominance import NO_ROW, Early, Ints, Late, greatest, overtaken
-from brokerproof.pipeline.rules.dominance_of_three import (
-    EarlyOfTwoKeys,
-    LateOfTwoKeys,
-    overtaken_of_two_keys,
-)
+from brokerproof.pipeline import dominance
+from brokerproof.pipeline.dominance import Early, Late, greatest, overtaken
+from brokerproof.pipeline.names import NO_ROW, Ints
 from brokerproof.spec.histories import NEVER
 
 
@@ -91,9 +87,8 @@ def test_overtaken_of_two_keys_is_what_pairs_say(seeds: range) -> None:
         early, late = sizes(seed)
         group, key, other_key, value, rank = columns(early)
         of_group, below, also_below, bound, _ = columns(late)
-        found = overtaken_of_two_keys(
-            EarlyOfTwoKeys(group, key, other_key, value, rank),
-            LateOfTwoKeys(of_group, below, also_below, bound),
+        found = dominance.overtaken(
+            Early(group, key, value, rank, other_key), Late(of_group, below, bound, also_below)
         )
         assert found.tolist() == by_pairs(early, late, both_keys=True)
 
@@ -120,9 +115,10 @@ def test_the_greatest_of_each_group_stands_for_all_of_it() -> None:
 
 
 def test_a_kernel_that_lets_equal_keys_pass_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def eager(early: Early, late: Late) -> Ints:
-        return overtaken(early, Late(late.group, late.key + 1, late.bound))
+    def eager(early: Early, late: Late, second_key: Ints, below: Ints) -> Ints:
+        return by_blocks(early, late, second_key, below + 1)
 
-    monkeypatch.setattr(dominance_of_three, "overtaken", eager)
+    by_blocks = dominance._by_blocks
+    monkeypatch.setattr(dominance, "_by_blocks", eager)
     with pytest.raises(AssertionError):
         test_overtaken_of_two_keys_is_what_pairs_say(range(100))

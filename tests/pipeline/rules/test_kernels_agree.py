@@ -22,10 +22,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.rules.violations import RULES
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import batch_of
 from tests.pipeline.altered import CLASSES, altered_history
-from tests.pipeline.intervals.covering_chains import history_of_turns
+from tests.pipeline.covering_chains import history_of_turns
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, sharp

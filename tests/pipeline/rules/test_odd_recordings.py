@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.spec.histories import Record
+from tests.pipeline.recorders import recorded
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.rules.test_kernels_agree import judged, of_run, recording
 
@@ -83,14 +84,15 @@ def unanswered_gets(records: Sequence[Record], seed: int) -> list[Record]:
         may_be = is_get and each.op in {"deliver", "empty"}
         if may_be and (each.consumer, each.position) not in settled and chance.random() < 0.5:
             result.append(
-                Record(
-                    op="get",
+                recorded(
+                    "get",
+                    each.start,
+                    None,
                     run=each.run,
                     queue=each.queue,
                     consumer=each.consumer,
                     channel=each.channel,
                     mode=each.mode,
-                    start=each.start,
                     outcome="unknown",
                 )
             )

@@ -8,22 +8,24 @@ As a program it measures the share of wrong small histories that the rules miss:
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-import pyarrow as pa
 import pytest
 from msgspec.structs import replace
+
+from tests.pipeline.recorders import recorded, table_of
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from brokerproof.models.contract.history import GIVEN, LEFT, PUBLISHED, Rule
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.tables import batch_of
+from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.histories import Record, Result
 from tests.pipeline.altered import CLASSES, altered_history
 from tests.pipeline.random_histories import simulated
@@ -103,13 +105,15 @@ def test_where_the_rules_are_complete_no_wrong_history_is_missed(name: str, sour
 
 def test_an_eager_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     eager = Rule(((PUBLISHED, GIVEN),), ((GIVEN, LEFT),))
-    monkeypatch.setattr("tests.pipeline.rules.naive_several.OVERTAKES_AN_EQUAL", eager)
+    known = RULES["overtakes-an-equal"]
+    monkeypatch.setitem(RULES, known.name, dataclasses.replace(known, formula=eager))
     assert measured(COMPLETE[0], range(100), "runs altered").alarms
 
 
 def test_a_lazy_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = Rule(((PUBLISHED, PUBLISHED), (LEFT, PUBLISHED)), ((GIVEN, LEFT),))
-    monkeypatch.setattr("tests.pipeline.rules.naive_several.OVERTAKES_AN_EQUAL", lazy)
+    known = RULES["overtakes-an-equal"]
+    monkeypatch.setitem(RULES, known.name, dataclasses.replace(known, formula=lazy))
     assert measured(COMPLETE[0], range(100), "runs altered").missed
 
 
@@ -133,14 +137,8 @@ def test_what_a_sound_queue_did_can_be_explained(name: str) -> None:
 def _published(
     message: str, start: int, end: int, *, priority: int = 4, persistent: bool = False
 ) -> Record:
-    return Record(
-        op="publish",
-        queue="q",
-        message=message,
-        priority=priority,
-        start=start,
-        end=end,
-        persistent=persistent,
+    return recorded(
+        "publish", start, end, message=message, priority=priority, persistent=persistent
     )
 
 
@@ -154,15 +152,14 @@ def _given(
     mode: Literal["acknowledge", "browse"] = "acknowledge",
     redelivered: bool | None = None,
 ) -> Record:
-    return Record(
-        op="deliver",
-        queue="q",
+    return recorded(
+        "deliver",
+        start,
+        end,
         message=message,
         consumer=taker,
         channel=f"channel of {taker}",
         position=position,
-        start=start,
-        end=end,
         mode=mode,
         redelivered=redelivered,
     )
@@ -226,7 +223,7 @@ def test_a_history_with_an_explanation_is_spared(why: str) -> None:
     records = SPARED[why]
     assert can_be_explained(records)
     assert judged_naively(records) == set()
-    table = pa.Table.from_batches([batch_of(records, range(len(records)))])
+    table = table_of(records, 0)
     assert judged_alone(table).violations.num_rows == 0
 
 
@@ -310,7 +307,7 @@ LEAVINGS = {
 
 
 def accused(records: list[Record]) -> set[str]:
-    table = pa.Table.from_batches([batch_of(records, range(len(records)))])
+    table = table_of(records, 0)
     found = set(judged_alone(table).violations.column("requirement").to_pylist())
     assert found == {each.requirement for each in judged_naively(records)}
     return found

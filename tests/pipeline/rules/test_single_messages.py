@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import pyarrow as pa
 import pytest
 
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.tables import batch_of
 from brokerproof.spec.histories import Record
+from tests.pipeline.recorders import recorded, table_of
 from tests.pipeline.rules.naive import judged_naively
 
 
@@ -18,15 +17,8 @@ def given_again(
 ) -> list[Record]:
     """Return a history in which m goes to a, is settled or not, and then goes to b."""
     deliveries = [
-        Record(
-            op="deliver",
-            queue="q",
-            message="m",
-            consumer=name,
-            position=0,
-            start=start,
-            end=start + 1,
-            redelivered=again,
+        recorded(
+            "deliver", start, start + 1, message="m", consumer=name, position=0, redelivered=again
         )
         for name, start, again in (("a", 10, False), ("b", 30, told))
     ]
@@ -53,7 +45,7 @@ def given_again(
 
 def broken(records: list[Record]) -> set[str]:
     """Return the requirements that a history breaks, as both say who judge it."""
-    table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+    table = table_of(records)
     kernels = set(judged_alone(table).violations.column("requirement").to_pylist())
     assert kernels == {each.requirement for each in judged_naively(records)}
     return kernels
@@ -77,6 +69,6 @@ def test_the_flag_is_asked_only_of_what_may_have_come_back() -> None:
     asked = []
     for settled in (None, "release"):
         records = given_again(settled, told=True)
-        table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+        table = table_of(records)
         asked.append(judged_alone(table).coverage["redelivered-flag"])
     assert asked == [0, 1]

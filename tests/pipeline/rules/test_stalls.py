@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click.testing
-import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
@@ -15,8 +14,9 @@ from brokerproof.checks.commands.command_line import main
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.spark.on_spark import Sizes, judged_on_spark
-from brokerproof.pipeline.tables import batch_of, write
+from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
+from tests.pipeline.recorders import recorded, table_of
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.rules.naive_violations import Violation
 from tests.pipeline.rules.test_kernels_agree import recording
@@ -38,48 +38,38 @@ def consumer(
     selective: bool = False,
     start: int = 0,
 ) -> Record:
-    return Record(
-        op="consume",
-        queue="q",
+    return recorded(
+        "consume",
+        start,
+        start + 1,
         consumer=name,
         channel=f"channel of {name}",
         window=window,
         mode=mode,
         selective=selective,
-        start=start,
-        end=start + 1,
     )
 
 
 def given(message: str, start: int, end: int, *, taker: str = "c", position: int = 0) -> Record:
-    return Record(
-        op="deliver",
-        queue="q",
+    return recorded(
+        "deliver",
+        start,
+        end,
         message=message,
         consumer=taker,
         channel=f"channel of {taker}",
         position=position,
-        start=start,
-        end=end,
     )
 
 
 def settled(message: str, start: int, end: int, *, position: int = 0) -> Record:
-    return Record(
-        op="acknowledge",
-        queue="q",
-        message=message,
-        consumer="c",
-        position=position,
-        start=start,
-        end=end,
-    )
+    return recorded("acknowledge", start, end, message=message, consumer="c", position=position)
 
 
 def stalled(*records: Record, bound: int | None = BOUND) -> list[tuple[str, str | None, int, int]]:
     """Return which messages were stalled, for whom, and when."""
     history = [Record(op="declare", queue="q", start=0, end=0), *records]
-    table = pa.Table.from_batches([batch_of(history, range(1, len(history) + 1))])
+    table = table_of(history)
     found = judged_alone(table, stalled_after=bound).violations.to_pylist()
     rows = {Violation(**row) for row in found}
     assert rows == judged_naively(history, stalled_after=bound)
@@ -202,7 +192,7 @@ def test_kernels_and_naive_evaluator_agree_on_stalls() -> None:
             for run in histories
             for violation in judged_naively([e for e in rows if e.run == run], None, bound)
         }
-        table = pa.Table.from_batches([batch_of(rows, range(1, len(rows) + 1))])
+        table = table_of(rows)
         kernels = judged_alone(table, stalled_after=bound).violations.to_pylist()
         assert {Violation(**row) for row in kernels} == naive
         told += sum(each.rule == "stalled" for each in naive)
@@ -256,7 +246,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def test_spark_finds_the_same_stalls(spark: SparkSession, tmp_path: Path) -> None:
     rows = [replace(e, run=f"r{seed}") for seed in range(20) for e in recording(seed)[0]]
     write(tmp_path / "part.parquet", rows)
-    table = pa.Table.from_batches([batch_of(rows, range(1, len(rows) + 1))])
+    table = table_of(rows)
     alone = judged_alone(table, stalled_after=60)
     assert "stalled" in alone.violations.column("rule").to_pylist()
     fine = Sizes(part=4000, hot=8, sampled=1)

@@ -25,7 +25,7 @@ from brokerproof.pipeline.watch.watching import (
 from brokerproof.spec.histories import CONTROL, NEVER, Record
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
-from tests.pipeline.recorders import blurred
+from tests.pipeline.recorders import blurred, recorded, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def recording(
 def checked(files: Sequence[Sequence[Record]]) -> set[Key]:
     """Return what a check of all files says."""
     records = [each for file in files for each in file]
-    table = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+    table = table_of(records)
     rows = judged_alone(table).violations.to_pylist()
     return {(row["requirement"], row["run"], row["queue"], row["message"]) for row in rows}
 
@@ -246,15 +246,7 @@ def publish(message: str, start: int, end: int) -> Record:
 
 def deliver(message: str, consumer: str, position: int, start: int, end: int) -> Record:
     """Return a delivery."""
-    return Record(
-        op="deliver",
-        queue="q",
-        message=message,
-        consumer=consumer,
-        position=position,
-        start=start,
-        end=end,
-    )
+    return recorded("deliver", start, end, message=message, consumer=consumer, position=position)
 
 
 def subscribe(consumer: str, start: int) -> Record:
@@ -291,9 +283,7 @@ def test_what_nobody_published_is_raised_when_it_is_late() -> None:
 def test_a_message_held_by_two_waits_for_a_release_to_be_told() -> None:
     given = [subscribe("c", 0), subscribe("d", 0), publish("m", 5, 6), deliver("m", "c", 0, 0, 10)]
     again = deliver("m", "d", 0, 0, 20)
-    release = Record(
-        op="release", queue="q", message="m", consumer="c", position=0, start=15, end=40
-    )
+    release = recorded("release", 15, 40, message="m", consumer="c", position=0)
     patient, late = Watched(late=10), Watched(late=10)
     for watched in (patient, late):
         watched.batch([*given, again, clock(25)])
@@ -353,7 +343,7 @@ def test_a_consumer_is_remembered_until_its_channel_is_closed() -> None:
     closed = Record(op="close", channel="1", start=7, end=8)
 
     def remembered(*records: Record) -> list[str]:
-        control = pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
+        control = table_of(records)
         kinds: list[str] = still_needed(control, {"run": 50}).column("op").to_pylist()
         return kinds
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from brokerproof.spec.histories import Record
-from tests.pipeline.recorders import as_streams
+from tests.pipeline.recorders import as_streams, recorded
 
 
 def history_of_turns(seed: int) -> list[Record]:
@@ -31,9 +31,7 @@ def _turns(chance: random.Random) -> Iterator[Record]:
         went = now + chance.randint(4, 14)
         priority = chance.choice((1, 1, 2))
         start = max(0, came - chance.randint(0, 5))
-        yield Record(
-            op="publish", queue="q", message=name, priority=priority, start=start, end=came
-        )
+        yield recorded("publish", start, came, message=name, priority=priority)
         now = went
         if chance.random() < 0.1:
             continue
@@ -62,12 +60,4 @@ def _askers(chance: random.Random, *, by_priority: bool) -> Iterator[Record]:
         end = start + chance.choice((2, 10, 30))
         priority = chance.choice((0, 0, 1))
         yield Record(op="publish", queue="q", message=name, priority=priority, start=0, end=1)
-        yield Record(
-            op="deliver",
-            queue="q",
-            message=name,
-            consumer=f"e{number}",
-            position=0,
-            start=start,
-            end=end,
-        )
+        yield recorded("deliver", start, end, message=name, consumer=f"e{number}", position=0)

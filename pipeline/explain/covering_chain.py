@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from brokerproof.pipeline.dominance import Early
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
-from brokerproof.pipeline.rules.dominance import Early
-from brokerproof.pipeline.rules.several_messages import Columns, in_turns
+from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.several_messages import Columns, pairs_of
 from brokerproof.pipeline.stages import by_message
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.spec.histories import CONTROL
@@ -68,10 +69,10 @@ def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str,
     is_it = (given.start == found.late[0]) & (given.end == found.late[1])
     is_it &= pc.equal(columns.table.column("message"), found.message).to_numpy()
     levels = np.unique(columns.level[is_it]).tolist()
-    for sides in in_turns(columns, levels):
-        if sides.name == found.rule and (sides.late & is_it).any():
-            rows = np.flatnonzero(sides.early)
-            early = sides.of_early(columns, rows, ranked=True)
+    for pairs in pairs_of(RULES[found.rule], columns, levels):
+        if (pairs.late & is_it).any():
+            rows = np.flatnonzero(pairs.early)
+            early = pairs.of_early(columns, rows, ranked=True)
             last = list(fewest(early, found.late[0], found.late[1]))
             if last:
                 of_messages = columns.table.column("message").take(pa.array(rows[last]))

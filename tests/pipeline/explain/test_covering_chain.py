@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click.testing
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
@@ -15,24 +14,20 @@ from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
 from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.dominance import Early, Late, overtaken_in_turns
+from brokerproof.pipeline.explain.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.explain.recorded_facts import Violation
-from brokerproof.pipeline.intervals.covering_chain import fewest, who_took_turns
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
-from brokerproof.pipeline.rules.dominance import Early
-from brokerproof.pipeline.rules.dominance_in_turns import Spans, overtaken_in_turns
-from brokerproof.pipeline.rules.several_messages import IN_TURNS
-from brokerproof.pipeline.tables import batch_of, write
+from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
-from tests.pipeline.intervals.covering_chains import history_of_turns
+from tests.pipeline.covering_chains import history_of_turns
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.brute_force import can_be_explained
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.spark.test_slices import judged_in_slices
-
-
-def table_of(records: list[Record]) -> pa.Table:
-    return pa.Table.from_batches([batch_of(records, range(1, len(records) + 1))])
 
 
 def of_turns(*, urgent: bool, left_by: int = 20, returned: bool = False) -> list[Record]:
@@ -159,7 +154,7 @@ def test_no_choice_of_fewer_fills_a_span() -> None:
             )
         ]
         assert len(chosen) == min(sizes, default=0)
-        late = Spans(np.zeros(1, dtype=np.int64), np.array([start]), np.array([end]))
+        late = Late(np.zeros(1, dtype=np.int64), np.array([start]), np.array([end]))
         assert (overtaken_in_turns(early, late)[0][0] >= 0) == bool(sizes)
 
 
@@ -194,4 +189,4 @@ def test_turns_are_accused_of_nothing_that_can_be_explained() -> None:
         found = judged_naively(records)
         assert not (found and can_be_explained(records))
         rules |= {each.rule for each in found}
-    assert rules >= IN_TURNS
+    assert rules >= {each.name for each in RULES.values() if each.each_moment}
