@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from brokerproof.reference import make
 from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Acknowledge, Consume, Declare, Publish, Reset
 
 if TYPE_CHECKING:

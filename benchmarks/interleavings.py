@@ -38,7 +38,7 @@ from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.on_threads import Threaded, on_threads
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.trace.moves import Move, Settle
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import Consume, Declare, Get, Publish, SetCredit
 
 ORDERS: dict[str, Order] = {"fifo": Fifo(), "priority": Priority(levels=3)}

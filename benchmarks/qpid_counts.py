@@ -31,8 +31,8 @@ from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.entries import ACQUIRED_BY_QUEUE, QueueEntry
 from brokerproof.reference.qpid.push.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import Delivered, Event
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 
 SIZES: Final = (1, 10, 100, 1_000)

@@ -19,7 +19,7 @@ from brokerproof.reference import Broker
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.queue import Queue
 from brokerproof.reference.qpid.push.subscriptions import Subscription
-from brokerproof.spec.protocol.messages import Credit, Message, Order
+from brokerproof.spec.messages import Credit, Message, Order
 from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Publish
 
 MESSAGES = ("a", "b")

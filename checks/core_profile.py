@@ -12,9 +12,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Consume, Declare, Get, Operation
 
 _QUEUE, _CHANNEL = "core", "core"

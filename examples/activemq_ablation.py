@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from brokerproof.reference import make
 from brokerproof.reference.activemq.parameters import REPAIRED
 from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered, Event
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority
 from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
@@ -22,7 +23,6 @@ from brokerproof.spec.protocol.answers import (
     unsupported,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
-from brokerproof.spec.protocol.messages import PRIORITIES, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

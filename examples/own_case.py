@@ -19,7 +19,7 @@ from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.threads.tables import table
 from brokerproof.checks.trace.moves import Settle
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 
 RETURNED = Parallel(

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, assert_never
 import persistqueue
 from persistqueue import AckStatus, Empty, FILOSQLiteAckQueue, SQLiteAckQueue
 
+from brokerproof.spec.messages import PRIORITIES, Fifo
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, refused, unsupported
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello, ReleasePosition
-from brokerproof.spec.protocol.messages import PRIORITIES, Fifo
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from msgspec.structs import replace
 
+from brokerproof.spec.messages import Credit, PriorityMapping
 from brokerproof.spec.protocol.answers import OK, Answer, ConsumerClosed, refused, unsupported
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello, Oversize, ReleasePosition
-from brokerproof.spec.protocol.messages import Credit, PriorityMapping
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

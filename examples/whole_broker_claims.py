@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from brokerproof.spec.messages import Priority, PriorityMapping
 from brokerproof.spec.protocol.capabilities import Capabilities, Oversize, ReleasePosition
-from brokerproof.spec.protocol.messages import Priority, PriorityMapping
 from brokerproof.spec.protocol.operations import (
     Advance,
     Consume,

@@ -17,8 +17,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from brokerproof.spec.protocol.capabilities import ReleasePosition
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     PRIORITIES,
     LastValue,
     Message,
@@ -28,6 +27,7 @@ from brokerproof.spec.protocol.messages import (
     PropertyValue,
     Sorted,
 )
+from brokerproof.spec.protocol.capabilities import ReleasePosition
 from brokerproof.spec.protocol.operations import Declare, Publish, Selector
 
 Rank: TypeAlias = tuple[float, str]

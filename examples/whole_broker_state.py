@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from brokerproof.spec.messages import Credit, Message, PriorityMapping
 from brokerproof.spec.protocol.answers import (
     Accepted,
     ConsumerClosed,
@@ -22,7 +23,6 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.protocol.capabilities import Oversize, ReleasePosition
-from brokerproof.spec.protocol.messages import Credit, Message, PriorityMapping
 from brokerproof.spec.protocol.operations import Consume, ConsumeMode
 
 if TYPE_CHECKING or __package__:  # `whole_broker` says why

@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol, cast
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
 from brokerproof.models.language.watch.path_query import PathQuery, reading_of, state_of
+from brokerproof.spec.inspection import QueueView
 from brokerproof.spec.invariants import ByModel, ByRequirement, invariants
-from brokerproof.spec.protocol.inspection import QueueView
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.messages import Order
 from brokerproof.spec.systems import SYSTEM_OF, rules_of
 
 MODEL_OF: Final = {

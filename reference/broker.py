@@ -29,10 +29,10 @@ from brokerproof.reference.qpid.push.snapshots import Copies, fingerprint_queue,
 from brokerproof.reference.shared.atomics import AtomicMap, Lock
 from brokerproof.reference.shared.clock import times_of
 from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
+from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Order
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.protocol.candidate import Start
 from brokerproof.spec.protocol.capabilities import Hello
-from brokerproof.spec.protocol.messages import NUMBER_MAX, PRIORITIES, Order
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.answers import Error
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import PRIORITIES, Fifo, Message, Order, Priority
 
 if TYPE_CHECKING:
     from brokerproof.spec.protocol.operations import Consume, Declare

@@ -17,6 +17,7 @@ from typing import get_args
 import msgspec
 from msgspec import inspect as types
 
+from brokerproof.spec.messages import NUMBER_MAX, Credit, Message, Order
 from brokerproof.spec.protocol.answers import DEFINITE, ErrorCode
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import (
@@ -28,7 +29,6 @@ from brokerproof.spec.protocol.driver import (
     Shape,
     exact,
 )
-from brokerproof.spec.protocol.messages import NUMBER_MAX, Credit, Message, Order
 
 SESSION_LINES = 18
 

@@ -17,8 +17,8 @@ from brokerproof.checks.search.draws import OPTIONAL, Chooser, kinds_drawn, orde
 from brokerproof.checks.search.scopes.catalogue import kinds_for
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Move, Settle
+from brokerproof.spec.messages import Message, Order, Priority
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     CloseChannel,
     Consume,

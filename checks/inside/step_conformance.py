@@ -25,9 +25,9 @@ from brokerproof.models.language.watch.client_step import (
 from brokerproof.models.language.watch.path_query import find_steps, quotient
 from brokerproof.models.language.watch.paths import TooFar
 from brokerproof.models.projections import MODEL_OF, projection_of
+from brokerproof.spec.messages import Message, Order, level_of
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Inspection
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Message, Order, level_of
 from brokerproof.spec.protocol.operations import Drain, Inspect, Operation, Restart, name_of
 
 REQUIREMENT = "documented-steps"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import msgspec
 
+from brokerproof.spec.inspection import QueueView
+from brokerproof.spec.messages import Order
 from brokerproof.spec.protocol.answers import Inspection
-from brokerproof.spec.protocol.inspection import QueueView
-from brokerproof.spec.protocol.messages import Order
 
 
 class Malformed(Exception):

@@ -7,8 +7,8 @@ contract. A definite error to any other operation is lawful, and so is `ok` with
 from __future__ import annotations
 
 from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority, Sorted
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import PRIORITIES, Message, Order, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

@@ -16,9 +16,9 @@ from brokerproof.checks.search.scopes.invalid_operations import invalid_operatio
 from brokerproof.checks.search.scopes.scope import Kind, Payload
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
+from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Order, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Advance,
     Cancel,

@@ -14,8 +14,8 @@ from typing import Final
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.checks.verdicts import meet
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.capabilities import Capabilities, OrderKind
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

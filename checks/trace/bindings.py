@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from brokerproof.checks.trace.ordering import is_after, replaces, selects
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
 from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
+from brokerproof.spec.messages import Fifo, LastValue, Order, Sorted, level_of
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Order, Sorted, level_of
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.spec.messages import Order
 from brokerproof.spec.protocol.candidate import Unsynced
-from brokerproof.spec.protocol.messages import Order
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

@@ -6,8 +6,7 @@ takes these relations as given: a queue's order is the documents' own, built on 
 
 from __future__ import annotations
 
-from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     LastValue,
     Message,
     Order,
@@ -15,6 +14,7 @@ from brokerproof.spec.protocol.messages import (
     Sorted,
     level_of,
 )
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Selector
 
 

@@ -14,8 +14,8 @@ from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue,
 from brokerproof.models.language.watch.path_query import PathQuery, Valuation, valuation
 from brokerproof.models.language.watch.paths import ANY, Taken
 from brokerproof.spec.activemq.view import AuditView, CursorLevelView, CursorQueueView, MemoryView
+from brokerproof.spec.messages import Order, Priority
 from brokerproof.spec.protocol import operations as op
-from brokerproof.spec.protocol.messages import Order, Priority
 
 CURSOR: Final = (
     *(Taken(action, (ANY,)) for action in ("page_in", "read", "pass_over")),

@@ -17,8 +17,8 @@ from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.models.qpid.pointer_queue_progress import Channel
 from brokerproof.models.qpid.pull_queue import Listed, PullQueue
+from brokerproof.spec.messages import Fifo, Order
 from brokerproof.spec.protocol import operations as op
-from brokerproof.spec.protocol.messages import Fifo, Order
 from brokerproof.spec.qpid.view import PointerQueueView
 
 HEAD: Final = 0

@@ -15,8 +15,8 @@ from brokerproof.models.language.watch.path_query import AS_MANY, PathQuery, Val
 from brokerproof.models.language.watch.paths import ANY, Taken
 from brokerproof.models.rabbitmq.paging_places import Message, PagingPlaces, Place, Segment
 from brokerproof.models.rabbitmq.paging_reduction import PagingReduction
+from brokerproof.spec.messages import Order
 from brokerproof.spec.protocol import operations as op
-from brokerproof.spec.protocol.messages import Order
 from brokerproof.spec.rabbitmq.view import (
     BackingQueueView,
     IndexEntryView,

@@ -26,8 +26,8 @@ from brokerproof.pipeline.explain.least_runs import (
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts, Violation
 from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.spec.histories import NEVER
+from brokerproof.spec.messages import PRIORITIES, Priority
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import PRIORITIES, Priority
 from brokerproof.spec.protocol.operations import Consume, Declare, Publish
 
 CLAIMS: Final = Capabilities(

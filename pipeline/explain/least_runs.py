@@ -22,8 +22,8 @@ from brokerproof.checks.search.counterexamples import Line, answer_text
 from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import Answer, Delivered
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

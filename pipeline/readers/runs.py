@@ -28,9 +28,9 @@ from brokerproof.pipeline.readers.rows import Used, name_of, unfit
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.earliest import Room
 from brokerproof.spec.histories import Record, Result
+from brokerproof.spec.messages import Fifo, LastValue, Priority, Sorted, level_of
 from brokerproof.spec.protocol.answers import Accepted, ConsumerClosed, Delivered, QueueDeleted
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, Sorted, level_of
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import structs
 
 from brokerproof.reference.activemq.bit_array import int32
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 
 BUCKETS: Final = 1024
 """The number of buckets that groups share."""

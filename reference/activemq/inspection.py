@@ -24,7 +24,7 @@ from brokerproof.spec.activemq.view import (
     StoredView,
     TakerView,
 )
-from brokerproof.spec.protocol.messages import level_of
+from brokerproof.spec.messages import level_of
 
 if TYPE_CHECKING:
     from brokerproof.reference.activemq.cursors.queue_cursor import LevelCursors

@@ -30,7 +30,7 @@ from brokerproof.reference.activemq.usage_notices import (
 )
 
 if TYPE_CHECKING:
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 FULL_PERCENT: Final = 100
 MESSAGE_BYTES_MIN: Final = 1024

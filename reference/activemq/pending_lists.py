@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
-from brokerproof.spec.protocol.messages import PRIORITIES
+from brokerproof.spec.messages import PRIORITIES
 
 LOWEST: Final = PRIORITIES[0]
 HIGHEST: Final = PRIORITIES[-1]

@@ -28,8 +28,8 @@ from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Takers
 from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.ranked_queue import RankedQueue
+from brokerproof.spec.messages import Priority, level_of
 from brokerproof.spec.protocol.answers import Accepted
-from brokerproof.spec.protocol.messages import Priority, level_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.storage import Definition, Storage
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 
 class Late(NamedTuple):

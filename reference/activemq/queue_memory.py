@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.activemq.cursors.references import Reference
     from brokerproof.reference.activemq.parameters import CursorParameters
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 
 class GivesWay(Protocol):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.activemq.groups import GroupMap
     from brokerproof.reference.front.consumers import RankedConsumer
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 
 GROUP_MAPS: Final[Mapping[str, Callable[[], GroupMap]]] = {

@@ -6,8 +6,8 @@ for every system. `systems` owns which system claims less.
 
 from __future__ import annotations
 
+from brokerproof.spec.messages import Priority
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Priority
 from brokerproof.spec.protocol.operations import (
     Advance,
     Consume,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from brokerproof.reference.front.credit import ChannelWindow, Served, Window
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
     from brokerproof.spec.protocol.operations import ConsumeMode, GetMode
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, Self
 
 from brokerproof.reference.shared.atomics import atomic_steps
-from brokerproof.spec.protocol.messages import NUMBER_MAX
+from brokerproof.spec.messages import NUMBER_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

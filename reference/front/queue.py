@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.storage import Storage
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Message, Order
+    from brokerproof.spec.messages import Message, Order
     from brokerproof.spec.protocol.operations import Declare, Selector
 
 HeldT = TypeVar("HeldT", bound=Held)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from brokerproof.spec.protocol.answers import Error
 
 if TYPE_CHECKING:
-    from brokerproof.spec.protocol.messages import Credit
+    from brokerproof.spec.messages import Credit
     from brokerproof.spec.protocol.operations import SetCredit
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from brokerproof.reference.shared.disk import RealDirectory, SimulatedDisk
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.messages import Order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from brokerproof.spec.protocol.messages import Message, PropertyValue
+    from brokerproof.spec.messages import Message, PropertyValue
     from brokerproof.spec.protocol.operations import Selector
 
 

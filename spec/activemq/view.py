@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from brokerproof.spec.protocol.inspection import QueueView
+from brokerproof.spec.inspection import QueueView
 
 
 class StoredView(msgspec.Struct, frozen=True):

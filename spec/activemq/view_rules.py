@@ -21,7 +21,7 @@ from brokerproof.spec.activemq.view import (
     ReferenceView,
     StoredView,
 )
-from brokerproof.spec.protocol.messages import Priority
+from brokerproof.spec.messages import Priority
 
 Complaint: TypeAlias = str
 

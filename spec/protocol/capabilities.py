@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.spec.protocol.messages import PriorityMapping
+from brokerproof.spec.messages import PriorityMapping
 from brokerproof.spec.protocol.operations import ConsumeMode, GetMode
 
 OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]

@@ -25,9 +25,9 @@ from typing import (
 
 import msgspec
 
+from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES
 from brokerproof.spec.protocol.answers import Error, Event
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import NUMBER_MAX, PRIORITIES
 from brokerproof.spec.protocol.operations import Inspect, Operation
 
 LINE_BYTES_MAX = 16 * 2**20

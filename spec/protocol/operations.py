@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
+from brokerproof.spec.messages import Credit, Message, Order, PropertyValue
 
 ConsumeMode: TypeAlias = Literal["acknowledge", "automatic", "browse"]
 GetMode: TypeAlias = Literal["acknowledge", "automatic"]

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from brokerproof.spec.protocol.inspection import QueueView
+from brokerproof.spec.inspection import QueueView
 from brokerproof.spec.qpid.counters import Accounts
 
 

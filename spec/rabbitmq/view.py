@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from brokerproof.spec.protocol.inspection import QueueView
+from brokerproof.spec.inspection import QueueView
 
 
 class StatusView(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ from brokerproof.checks.search.findings import step
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.trace.moves import Settle
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Hello
-from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Declare,
     Drain,

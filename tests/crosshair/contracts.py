@@ -20,11 +20,11 @@ from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, sele
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList
+from brokerproof.spec.messages import Fifo, LastValue, Message, Priority, Sorted, level_of
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Message, Priority, Sorted, level_of
 
 if TYPE_CHECKING:
-    from brokerproof.spec.protocol.messages import PropertyValue
+    from brokerproof.spec.messages import PropertyValue
 
 QUEUES = tuple(Priority(levels) for levels in range(1, 11))
 OTHERS = (Fifo(), Sorted("k"), LastValue("k"))

@@ -15,8 +15,8 @@ from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.trace.moves import text_of
 from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
-from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Declare,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, PriorityMapping, Sorted
+from brokerproof.spec.messages import Fifo, LastValue, Priority, PriorityMapping, Sorted
 from brokerproof.spec.protocol.operations import ConsumeMode
 from examples.whole_broker import WholeBroker, make_broker, make_head_broker, make_tail_broker
 from tests.examples.whole_broker_client import Talk, with_messages

@@ -17,9 +17,9 @@ from brokerproof.candidates.python_object import load_python_object
 from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.messages import Fifo, LastValue, Priority, Sorted
 from brokerproof.spec.protocol.answers import OK
 from brokerproof.spec.protocol.candidate import Fingerprinted, Forkable
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, Sorted
 from brokerproof.spec.protocol.operations import Declare, Inspect, Reset
 from brokerproof.spec.requirements import catalogue
 from examples.whole_broker import (

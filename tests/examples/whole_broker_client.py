@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, PropertyValue
 from brokerproof.spec.protocol.answers import (
     Accepted,
     ConsumerClosed,
@@ -11,7 +12,6 @@ from brokerproof.spec.protocol.answers import (
     Event,
     QueueDeleted,
 )
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, PropertyValue
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

@@ -19,7 +19,7 @@ from brokerproof.models.language.watch.path_query import (
 )
 from brokerproof.models.language.watch.paths import ANY, Taken, TooFar, enabled
 from brokerproof.models.projections import MODEL_OF, projection_of
-from brokerproof.spec.protocol.messages import Fifo, Priority
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import Drain
 from brokerproof.spec.systems import SYSTEM_OF
 from tests.models.activemq import cursor_walks

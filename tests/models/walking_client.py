@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 
 from brokerproof.models.language.watch.client_step import ClientStep, client_step
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Message, Order, PriorityMapping, level_of
 from brokerproof.spec.protocol.answers import Delivered
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Message, Order, PriorityMapping, level_of
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

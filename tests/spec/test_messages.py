@@ -7,6 +7,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from brokerproof.spec.messages import (
+    PRIORITIES,
+    Credit,
+    Fifo,
+    Message,
+    Priority,
+    PriorityMapping,
+    level_of,
+)
 from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
@@ -18,15 +27,6 @@ from brokerproof.spec.protocol.answers import (
     unsupported,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
-from brokerproof.spec.protocol.messages import (
-    PRIORITIES,
-    Credit,
-    Fifo,
-    Message,
-    Priority,
-    PriorityMapping,
-    level_of,
-)
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

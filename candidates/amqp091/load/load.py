@@ -64,7 +64,7 @@ from brokerproof.candidates.amqp091.load.producer import Producer
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.spec.histories import Kind, Record
-from brokerproof.spec.protocol.messages import Fifo, Priority
+from brokerproof.spec.messages import Fifo, Priority
 
 POLL_S = 0.02
 STALLED_S = 10.0

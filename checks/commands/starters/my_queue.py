@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import bisect
 
+from brokerproof.spec.messages import PRIORITIES, Fifo
 from brokerproof.spec.protocol import operations as op
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, refused, unsupported
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
-from brokerproof.spec.protocol.messages import PRIORITIES, Fifo
 
 Entry = tuple[int, str, bool]
 """A message: its place in the queue, its id, and whether it was given back."""

@@ -13,8 +13,7 @@ from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
-from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     Credit,
     Fifo,
     LastValue,
@@ -22,6 +21,7 @@ from brokerproof.spec.protocol.messages import (
     Priority,
     Sorted,
 )
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import GetMode
 
 LONG = 12

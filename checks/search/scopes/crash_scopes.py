@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.spec.messages import Order, Priority
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Order, Priority
 from brokerproof.spec.protocol.operations import GetMode
 
 PERSISTENT = Payload(persistent=True)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import NOT_HELD, Move, Settle
-from brokerproof.spec.protocol.messages import NUMBER_MAX, Fifo, Message, Priority
+from brokerproof.spec.messages import NUMBER_MAX, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

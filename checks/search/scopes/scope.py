@@ -14,7 +14,7 @@ from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, invalid
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.models.contract.core import Queue
-from brokerproof.spec.protocol.messages import Credit, Message, Order, PropertyValue
+from brokerproof.spec.messages import Credit, Message, Order, PropertyValue
 from brokerproof.spec.protocol.operations import (
     Advance,
     Cancel,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from brokerproof.models.language.watch.paths import Taken
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Operation,

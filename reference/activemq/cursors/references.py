@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
     from brokerproof.reference.activemq.memory_usage import Charged

@@ -18,7 +18,7 @@ from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
 from brokerproof.reference.activemq.disk.reference_store import StoreParameters
 from brokerproof.reference.front.storage import Storage
 from brokerproof.reference.shared.disk import SimulatedDisk
-from brokerproof.spec.protocol.messages import Priority
+from brokerproof.spec.messages import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from brokerproof.reference.activemq.queue_memory import QueueMemory
     from brokerproof.reference.front.storage import Definition
     from brokerproof.reference.shared.disk import Disk
+    from brokerproof.spec.messages import Order
     from brokerproof.spec.protocol.candidate import Unsynced
-    from brokerproof.spec.protocol.messages import Order
 
 
 LARGE_BYTES: Final = 1 << 20

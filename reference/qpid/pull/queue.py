@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.pointers import Pointer
     from brokerproof.reference.qpid.push.subscriptions import Subscription
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Message, Order
+    from brokerproof.spec.messages import Message, Order
     from brokerproof.spec.protocol.operations import Selector
 
 

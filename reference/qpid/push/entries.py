@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.entry_list import StandardEntryList
     from brokerproof.reference.qpid.push.subscriptions import Subscription
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 
 class Phase(enum.Enum):

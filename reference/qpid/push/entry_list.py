@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Message
+    from brokerproof.spec.messages import Message
 
 SCAVENGE_THRESHOLD = 50
 """The list is swept after this many deletions behind a live entry (Qpid 0.8 to 6)."""

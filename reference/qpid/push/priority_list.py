@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.qpid.push.entry_list import SCAVENGE_THRESHOLD, StandardEntryList
-from brokerproof.spec.protocol.messages import Message, Priority, level_of
+from brokerproof.spec.messages import Message, Priority, level_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

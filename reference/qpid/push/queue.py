@@ -33,8 +33,8 @@ from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
 from brokerproof.reference.qpid.push.subscription_list import SubscriptionList
 from brokerproof.reference.qpid.push.subscriptions import Subscription
 from brokerproof.reference.shared.atomics import AtomicInteger, AtomicReference
+from brokerproof.spec.messages import Message, Order, Priority
 from brokerproof.spec.protocol.answers import ConsumerClosed
-from brokerproof.spec.protocol.messages import Message, Order, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

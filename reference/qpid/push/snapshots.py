@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.consumers import Consumer, Held
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.spec.protocol.messages import PropertyValue
+    from brokerproof.spec.messages import PropertyValue
 
 
 _new = object.__new__

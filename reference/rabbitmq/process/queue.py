@@ -25,7 +25,7 @@ from brokerproof.reference.front.ranked_queue import RankedQueue
 from brokerproof.reference.rabbitmq.disk.records import ID_BYTES
 from brokerproof.reference.rabbitmq.process.consumer_line import ConsumerLine
 from brokerproof.reference.rabbitmq.process.storage import NodeStorage
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.snapshots import Copies
     from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.messages import Order
+    from brokerproof.spec.messages import Order
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Message)

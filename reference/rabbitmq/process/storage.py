@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.storage import Definition
     from brokerproof.reference.rabbitmq.paging import Parameters
     from brokerproof.reference.shared.disk import Disk
+    from brokerproof.spec.messages import Order
     from brokerproof.spec.protocol.candidate import Unsynced
-    from brokerproof.spec.protocol.messages import Order
 
 
 class NodeStorage(Storage):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from brokerproof.spec.protocol.messages import Priority, level_of
+from brokerproof.spec.messages import Priority, level_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from brokerproof.reference.rabbitmq.paging import Node, VariableQueue
-    from brokerproof.spec.protocol.messages import Order
+    from brokerproof.spec.messages import Order
 
 
 class Tag(NamedTuple):

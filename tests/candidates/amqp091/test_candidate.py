@@ -15,8 +15,7 @@ from brokerproof.candidates.amqp091 import candidate as amqp091
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 from brokerproof.candidates.amqp091.connection import Address
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.spec.protocol.answers import ConsumerClosed, Delivered, Error
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     PRIORITIES,
     Credit,
     Fifo,
@@ -25,6 +24,7 @@ from brokerproof.spec.protocol.messages import (
     Priority,
     level_of,
 )
+from brokerproof.spec.protocol.answers import ConsumerClosed, Delivered, Error
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -14,8 +14,8 @@ from brokerproof.candidates.amqp091.example import Example, Queue
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
 from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Consume,

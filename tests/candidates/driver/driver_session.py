@@ -16,7 +16,7 @@ from typing import Any
 
 from brokerproof.candidates.driver.candidate import DriverCandidate
 from brokerproof.candidates.driver.process import DriverProcess
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

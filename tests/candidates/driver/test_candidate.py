@@ -33,6 +33,7 @@ from brokerproof.candidates.driver.process import (
 )
 from brokerproof.candidates.driver.self_check import BrokerproofErrs
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.spec.messages import Credit, Message, Priority
 from brokerproof.spec.protocol.answers import (
     Accepted,
     Answer,
@@ -42,7 +43,6 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.protocol.driver import LINE_BYTES_MAX
-from brokerproof.spec.protocol.messages import Credit, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Consume,
     Declare,

@@ -27,8 +27,8 @@ from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.trace.moves import text_of
 from brokerproof.checks.verdicts import ExitStatus, Outcome, exit_status
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Declare
 from brokerproof.spec.requirements import catalogue
 from tests.checks.driver_groups import recorded, running_in

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from brokerproof.reference import make
 from brokerproof.spec.activemq.view import CursorQueueView
+from brokerproof.spec.messages import Credit, Message, Order, Priority
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Consume,
     ConsumeMode,

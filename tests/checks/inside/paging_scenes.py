@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Message, Order, Priority
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Consume,
     Drain,

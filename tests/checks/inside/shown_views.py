@@ -10,8 +10,8 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.durable_broker import PoweredBroker
+from brokerproof.spec.messages import Fifo, Order
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Fifo, Order
 from brokerproof.spec.protocol.operations import Declare, Inspect, Operation
 from brokerproof.spec.requirements import catalogue
 

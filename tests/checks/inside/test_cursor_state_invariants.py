@@ -18,7 +18,7 @@ from brokerproof.spec.activemq.view import (
     ReferenceView,
     TakerView,
 )
-from brokerproof.spec.protocol.messages import Priority
+from brokerproof.spec.messages import Priority
 from brokerproof.spec.protocol.operations import Acknowledge, Drain, Publish
 from tests.checks.inside.cursor_scenes import (
     carried_out,

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.inside.state_invariants import kinds, snapshot
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.rabbitmq.view import (
     BackingQueueView,
     DeltaView,

@@ -13,8 +13,8 @@ from brokerproof.checks.inside.views import Malformed, well_formed
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.qpid.push.inspection import view_of
+from brokerproof.spec.messages import Credit
 from brokerproof.spec.protocol.answers import Answer
-from brokerproof.spec.protocol.messages import Credit
 from brokerproof.spec.protocol.operations import Consume, Operation
 from brokerproof.spec.qpid.counters import Accounts, ListAccount, Mark, PullAccount
 from brokerproof.spec.qpid.view import PointerQueueView

@@ -18,10 +18,10 @@ from brokerproof.models.language.core.model import trace
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import OK, Answer, unsupported
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
-from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import Declare, Drain, Inspect, Operation, Publish
 from brokerproof.spec.qpid.view import PointerQueueView
 from brokerproof.spec.requirements import catalogue

@@ -17,8 +17,8 @@ from brokerproof.checks.inside.views import Malformed, well_formed
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue, OutsideTheModel
 from brokerproof.models.language.watch.paths import TooFar
 from brokerproof.spec.activemq.view import AuditView, HeldView, StoredView
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.answers import Inspection
-from brokerproof.spec.protocol.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import Drain
 from brokerproof.spec.qpid.view import (
     ConsumerListsView,

@@ -19,10 +19,10 @@ from brokerproof.checks.search.findings import goes_on
 from brokerproof.checks.search.scopes.scope import Kind, Scope
 from brokerproof.checks.trace.moves import Move, Settle, operation_of
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Consume,
     Declare,

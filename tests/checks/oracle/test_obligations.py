@@ -20,9 +20,9 @@ from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, mu
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.language.read.pointwise import World
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.answers import OK, Answer, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

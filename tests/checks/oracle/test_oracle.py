@@ -21,6 +21,7 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import goes_on, play
 from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.spec import requirements
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
@@ -32,7 +33,6 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities, EventOrder, Hello
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -16,6 +16,15 @@ from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import play
 from brokerproof.checks.trace.moves import Move, Settle
+from brokerproof.spec.messages import (
+    Credit,
+    Fifo,
+    LastValue,
+    Message,
+    Order,
+    PropertyValue,
+    Sorted,
+)
 from brokerproof.spec.protocol.answers import (
     OK,
     Accepted,
@@ -25,15 +34,6 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import (
-    Credit,
-    Fifo,
-    LastValue,
-    Message,
-    Order,
-    PropertyValue,
-    Sorted,
-)
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

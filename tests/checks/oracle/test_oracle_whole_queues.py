@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.oracle.explanations import expected_and_seen
+from brokerproof.spec.messages import LastValue, Priority, Sorted
 from brokerproof.spec.protocol.answers import Accepted
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import LastValue, Priority, Sorted
 from tests.checks.oracle.test_oracle import (
     Told,
     acknowledge,

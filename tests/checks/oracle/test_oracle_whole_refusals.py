@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.spec.messages import Priority
 from brokerproof.spec.protocol.answers import OK, ErrorCode
-from brokerproof.spec.protocol.messages import Priority
 from brokerproof.spec.protocol.operations import Drain
 from tests.checks.oracle.test_oracle import (
     Told,

@@ -9,10 +9,10 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, refused
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Consume,
     Declare,

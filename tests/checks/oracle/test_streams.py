@@ -27,9 +27,9 @@ from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
 from brokerproof.models.language.read.pointwise import World
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, Error
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

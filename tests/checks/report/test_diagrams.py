@@ -12,9 +12,9 @@ from brokerproof.checks.report.content import content_of
 from brokerproof.checks.report.diagram import BROKER, CLIENT, Arrow, diagram_of
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, Line
 from brokerproof.checks.trace.moves import Move, Settle
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.answers import ConsumerClosed, Delivered, Error, Event
 from brokerproof.spec.protocol.capabilities import Capabilities, EventOrder, ReleasePosition
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

@@ -39,7 +39,7 @@ from brokerproof.checks.search.counterexamples import (
 from brokerproof.checks.search.findings import play
 from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
-from brokerproof.spec.protocol.messages import Fifo, Message
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import Declare, Get, Publish
 from brokerproof.spec.requirements import catalogue
 from brokerproof.version import HOME

@@ -37,6 +37,7 @@ from brokerproof.checks.search.counterexamples import (
 from brokerproof.checks.search.findings import play
 from brokerproof.checks.trace.moves import Move, Settle, text_of
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import (
     OK,
     Answer,
@@ -46,7 +47,6 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
     refused,
 )
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

@@ -13,8 +13,8 @@ from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.findings import step
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import Search
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer, Error
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Get, Operation, Publish, Reset
 from tests.checks.broken_candidates import Box, Kept, Shrug, Stack
 

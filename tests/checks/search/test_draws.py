@@ -27,9 +27,9 @@ from brokerproof.checks.search.scopes.catalogue import kinds_for
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import Payload
 from brokerproof.checks.trace.moves import Move, operation_of
+from brokerproof.spec.messages import Fifo, LastValue, Priority, Sorted
 from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Consume,
     Crash,

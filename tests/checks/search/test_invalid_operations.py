@@ -17,10 +17,10 @@ from brokerproof.checks.search.scopes.invalid_operations import (
     invalid_operations,
 )
 from brokerproof.checks.trace.moves import NOT_HELD, Move, Settle, operation_of, text_of
+from brokerproof.spec.messages import NUMBER_MAX, Credit, Fifo
 from brokerproof.spec.protocol.answers import OK, Answer, Error, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.driver import RequestShape
-from brokerproof.spec.protocol.messages import NUMBER_MAX, Credit, Fifo
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

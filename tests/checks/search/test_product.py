@@ -18,7 +18,7 @@ from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.checks.subjects import Subject
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.operations import Reset
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Box, Stack

@@ -31,9 +31,9 @@ from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.scopes.catalogue import kinds_for, scopes_for
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.trace.moves import Move, operation_of
+from brokerproof.spec.messages import Credit, Fifo
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.capabilities import Capabilities, ReleasePosition
-from brokerproof.spec.protocol.messages import Credit, Fifo
 from brokerproof.spec.protocol.operations import (
     Consume,
     Crash,

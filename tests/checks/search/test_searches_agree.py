@@ -24,9 +24,9 @@ from brokerproof.checks.search.scopes.scope import Kind, Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.checks.search.sequences import LENGTH_MAX, search_sequences
 from brokerproof.reference import make
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
 from examples import whole_broker
 from examples.naive_queue import make_broker

@@ -24,8 +24,8 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.verdicts import Outcome, Verdict
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Drain, Get, Operation, Reset
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Box, Shrug, Stack, Thrower

@@ -17,9 +17,9 @@ from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.reference import make
 from brokerproof.reference.shared.atomics import AtomicInteger, Lock
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

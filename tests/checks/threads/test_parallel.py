@@ -16,10 +16,10 @@ from brokerproof.checks.threads.parallel import CannotBegin, Parallel, parallel_
 from brokerproof.checks.threads.schedules import Tried, with_few_switches
 from brokerproof.checks.threads.tables import accesses, table
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, Event
 from brokerproof.spec.protocol.candidate import Candidate, OnThreads
 from brokerproof.spec.protocol.capabilities import Hello
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import Consume, Declare, Operation, Publish
 from tests.faults.threads.catalogue import thread_faults
 

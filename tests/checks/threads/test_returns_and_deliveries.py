@@ -10,7 +10,7 @@ import pytest
 from benchmarks.returns_and_deliveries import case_of_returns
 from brokerproof.checks.threads.interleavings import explore
 from brokerproof.reference import Broker
-from brokerproof.spec.protocol.messages import Fifo, Order, Priority
+from brokerproof.spec.messages import Fifo, Order, Priority
 from tests.faults.overlay import Edit, plant
 
 ORDERS = (Fifo(), Priority(2))

@@ -12,7 +12,7 @@ from brokerproof.checks.threads.stopped_threads import Stop, Stops, stop_everywh
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList
 from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
 from brokerproof.reference.shared.atomics import AtomicInteger, Lock
-from brokerproof.spec.protocol.messages import Priority
+from brokerproof.spec.messages import Priority
 
 
 def counting(count: Callable[[AtomicInteger, Lock], object]) -> Case[tuple[AtomicInteger, Lock]]:

@@ -23,8 +23,8 @@ from brokerproof.models.language.core.terms import Symbol, equal, read
 from brokerproof.models.language.read.pointwise import Frame, Pointwise
 from brokerproof.models.language.read.python_text import PythonText
 from brokerproof.models.language.read.z3_reading import order_laws
+from brokerproof.spec.messages import Fifo, LastValue, Message, Order, Priority, Sorted
 from brokerproof.spec.protocol.answers import OK, Answer, Error
-from brokerproof.spec.protocol.messages import Fifo, LastValue, Message, Order, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Cancel,
     Consume,

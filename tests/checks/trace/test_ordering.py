@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, selects
-from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     Fifo,
     LastValue,
     Message,
@@ -18,6 +17,7 @@ from brokerproof.spec.protocol.messages import (
     PropertyValue,
     Sorted,
 )
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Publish, Selector
 from examples.whole_broker_queue import entry_for, equal, matches
 

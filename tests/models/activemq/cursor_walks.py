@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from brokerproof.spec.activemq.view import CursorQueueView
-from brokerproof.spec.protocol.messages import Fifo, Message, Order
+from brokerproof.spec.messages import Fifo, Message, Order
 from tests.models.walking_client import Client, Habits
 from tests.models.walking_client import Look as AnyLook
 

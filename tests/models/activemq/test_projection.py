@@ -24,7 +24,7 @@ from brokerproof.spec.activemq.view import (
     ParkedView,
     StoredView,
 )
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,

@@ -16,7 +16,7 @@ from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue,
 from brokerproof.models.language.watch.paths import TooFar
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.reference import make
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority, level_of
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority, level_of
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

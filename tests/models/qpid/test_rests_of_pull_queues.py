@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from brokerproof.models.language.watch.path_query import find_steps, quotient
 from brokerproof.models.qpid.projection import queries_at_rest
 from brokerproof.reference import make
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Consume,

@@ -15,7 +15,7 @@ from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
 from brokerproof.models.rabbitmq.paging_places import PagingPlaces
 from brokerproof.models.rabbitmq.projection import new_queue
-from brokerproof.spec.protocol.messages import Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,

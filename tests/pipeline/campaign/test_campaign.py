@@ -40,9 +40,9 @@ from brokerproof.pipeline.commands import campaign as campaign_command
 from brokerproof.pipeline.commands.campaign import campaign
 from brokerproof.pipeline.commands.check import check as check_history
 from brokerproof.pipeline.spark.session import session
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import OK
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import Declare, Publish
 from brokerproof.spec.requirements import catalogue
 

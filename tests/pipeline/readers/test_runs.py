@@ -13,9 +13,9 @@ from brokerproof.pipeline.readers.rejected_rows import Rejected
 from brokerproof.pipeline.readers.rows import Used
 from brokerproof.pipeline.tables import UnreadableHistory
 from brokerproof.spec.histories import Record, what_is_wrong
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.answers import Accepted, Delivered, Error, Event, QueueDeleted
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Cancel,
     CloseChannel,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from brokerproof.reference import make
 from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.spec.messages import Credit, Fifo, Message, Order
 from brokerproof.spec.protocol.answers import Answer, Delivered
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Consume,

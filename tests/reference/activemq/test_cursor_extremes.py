@@ -14,8 +14,8 @@ from brokerproof.reference.activemq.pending_lists import (
 )
 from brokerproof.reference.activemq.queue_memory import QueueMemory
 from brokerproof.reference.durable_broker import PoweredBroker
+from brokerproof.spec.messages import Credit, Message, Priority, PropertyValue
 from brokerproof.spec.protocol.answers import Delivered
-from brokerproof.spec.protocol.messages import Credit, Message, Priority, PropertyValue
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -18,7 +18,7 @@ from brokerproof.reference.activemq.groups import CachedGroupMap, GroupRule, Mem
 from brokerproof.reference.activemq.memory_usage import Charged, MemoryUsage
 from brokerproof.reference.activemq.pending_lists import PrioritizedPendingList
 from brokerproof.reference.activemq.subscribers import Takers
-from brokerproof.spec.protocol.messages import Message, Priority
+from brokerproof.spec.messages import Message, Priority
 from brokerproof.spec.protocol.operations import Cancel
 from tests.reference.activemq import test_cursor_queue
 from tests.reference.activemq.cursor_scenes import ONE_MESSAGE, Scene

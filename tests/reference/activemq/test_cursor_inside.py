@@ -16,8 +16,8 @@ from brokerproof.reference.activemq.inspection import view_of_cursor_queue
 from brokerproof.reference.activemq.queue import CursorQueue
 from brokerproof.reference.activemq.subscribers import Takers
 from brokerproof.reference.front.consumers import RankedConsumer
+from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.answers import Accepted
-from brokerproof.spec.protocol.messages import Message
 from brokerproof.spec.protocol.operations import Acknowledge, Cancel, CloseChannel, Get, Publish
 from tests.reference.activemq.cursor_scenes import ONE_MESSAGE, Scene
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant

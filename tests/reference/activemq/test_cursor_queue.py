@@ -7,8 +7,8 @@ from msgspec import structs
 
 from brokerproof.reference.activemq.exclusive import ExclusiveElection
 from brokerproof.reference.activemq.groups import GroupRule, Taking
+from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.protocol.answers import Accepted
-from brokerproof.spec.protocol.messages import Message, Priority, PropertyValue
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -20,12 +20,12 @@ from brokerproof.reference.activemq.groups import (
     java_hash,
     membership_of,
 )
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from brokerproof.spec.protocol.messages import PropertyValue
+    from brokerproof.spec.messages import PropertyValue
 
 MAPS: dict[str, Callable[[], GroupMap]] = {
     "simple": SimpleGroupMap,

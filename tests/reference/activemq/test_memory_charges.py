@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerproof.reference.activemq.memory_usage import Charged, MemoryUsage, charge_of
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 
 
 @given(size=st.integers(0, 4000), text=st.text(max_size=40), minimum=st.integers(0, 2048))

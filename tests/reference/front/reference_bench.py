@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, PropertyValue
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Delivered, QueueDeleted
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, PropertyValue
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

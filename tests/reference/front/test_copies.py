@@ -14,8 +14,7 @@ import pytest
 
 from brokerproof.reference import Broker, make
 from brokerproof.reference.qpid.push import snapshots as snapshots_module
-from brokerproof.spec.protocol.answers import Answer, Delivered
-from brokerproof.spec.protocol.messages import (
+from brokerproof.spec.messages import (
     Credit,
     Fifo,
     Message,
@@ -23,6 +22,7 @@ from brokerproof.spec.protocol.messages import (
     Priority,
     PropertyValue,
 )
+from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,

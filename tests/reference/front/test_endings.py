@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.spec.protocol.messages import Fifo, Priority
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import Acknowledge, Cancel, Consume, Declare, SetCredit
 from tests.reference.front.reference_bench import Bench
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from brokerproof.reference import DOCUMENTED_SYSTEMS, make
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.candidate import Fingerprinted, Forkable
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

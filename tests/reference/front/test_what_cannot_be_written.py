@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerproof.reference import make
-from brokerproof.spec.protocol.messages import Fifo, Message
+from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.operations import Declare, Get, Operation, Publish
 
 DURABLE = ("rabbitmq-paging", "activemq-cursor")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerproof.reference.front.credit import ChannelWindow, Window
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.operations import Declare
 from tests.reference.front.reference_bench import Bench, queue_in
 

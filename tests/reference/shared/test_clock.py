@@ -6,7 +6,7 @@ import pytest
 
 from brokerproof.reference.qpid.push.entries import HELD, LEGAL_MOVES, Phase
 from brokerproof.reference.qpid.push.queue import Queue
-from brokerproof.spec.protocol.messages import Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import Advance, Declare, Delete, Inspect, Publish
 from brokerproof.spec.qpid.view import PointerQueueView
 from tests.reference.front.reference_bench import Bench, queue_in

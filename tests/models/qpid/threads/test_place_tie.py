@@ -22,7 +22,7 @@ from brokerproof.reference import Broker, make
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.pointers import Pointer
 from brokerproof.reference.shared.atomics import AtomicReference
-from brokerproof.spec.protocol.messages import Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Fifo, Message, Order, Priority
 from tests.checks.threads.test_returns_and_deliveries import PASSED
 from tests.faults.overlay import Edit, plant
 from tests.models.qpid.test_moving_place import Forgetful

@@ -21,7 +21,7 @@ from brokerproof.models.qpid.threads.queue_runner import (
     Running,
 )
 from brokerproof.reference import Broker
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Consume, Declare, Operation, Publish, SetCredit
 from tests.faults.overlay import Edit, plant
 from tests.faults.threads.catalogue import thread_faults

@@ -30,7 +30,7 @@ from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.pull.sessions import Clients
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
 from brokerproof.reference.shared.atomics import AtomicReference
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 
 NUMBERS = itertools.count()
 

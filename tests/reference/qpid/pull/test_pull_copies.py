@@ -7,7 +7,7 @@ import random
 import pytest
 
 from brokerproof.reference.qpid.push import snapshots
-from brokerproof.spec.protocol.messages import Fifo, Order, Priority
+from brokerproof.spec.messages import Fifo, Order, Priority
 from tests.reference.front.test_copies import first_difference, operations, start
 
 ADDRESSES = ["qpid-pull", "qpid-pull?runner=drain", "qpid-pull?runner=drain&connections=shared"]

@@ -8,8 +8,8 @@ import pytest
 
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.answers import ConsumerClosed, QueueDeleted
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     Consume,

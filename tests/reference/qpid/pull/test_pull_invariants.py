@@ -14,7 +14,7 @@ import pytest
 
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Cancel,

@@ -19,8 +19,8 @@ from brokerproof.checks.threads.parallel import Parallel, parallel_case
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.reference import make
 from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
+from brokerproof.spec.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Order, Priority
 from brokerproof.spec.protocol.operations import (
     Cancel,
     Consume,

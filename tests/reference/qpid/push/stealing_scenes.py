@@ -17,9 +17,9 @@ from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body, Threads, running
 from brokerproof.reference import Broker
 from brokerproof.reference.qpid.push.entries import EntryState
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered, Event
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Consume,

@@ -9,7 +9,7 @@ from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Settle
 from brokerproof.reference import make
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Advance,
     Cancel,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from brokerproof.spec.protocol.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
+from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
 from brokerproof.spec.protocol.operations import Declare, Publish
 from tests.reference.front.reference_bench import Bench, queue_in
 

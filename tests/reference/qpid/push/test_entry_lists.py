@@ -23,7 +23,7 @@ from brokerproof.reference.qpid.push.pointers import ReleasedPointer
 from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
 from brokerproof.reference.qpid.push.subscription_list import SubscriptionList
 from brokerproof.reference.qpid.push.subscriptions import Subscription
-from brokerproof.spec.protocol.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
+from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority, level_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.spec.protocol.messages import Fifo, Priority
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Declare,

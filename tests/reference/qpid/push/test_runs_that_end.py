@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from brokerproof.reference.broker import Broker
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.operations import Declare, Reset
 from tests.faults.overlay import Edit, plant
 from tests.reference.front.reference_bench import Bench

@@ -6,7 +6,7 @@ import pytest
 
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
 from brokerproof.reference.shared.selectors import is_equal, meets
-from brokerproof.spec.protocol.messages import Message, Priority, PropertyValue
+from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.protocol.operations import Consume
 from tests.reference.front.reference_bench import Bench, queue_in, subscription_in
 

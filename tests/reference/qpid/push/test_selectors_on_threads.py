@@ -12,8 +12,8 @@ from brokerproof.checks.threads.parallel import Parallel, Recorded, parallel_cas
 from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Settle
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import Consume, Declare, Get, Publish
 from tests.faults.overlay import Edit, plant
 

@@ -19,7 +19,7 @@ from brokerproof.reference.qpid.push.entries import (
 )
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList
 from brokerproof.reference.qpid.push.inspection import view_of
-from brokerproof.spec.protocol.messages import Message
+from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.operations import Delete
 from tests.reference.front.reference_bench import Bench, queue_in, subscription_in
 from tests.reference.qpid.push.stealing_scenes import ADDRESS

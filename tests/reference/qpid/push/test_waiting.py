@@ -14,8 +14,8 @@ from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.reference import make
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Fifo
 from brokerproof.spec.protocol.operations import Reset
 from tests.faults.overlay import Edit, plant
 

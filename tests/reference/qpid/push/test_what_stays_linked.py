@@ -9,7 +9,7 @@ from brokerproof.reference.broker import Broker
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.entry_list import SCAVENGE_THRESHOLD
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.operations import Declare, Reset
 from tests.faults.overlay import Edit, plant
 from tests.reference.front.reference_bench import Bench, queue_in, subscription_in

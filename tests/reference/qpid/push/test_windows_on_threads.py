@@ -16,8 +16,8 @@ from brokerproof.checks.threads.parallel import Parallel, Recorded, parallel_cas
 from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.reference import make
+from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.operations import (
     Cancel,
     Consume,

@@ -29,7 +29,7 @@ from brokerproof.reference.rabbitmq.disk.combinations import (
     P,
     Sums,
 )
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

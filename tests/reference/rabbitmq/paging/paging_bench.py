@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from brokerproof.models import projections
 from brokerproof.reference.rabbitmq.paging import Node, Parameters, SimulatedDisk, view_of
 from brokerproof.reference.rabbitmq.paging.moves import permitted_beta_count, reduction_is_due
-from brokerproof.spec.protocol.messages import Fifo
+from brokerproof.spec.messages import Fifo
 from brokerproof.spec.rabbitmq.view import (
     BackingQueueView,
     IndexEntryView,

@@ -13,8 +13,8 @@ import pytest
 
 from brokerproof.reference import make
 from brokerproof.reference.durable_broker import PoweredBroker
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import Answer, Delivered
-from brokerproof.spec.protocol.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     CloseChannel,

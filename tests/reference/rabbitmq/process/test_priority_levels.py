@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from brokerproof.reference import make
+from brokerproof.spec.messages import Message, Priority
 from brokerproof.spec.protocol.answers import Delivered
-from brokerproof.spec.protocol.messages import Message, Priority
 from brokerproof.spec.protocol.operations import CloseChannel, Declare, Get, Publish, Reset
 from tests.faults.overlay import Edit, plant
 

@@ -10,8 +10,8 @@ from brokerproof.reference.durable_broker import BrokerOnFiles
 from brokerproof.reference.rabbitmq.paging import RealDirectory
 from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.candidate import OnDisk, OnThreads
-from brokerproof.spec.protocol.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import Crash, Declare, Delete, Drain, Reset, Restart
 from tests.reference.front.reference_bench import Bench
 

@@ -9,7 +9,7 @@ import pytest
 from brokerproof.reference.front import claims
 from brokerproof.reference.rabbitmq.paging import Node, Parameters, SimulatedDisk
 from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag, names_of
-from brokerproof.spec.protocol.messages import Priority
+from brokerproof.spec.messages import Priority
 from brokerproof.spec.protocol.operations import Declare
 from tests.reference.front.reference_bench import Bench
 

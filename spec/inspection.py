@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-from brokerproof.spec.protocol.messages import Order
+from brokerproof.spec.messages import Order
 
 
 class QueueView(msgspec.Struct, frozen=True):
