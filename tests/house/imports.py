@@ -24,21 +24,62 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 """Which rooms each room may import besides itself; the root package may import anything."""
 
 FLOORS: dict[str, tuple[str, ...]] = {
+    "spec": (
+        "catalogues earliest histories messages nearest systems",
+        "inspection requirements",
+        "activemq invariants qpid rabbitmq",
+        "protocol",
+    ),
+    "models": (
+        "language",
+        "contract projections",
+        "qpid",
+        "activemq rabbitmq",
+        "equivalent_mutants",
+        "refinements",
+        "catalogue",
+    ),
+    "candidates": (
+        "crash_commands signals unavailable",
+        "amqp091 python_object uninterrupted",
+        "driver instances",
+    ),
+    "checks": (
+        "trace",
+        "workers",
+        "conversation",
+        "core_profile inside",
+        "oracle",
+        "search",
+        "crash verdicts",
+        "subjects",
+        "errors threads",
+        "gate",
+        "report",
+        "replay",
+        "commands",
+    ),
     "pipeline": (
         "names tables",
         "dominance",
-        "readers",
+        "readers recording",
         "intervals",
         "results",
         "rules",
-        "stages",
+        "history_page stages",
         "alone",
         "spark explain watch",
         "campaign",
         "commands",
-    )
+    ),
 }
 """The folders and modules of a room from the lowest floor up; those of one floor are apart."""
+
+
+def drawing() -> str:
+    """Draw the floors of each room, the lowest first."""
+    lines = (f"{room:<12}{'  <  '.join(floors)}" for room, floors in FLOORS.items())
+    return "\n".join(lines)
 
 
 class Import(NamedTuple):

@@ -19,6 +19,7 @@ from tests.house.imports import (
     DISTRIBUTION,
     FLOORS,
     MAY_IMPORT,
+    drawing,
     import_graph,
     imports_of,
     package_of,
@@ -113,10 +114,12 @@ def imports_up_the_floors(root: Path) -> Iterator[str]:
             for module, line in imports_of(path, package_of(path, root)):
                 parts = (*module.split("."), "", "", "")
                 target = parts[2]
-                if parts[:2] != (DISTRIBUTION, room) or own not in level or target == own:
+                if parts[:2] != (DISTRIBUTION, room) or own in ("__init__", target):
                     continue
-                if level.get(target, -1) >= level[own]:
-                    where = path.relative_to(root)
+                where = path.relative_to(root)
+                if own not in level and target in level:
+                    yield f"{where}:{line}: {own} has no floor in {room}"
+                elif own in level and level.get(target, len(floors)) >= level[own]:
                     yield f"{where}:{line}: {own} may not import {target}, which is no floor below"
 
 
@@ -300,6 +303,11 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
             "from brokerproof.pipeline.spark.slices import summary",
             "watch may not import spark",
         ),
+        (
+            "checks/new.py",
+            "from brokerproof.checks.gate import stated",
+            "checks/new.py:1: new has no floor in checks",
+        ),
         ("models/queue.py", "import spec", "models/queue.py:1: import brokerproof.spec, not spec"),
         ("tests/test_it.py", "from models.queue import Queue", "not models"),
         ("examples/box.py", "import spec.words as words", "not spec"),
@@ -328,6 +336,10 @@ def test_modules_that_need_each_other_are_found_out(tmp_path: Path) -> None:
     assert any("models/other.py:1: a cycle" in line for line in complaints(tree, tmp_path))
     later = {**tree, "models/other.py": f"def f():\n    {other}"}
     assert complaints(later, tmp_path) == []
+
+
+def test_the_page_draws_the_floors_as_they_are(house: Path) -> None:
+    assert drawing() in (house / "ARCHITECTURE.md").read_text()
 
 
 def test_a_folder_that_is_too_full_is_found_out(tmp_path: Path) -> None:
