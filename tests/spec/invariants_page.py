@@ -35,7 +35,7 @@ words, with the document or the versions that it comes from, and is bound to wha
 
 * **model**: a statement that is proved for any number of messages and consumers, or, where it is
   about what happens in the end, explored in a scope ([proofs](../explanation/proofs.md)). The
-  variant named is refuted.
+  variant named is refuted. The models of threads are tied to the reference, access by access.
 * **requirement**: what `brokerproof check` asks of every candidate that claims what it needs. The
   [planted fault](../findings/planted-faults.md) named breaks it.
 * **interleavings**: the reference's own code under every order of accesses of small cases

@@ -33,7 +33,9 @@ QUEUE_RUNNER = {
         "leave_it: announcing: TRIES instead of IS_DONE",
         "step_aside: running: stays as it was",
         "step_aside: running: TAKES instead of IS_IDLE",
+        "step_aside: running: WANTS_MORE instead of IS_IDLE",
         "leave_the_rest: running: stays as it was",
+        "leave_the_rest: running: TAKES instead of IS_IDLE",
         "leave_the_rest: running: WANTS_MORE instead of IS_IDLE",
     ),
     "What was counted is older than it might be: there is one walk more at worst.": (
@@ -55,21 +57,42 @@ QUEUE_RUNNER = {
         "use_up: running: BEGINS instead of GIVES_BACK",
         "use_up: running: WALKS instead of GIVES_BACK",
     ),
+    "How many walks without a delivery are made is open, as long as there is one.": (
+        "begin: left: TWO always, not only if (r = r)",
+        "begin: left: ONE instead of TWO",
+        (
+            "read: left: (TWO if (exists c: (((TRIES = announcing[c]) | (IS_DONE = announcing[c])) "
+            "& ~counted[r, c])) else left[r]) always, not only if (r = r)"
+        ),
+        "read: left: ONE instead of TWO",
+        "complete: guard 2: dropped",
+        "go_again: running: stays as it was",
+        "go_again: running: WALKS instead of GIVES_BACK",
+        "go_again: left: ONE always, not only if (r = r)",
+        "go_on: left: TWO always, not only if (r = r)",
+        "go_on: left: ONE instead of TWO",
+    ),
+    "Another runner begins anew; that it ends is only asked of scopes with one runner.": (
+        "begin: spent: without spent[r]",
+    ),
     "Changes and runners that are under way at first are like those that come later.": (
         "initially: announcing: COUNTS instead of CHANGES",
         "initially: running: READS instead of IS_IDLE",
-        "initially: running: TAKES instead of IS_IDLE",
         "initially: running: WANTS_MORE instead of IS_IDLE",
     ),
     "It is set when a runner begins.": (
-        "initially: incomplete: anything",
-        "initially: incomplete: true instead of false",
+        "initially: left: anything",
+        "initially: left: ONE instead of NONE",
+        "initially: left: TWO instead of NONE",
         "initially: spent: anything",
         "initially: spent: true instead of false",
     ),
 }
 
 ENTRY_STATES = {
+    "An entry that is there at first is like one that arrives before anything else.": (
+        "initially: state: AVAILABLE instead of ABSENT",
+    ),
     "Of an entry that no consumer had before, nobody asks whose it was.": (
         "enqueue: was_owner: stays as it was",
         "acquire: was_owner: stays as it was",

@@ -67,6 +67,21 @@ class Running(Enumeration):
     WANTS_MORE: ClassVar[Running]
 
 
+_RUNS = (
+    *("hand_over", "begin", "read", "end", "take", "complete", "go_again", "give_back"),
+    "reschedule",
+)
+_LEAVES = ("step_aside", "leave_the_rest")
+
+
+class Walks(Enumeration):
+    """How many walks without a delivery a runner has to make before it may end."""
+
+    NONE: ClassVar[Walks]
+    ONE: ClassVar[Walks]
+    TWO: ClassVar[Walks]
+
+
 class QueueRunner(Model):
     """Changes that announce themselves, and runners that must not miss one."""
 
@@ -78,8 +93,7 @@ class QueueRunner(Model):
     in_slot: Map[Runner, Bool]
     counted: Relation[Runner, Change]
     looks_at: Relation[Runner, Change]
-    incomplete: Map[Runner, Bool]
-    goes_again: Map[Runner, Bool]
+    left: Map[Runner, Walks]
     spent: Map[Runner, Bool]
 
     @initial
@@ -92,8 +106,7 @@ class QueueRunner(Model):
         self.in_slot.fill(False)
         self.counted.fill(False)
         self.looks_at.fill(False)
-        self.incomplete.fill(False)
-        self.goes_again.fill(False)
+        self.left.fill(Walks.NONE)
         self.spent.fill(False)
 
     def is_made(self, c: Change) -> Bool:
@@ -147,22 +160,21 @@ class QueueRunner(Model):
     def begin(self, r: Runner) -> None:
         """The runner leaves the slot; it has not walked yet."""
         self.in_slot[r] = False
-        self.incomplete[r] = True
-        self.goes_again[r] = True
+        self.left[r] = Walks.TWO
         self.spent[r] = False
 
     @step(Running.READS, Running.TAKES)
     def read(self, r: Runner) -> None:
         """The runner reads the count, and has work."""
         changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
-        require(self.incomplete[r] | changed)
-        self.goes_again[r] = self.goes_again[r] | changed
+        require((self.left[r] != Walks.NONE) | changed)
+        self.left[r] = ite(changed, Walks.TWO, self.left[r])
         self._read(r)
 
     @step(Running.READS, Running.IS_IDLE)
     def end(self, r: Runner) -> None:
         """The runner ends: the count is unchanged, and the last walk was complete."""
-        require(~self.incomplete[r])
+        require(self.left[r] == Walks.NONE)
         require(forall(Change, lambda c: implies(self.is_counted(c), self.counted[r, c])))
 
     def _read(self, r: Runner) -> None:
@@ -185,23 +197,21 @@ class QueueRunner(Model):
     @step(Running.WALKS, Running.GIVES_BACK)
     def complete(self, r: Runner) -> None:
         """The walk is complete: no work is left of the changes that it saw."""
-        require(~self.goes_again[r])
+        require(self.left[r] == Walks.ONE)
         self.seen = self.seen.map(lambda c, old: old | self.looks_at[r, c])
-        self.incomplete[r] = False
+        self.left[r] = Walks.NONE
 
     @step(Running.WALKS, Running.GIVES_BACK)
     def go_again(self, r: Runner) -> None:
         """The walk delivers nothing, and is made once more: its last step may help its first."""
-        require(self.goes_again[r])
-        self.goes_again[r] = False
-        self.incomplete[r] = True
+        require(self.left[r] == Walks.TWO)
+        self.left[r] = Walks.ONE
 
     @action
     def go_on(self, r: Runner, c: Change) -> None:
         """The walk delivers, so another walk is needed."""
         self._deliver(r, c)
-        self.incomplete[r] = True
-        self.goes_again[r] = True
+        self.left[r] = Walks.TWO
         self.running[r] = Running.GIVES_BACK
 
     @action
@@ -242,10 +252,13 @@ class QueueRunner(Model):
         return (
             (running == Running.IS_HANDED_OVER)
             | (running == Running.BEGINS)
-            | ((running == Running.READS) & (self.incomplete[r] | late))
+            | ((running == Running.READS) & ((self.left[r] != Walks.NONE) | late))
             | (running == Running.TAKES)
             | ((running == Running.WALKS) & (self.looks_at[r, c] | late))
-            | ((running == Running.GIVES_BACK) & (self.spent[r] | self.incomplete[r] | late))
+            | (
+                (running == Running.GIVES_BACK)
+                & (self.spent[r] | (self.left[r] != Walks.NONE) | late)
+            )
             | (running == Running.WANTS_MORE)
         )
 
@@ -280,7 +293,8 @@ class QueueRunner(Model):
             walks = self.running[r] == Running.WALKS
             after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
             return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
-                after & ~self.incomplete[r] & ~self.spent[r] & self.counted[r, c], self.seen[c]
+                after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
+                self.seen[c],
             )
 
         return forall(Runner, Change, holds)
@@ -308,42 +322,17 @@ class QueueRunner(Model):
             ),
         )
 
-    @leads_to(
-        "each-announced-change-is-seen",
-        fair=(
-            "hand_over",
-            "begin",
-            "read",
-            "end",
-            "take",
-            "complete",
-            "go_again",
-            "give_back",
-            "reschedule",
-        ),
-    )
+    @leads_to("each-announced-change-is-seen", fair=_RUNS)
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
         """Each announced change is seen in the end: a run does not go round for ever (RUN-7)."""
         return self.announcing[c] == Announcing.IS_DONE, self.seen[c]
 
-    @leads_to(
-        "each-announcement-ends",
-        fair=(
-            *("count", "start", "leave_it", "hand_over", "begin", "read", "end", "take"),
-            *("step_aside", "complete", "go_again", "give_back", "reschedule", "leave_the_rest"),
-        ),
-    )
+    @leads_to("each-announcement-ends", fair=("count", "start", "leave_it", *_RUNS, *_LEAVES))
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
         """A thread that makes a change counts it and tries the slot once, without waiting."""
         return self.announcing[c] == Announcing.COUNTS, self.announcing[c] == Announcing.IS_DONE
 
-    @leads_to(
-        "each-run-ends",
-        fair=(
-            *("hand_over", "begin", "read", "end", "take", "step_aside", "complete"),
-            *("go_again", "give_back", "reschedule", "leave_the_rest"),
-        ),
-    )
+    @leads_to("each-run-ends", fair=(*_RUNS, *_LEAVES))
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
         """With finitely many changes, every run ends (RUN-7)."""
         return self.running[r] != Running.IS_IDLE, self.running[r] == Running.IS_IDLE

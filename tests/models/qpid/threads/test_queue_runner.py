@@ -16,6 +16,7 @@ from brokerproof.models.qpid.threads.queue_runner import (
     QueueRunner,
     Runner,
     Running,
+    Walks,
 )
 
 SCOPE = Scope({Change: 2, Runner: 2}, range(1))
@@ -56,7 +57,7 @@ class EndsUnread(QueueRunner):
     @action
     def end(self, r: Runner) -> None:
         """The last walk was complete."""
-        require((self.running[r] == Running.READS) & ~self.incomplete[r])
+        require((self.running[r] == Running.READS) & (self.left[r] == Walks.NONE))
         self.running[r] = Running.IS_IDLE
 
 
@@ -99,7 +100,7 @@ class DeliversForEver(QueueRunner):
     def go_on(self, r: Runner, c: Change) -> None:
         """The walk delivers, so there must be another."""
         require((self.running[r] == Running.WALKS) & self.looks_at[r, c])
-        self.incomplete[r] = True
+        self.left[r] = Walks.TWO
         self.running[r] = Running.GIVES_BACK
 
 
