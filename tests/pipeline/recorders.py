@@ -21,6 +21,19 @@ def recorded(op: Kind, start: int, end: int | None, **fields: Any) -> Record:
     return Record(op=op, start=start, end=end, **fields)
 
 
+def published(message: str, start: int, end: int, **more: Any) -> Record:
+    """Return the publish of a message."""
+    return recorded("publish", start, end, message=message, **more)
+
+
+def given(
+    message: str, start: int, end: int, *, taker: str = "c", position: int = 0, **more: Any
+) -> Record:
+    """Return the delivery of a message to a subscriber, on a channel of its own."""
+    of_taker = {"consumer": taker, "channel": f"channel of {taker}", "position": position}
+    return recorded("deliver", start, end, message=message, **of_taker, **more)
+
+
 def table_of(records: Sequence[Record], first: int = 1) -> pa.Table:
     """Return records as a table, at the lines of one file."""
     return pa.Table.from_batches([batch_of(records, range(first, first + len(records)))])

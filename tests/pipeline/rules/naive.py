@@ -19,6 +19,7 @@ from brokerproof.models.contract.history import (
     Span,
     WaitingInterval,
 )
+from brokerproof.pipeline.alone import judged_alone
 from brokerproof.spec.histories import NEVER, Record
 from tests.pipeline.intervals.naive_ambiguous import told_apart
 from tests.pipeline.intervals.naive_intervals import (
@@ -32,6 +33,7 @@ from tests.pipeline.intervals.naive_intervals import (
     unseen_until,
     waits_of,
 )
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.naive_several import (
     about_several,
     beyond_windows,
@@ -73,6 +75,13 @@ def judged_naively(
         if known is None or each.weakness < known.weakness:
             strongest[each.key] = each
     return set(strongest.values())
+
+
+def accused(records: Sequence[Record]) -> set[str]:
+    """Return the requirements that a history breaks, which the kernels and this evaluator name."""
+    found = set(judged_alone(table_of(records)).violations.column("requirement").to_pylist())
+    assert found == {each.requirement for each in judged_naively(records)}
+    return found
 
 
 def as_subscribed(records: Sequence[Record]) -> list[Record]:

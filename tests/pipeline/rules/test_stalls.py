@@ -16,7 +16,7 @@ from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.spark.on_spark import Sizes, judged_on_spark
 from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
-from tests.pipeline.recorders import recorded, table_of
+from tests.pipeline.recorders import given, recorded, table_of
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.rules.naive_violations import Violation
 from tests.pipeline.rules.test_kernels_agree import recording
@@ -47,18 +47,6 @@ def consumer(
         window=window,
         mode=mode,
         selective=selective,
-    )
-
-
-def given(message: str, start: int, end: int, *, taker: str = "c", position: int = 0) -> Record:
-    return recorded(
-        "deliver",
-        start,
-        end,
-        message=message,
-        consumer=taker,
-        channel=f"channel of {taker}",
-        position=position,
     )
 
 
