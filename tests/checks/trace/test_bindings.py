@@ -10,12 +10,12 @@ from typing import cast
 
 import pytest
 
-from brokerproof.checks.oracle import bindings as bindings_module
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.contracts import CORE, whole
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.checks.oracle.translation import Translator
+from brokerproof.checks.trace import bindings as bindings_module
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Entry
 from brokerproof.models.language import Bool, Int, forall
