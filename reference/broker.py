@@ -23,9 +23,9 @@ from brokerproof.reference.front.settings import (
 )
 from brokerproof.reference.front.storage import Definition
 from brokerproof.reference.front.views import shown
-from brokerproof.reference.qpid.pull.copies import name_clients
+from brokerproof.reference.qpid.pull.fingerprints import name_clients
 from brokerproof.reference.qpid.pull.sessions import Clients
-from brokerproof.reference.qpid.push.snapshots import Copies, fingerprint_queue, fork_queue
+from brokerproof.reference.qpid.push.fingerprints import Copies, fingerprint_queue, fork_queue
 from brokerproof.reference.shared.atomics import AtomicMap, Lock
 from brokerproof.reference.shared.clock import times_of
 from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
@@ -174,7 +174,7 @@ class Broker:
         return self.fork()
 
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for states that behave alike; `snapshots` says why.
+        """Return a value that is equal for states that behave alike; `fingerprints` says why.
 
         Queues are listed in the order of their declaration: a closing channel visits them in that
         order.

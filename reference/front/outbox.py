@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.front.consumers import Consumer, Held
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.reference.qpid.push.snapshots import Copies
+    from brokerproof.reference.qpid.push.fingerprints import Copies
 
 
 @atomic_steps(writes=("register", "settle"), reads=("outstanding",))

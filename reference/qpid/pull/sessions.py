@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.front.settings import ConnectionForm
     from brokerproof.reference.qpid.pull.targets import ConsumerTarget
-    from brokerproof.reference.qpid.push.snapshots import Copies
+    from brokerproof.reference.qpid.push.fingerprints import Copies
 
 DELIVERIES_A_RUN_MAX = 10
 """The number of turns a connection takes before others have theirs; the runner of a push queue

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.consumers import Consumer
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.qpid.push.entries import QueueEntry
+    from brokerproof.reference.qpid.push.fingerprints import Copies
     from brokerproof.reference.qpid.push.queue import Queue
-    from brokerproof.reference.qpid.push.snapshots import Copies
     from brokerproof.reference.qpid.push.subscriptions import Subscription
 
 MAX_ASYNC_DELIVERIES = 10

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.front.storage import Storage
-    from brokerproof.reference.qpid.push.snapshots import Copies
+    from brokerproof.reference.qpid.push.fingerprints import Copies
     from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.protocol.messages import Order

@@ -16,7 +16,7 @@ import pytest
 from brokerproof.reference.rabbitmq.disk import compaction, index_recovery
 from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
 from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
-from brokerproof.reference.rabbitmq.paging import moves, snapshots, statuses
+from brokerproof.reference.rabbitmq.paging import fingerprints, moves, statuses
 from brokerproof.reference.rabbitmq.paging.holdings import Holdings
 from brokerproof.reference.rabbitmq.paging.node import Node
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
@@ -250,17 +250,17 @@ MISTAKES = {
         test_message_store.test_much_garbage_is_compacted_and_nothing_in_use_is_lost,
     ),
     "the name of a state without its target": Mistake(
-        snapshots, "_name_queue", "queue.target,", "None,", NAMES_CHECK
+        fingerprints, "_name_queue", "queue.target,", "None,", NAMES_CHECK
     ),
     "the name of a state without what is pending": Mistake(
-        snapshots,
+        fingerprints,
         "_name_queue",
         "tuple(_name_status(queue.pending[seq], first) for seq in sorted(queue.pending)),",
         "(),",
         NAMES_CHECK,
     ),
     "a copy that shares its statuses": Mistake(
-        snapshots,
+        fingerprints,
         "_fork_queue",
         "status.fork() for status in statuses",
         "statuses",

@@ -1,6 +1,6 @@
 """Copying and naming the parts of pull queues beside their entries.
 
-The part of `snapshots` for this system: nothing runs during a copy, and cells are read directly.
+The part of `fingerprints` for this system: nothing runs during a copy, and cells are read directly.
 Copies of lists have no deleted nodes.
 """
 

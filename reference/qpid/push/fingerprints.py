@@ -23,16 +23,20 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.activemq.copies import (
+from brokerproof.reference.activemq.cursors.references import Reference
+from brokerproof.reference.activemq.fingerprints import (
     CursorCopies,
     fingerprint_cursor_queue,
     fork_cursor_queue,
 )
-from brokerproof.reference.activemq.cursors.references import Reference
 from brokerproof.reference.activemq.queue import CursorQueue
 from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.reference.front.credit import Window
-from brokerproof.reference.qpid.pull.copies import ClientCopies, copy_consumers, name_consumers
+from brokerproof.reference.qpid.pull.fingerprints import (
+    ClientCopies,
+    copy_consumers,
+    name_consumers,
+)
 from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.delivery import Runner
 from brokerproof.reference.qpid.push.entries import (
