@@ -10,7 +10,7 @@ the release, and says so there. A message here is an id of 16 bytes and a body o
 above interprets them.
 """
 
-from brokerproof.reference.rabbitmq.paging.fingerprints import fingerprint_node, fork_node
+from brokerproof.reference.rabbitmq.paging.fingerprints import fingerprint_node
 from brokerproof.reference.rabbitmq.paging.inspection import view_of
 from brokerproof.reference.rabbitmq.paging.node import Node
 from brokerproof.reference.rabbitmq.paging.parameters import Parameters
@@ -28,6 +28,5 @@ __all__ = [
     "SimulatedDisk",
     "VariableQueue",
     "fingerprint_node",
-    "fork_node",
     "view_of",
 ]

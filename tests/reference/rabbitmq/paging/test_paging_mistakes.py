@@ -66,12 +66,6 @@ def by_index_runs() -> None:
         test_queue_index.assert_recovery_is_exact(test_queue_index.script(text))
 
 
-def by_copies() -> None:
-    """Drive copies and originals, as `test_paging_copies` does."""
-    for seed in range(25):
-        test_paging_copies.test_a_copy_has_the_name_of_its_original_and_behaves_alike(seed)
-
-
 NAMES_CHECK = test_paging_copies.test_states_with_one_name_behave_alike_though_their_numbers_differ
 
 
@@ -258,13 +252,6 @@ MISTAKES = {
         "tuple(_name_status(queue.pending[seq], first) for seq in sorted(queue.pending)),",
         "(),",
         NAMES_CHECK,
-    ),
-    "a copy that shares its statuses": Mistake(
-        fingerprints,
-        "_fork_queue",
-        "status.fork() for status in statuses",
-        "statuses",
-        by_copies,
     ),
 }
 
