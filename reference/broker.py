@@ -23,11 +23,12 @@ from brokerproof.reference.front.settings import (
 )
 from brokerproof.reference.front.storage import Definition
 from brokerproof.reference.front.views import shown
-from brokerproof.reference.qpid.pull.copies import name_clients
+from brokerproof.reference.qpid.pull.fingerprints import name_clients
 from brokerproof.reference.qpid.pull.sessions import Clients
-from brokerproof.reference.qpid.push.snapshots import Copies, fingerprint_queue, fork_queue
+from brokerproof.reference.qpid.push.fingerprints import fingerprint_queue
 from brokerproof.reference.shared.atomics import AtomicMap, Lock
 from brokerproof.reference.shared.clock import times_of
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.systems import SYSTEMS, Premises, claims_of
 from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Order
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Error, Event
@@ -118,7 +119,7 @@ class Broker:
         """Start jobs as threads from now on, and report events as they happen, not in answers."""
         assert not self.executor.jobs, "first what was scheduled is run"
         self.executor.start = start
-        self.outbox.tell = tell
+        self.outbox.listener = tell
 
     def declare(
         self,
@@ -143,38 +144,15 @@ class Broker:
         return Premises(self.settings, self.outbox, self.executor, self.clients)
 
     def fork(self) -> Self:
-        """Return an independent copy."""
-        copy = self.__new__(type(self))
-        copy.settings = self.settings
-        copy.claimed = self.claimed
-        copy.configuration = Lock()
-        copy.outbox = outbox = Outbox(copy._forget)  # noqa: SLF001 - its own
-        copy.executor = executor = Executor(self.executor.clock.seconds)
-        copies = Copies(executor)
-        copy.queues = copies.queues = AtomicMap()
-        for name, queue in self.queues.items():
-            copy.queues[name] = fork_queue(queue, outbox, executor, copies)
-        copy.clients = copies.clients.clients(self.clients, copies.queues, copies.subscriptions)
-        copy.consumers = AtomicMap(
-            (name, copies.consumer(subscription)) for name, subscription in self.consumers.items()
-        )
-        copy.channels = AtomicMap()
-        for channel, window in self.channels.items():
-            copy.channels[channel] = window.fork(copy.queues)
-        if copy.channels:
-            for subscription in copy.consumers.values():
-                subscription.shared.value = copy.channels.get(subscription.channel)
-        outbox.take_over(self.outbox, copies.held)
-        for job in self.executor.jobs:
-            executor.jobs.append(job.fork(copies))
-        return copy
+        """Return an independent copy; not for a broker on threads."""
+        return copied(self)
 
     def __deepcopy__(self, _: dict[int, object]) -> Self:
         """Copy it as a search does: some of its states are compared by identity."""
         return self.fork()
 
     def fingerprint(self) -> Hashable:
-        """Return a value that is equal for states that behave alike; `snapshots` says why.
+        """Return a value that is equal for states that behave alike; `fingerprints` says why.
 
         Queues are listed in the order of their declaration: a closing channel visits them in that
         order.

@@ -6,7 +6,7 @@ belongs to `storage`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -144,16 +144,6 @@ class DurableBroker(Broker):
 
     def _premises(self) -> Premises:
         return Premises(self.settings, self.outbox, self.executor, self.clients, self.storage)
-
-    def fork(self) -> Self:
-        """Return an independent copy."""
-        copy = super().fork()
-        copy.is_down = self.is_down
-        copy.mailbox = Lock()
-        copy.storage = self.storage.fork()
-        for queue in copy.queues.values():
-            queue.move_to(copy.storage)
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike."""

@@ -97,12 +97,15 @@ def search(
 
 
 def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
-    """Make every move from a pair; keep new pairs, file breaches."""
+    """Make every move from a pair, which is used up; keep new pairs, file breaches."""
     assert node.pair is not None
     found = reached.found
     candidate, place = node.pair
-    for number in range(place.standing.page.own):
-        their = reached.copier.fork(candidate)
+    moves = place.standing.page.own
+    for number in range(moves):
+        # The last move needs no copy, unless it is made once more and cut off.
+        is_last = number == moves - 1 and not found.scope.cuts
+        their = candidate if is_last else reached.copier.fork(candidate)
         told = _make(node, number, None, their, reached, following)
         if told is not None and found.scope.cuts and not found.stopped_by:
             _cut_off(node, number, told, their, reached, following)

@@ -133,16 +133,6 @@ class MessageAudit:
         """Forget all producers."""
         self._bins.clear()
 
-    def fork(self) -> MessageAudit:
-        """Return an independent copy."""
-        copy = object.__new__(MessageAudit)
-        copy.depth = self.depth
-        copy.rules = self.rules
-        copy.word_bits = self.word_bits
-        copy._producers = self._producers
-        copy._bins = {producer: window.fork() for producer, window in self._bins.items()}
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for audits that answer alike for ever."""
         windows = tuple([(each, window.fingerprint()) for each, window in self._bins.items()])

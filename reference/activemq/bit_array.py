@@ -165,18 +165,6 @@ class BitArrayBin:
         word = int32(truncated(index - first, self.word_bits))
         return int32(index - first - int32(self.word_bits * word))
 
-    def fork(self) -> BitArrayBin:
-        """Return an independent copy."""
-        copy = object.__new__(BitArrayBin)
-        copy.rules = self.rules
-        copy.word_bits = self.word_bits
-        copy.size = self.size
-        copy.first = self.first
-        copy._bits = self._bits
-        copy._top = self._top
-        copy._previous = self._previous
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for windows that answer alike for ever."""
         window = self.rules, self.word_bits, self.size

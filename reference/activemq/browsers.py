@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from brokerproof.reference.activemq.cursors.references import Reference
     from brokerproof.reference.front.consumers import RankedConsumer
@@ -105,20 +105,6 @@ class Browsers:
                 send(browser.consumer, reference)
                 shown = True
         return shown
-
-    def fork(
-        self,
-        consumers: Mapping[RankedConsumer, RankedConsumer],
-        copy_of: Callable[[Reference], Reference],
-    ) -> Browsers:
-        """Return a copy for copied consumers and messages."""
-        copy = Browsers()
-        for original in self.there:
-            browser = Browser(consumers[original.consumer], ())
-            browser.unseen = {name: copy_of(each) for name, each in original.unseen.items()}
-            browser.passed = original.passed.copy()
-            copy.there.append(browser)
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for browsers that behave alike, consumers apart."""

@@ -57,13 +57,6 @@ class ExclusiveElection:
         """Return whether a consumer that is not a browser may be given a new message."""
         return self.elected is None or self.elected == consumer
 
-    def fork(self) -> ExclusiveElection:
-        """Return an independent copy."""
-        copy = object.__new__(ExclusiveElection)
-        copy.elected = self.elected
-        copy._priorities = self._priorities.copy()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for elections that behave alike."""
         # The order of arrival matters only among equals.

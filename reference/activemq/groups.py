@@ -85,9 +85,6 @@ class GroupMap(Protocol):
     def remove_consumer(self, owner: str) -> None:
         """Remove a consumer as the owner of all its groups."""
 
-    def fork(self) -> GroupMap:
-        """Return an independent copy."""
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for maps that behave alike."""
 
@@ -117,12 +114,6 @@ class SimpleGroupMap:
     def remove_consumer(self, owner: str) -> None:
         """Remove a consumer as the owner of all its groups."""
         self._owners = {group: each for group, each in self._owners.items() if each != owner}
-
-    def fork(self) -> SimpleGroupMap:
-        """Return an independent copy."""
-        copy = object.__new__(SimpleGroupMap)
-        copy._owners = self._owners.copy()
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return all owners."""
@@ -166,13 +157,6 @@ class BucketGroupMap:
         """Remove a consumer as the owner of all its buckets."""
         self._owners = {bucket: each for bucket, each in self._owners.items() if each != owner}
 
-    def fork(self) -> BucketGroupMap:
-        """Return an independent copy."""
-        copy = object.__new__(BucketGroupMap)
-        copy.buckets = self.buckets
-        copy._owners = self._owners.copy()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return the owners of all buckets."""
         return self.buckets, frozenset(self._owners.items())
@@ -215,13 +199,6 @@ class CachedGroupMap:
     def remove_consumer(self, owner: str) -> None:
         """Remove a consumer as the owner of all its groups."""
         self._owners = {group: each for group, each in self._owners.items() if each != owner}
-
-    def fork(self) -> CachedGroupMap:
-        """Return an independent copy."""
-        copy = object.__new__(CachedGroupMap)
-        copy.most = self.most
-        copy._owners = self._owners.copy()
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return all owners, in the order in which they are forgotten."""
@@ -280,13 +257,6 @@ class GroupRule:
         """Remove a consumer; its groups have no owner then."""
         self.owners.remove_consumer(consumer)
         self._counts.pop(consumer, None)
-
-    def fork(self) -> GroupRule:
-        """Return an independent copy."""
-        copy = object.__new__(GroupRule)
-        copy.owners = self.owners.fork()
-        copy._counts = self._counts.copy()
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for rules that behave alike; counts follow from owners."""

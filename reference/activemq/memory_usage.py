@@ -13,8 +13,7 @@ waits after a stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -35,16 +34,6 @@ if TYPE_CHECKING:
 FULL_PERCENT: Final = 100
 MESSAGE_BYTES_MIN: Final = 1024
 """The least charge of a message, in bytes, whatever it carries (all releases)."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsageCopies:
-    """The copies made so far of nodes, callbacks and listeners, by identity."""
-
-    callbacks: Mapping[SpaceCallback, SpaceCallback] = field(default_factory=dict)
-    listeners: Mapping[UsageListener, UsageListener] = field(default_factory=dict)
-    execute: Execute | None = None
-    nodes: dict[MemoryUsage, MemoryUsage] = field(default_factory=dict)
 
 
 class MemoryUsage:
@@ -207,15 +196,6 @@ class MemoryUsage:
             self.notices.changed.notify_all()
         self.notices.tell()
 
-    def fork(self, copies: UsageCopies) -> MemoryUsage:
-        """Return a copy of a root and all nodes below, and record each node's copy in `copies`.
-
-        Its callbacks and listeners are the copies in `copies`. Blocked threads are not copied.
-        """
-        assert self.parent is None, "a tree is copied from its root"
-        assert not self.notices.waiting, "a tree is copied between changes"
-        return _fork(self, None, Notices(copies.execute), copies)
-
     def fingerprint(self, name: Callable[[SpaceCallback | UsageListener], Hashable]) -> Hashable:
         """Return a value that is equal for trees that behave alike; `name` names callbacks."""
         return (
@@ -329,32 +309,6 @@ def _waits_for_stopped(callback: SpaceCallback) -> bool:
 # Copies and names.
 
 
-def _fork(
-    node: MemoryUsage, parent: MemoryUsage | None, notices: Notices, copies: UsageCopies
-) -> MemoryUsage:
-    copy = object.__new__(MemoryUsage)
-    copies.nodes[node] = copy
-    copy.parent = parent
-    copy.portion = node.portion
-    copy.min_delta = node.min_delta
-    copy.limit = node.limit
-    copy.used = node.used
-    copy.percent = node.percent
-    copy.is_stopped = node.is_stopped
-    copy.notices = notices
-    copy.children = [_fork(each, copy, notices, copies) for each in node.children]
-    copy.listeners = [copies.listeners[each] for each in node.listeners]
-    copy.callbacks = [_copy_callback(each, copies) for each in node.callbacks]
-    return copy
-
-
-def _copy_callback(callback: SpaceCallback, copies: UsageCopies) -> SpaceCallback:
-    if isinstance(callback, _LookAgain):
-        node = copies.nodes[callback.node]
-        return _LookAgain(node, _copy_callback(callback.callback, copies))
-    return copies.callbacks[callback]
-
-
 def _name_callback(
     callback: SpaceCallback,
     at: MemoryUsage,
@@ -416,14 +370,6 @@ class Charged:
         if self.references == 0 and self.usage is not None:
             self.usage.decrease(self.size)
         return self.references
-
-    def fork(self, nodes: Mapping[MemoryUsage, MemoryUsage]) -> Charged:
-        """Return a copy that belongs to the copy of its node; its charge is counted already."""
-        copy = object.__new__(Charged)
-        copy.size = self.size
-        copy.usage = None if self.usage is None else nodes[self.usage]
-        copy.references = self.references
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for contents that are charged alike at the same node."""

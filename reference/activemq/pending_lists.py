@@ -11,7 +11,7 @@ no priorities.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from brokerproof.spec.messages import PRIORITIES
@@ -107,15 +107,6 @@ class OrderedPendingList(Generic[Entry]):
         """Remove all entries."""
         self._entries.clear()
 
-    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> OrderedPendingList[Entry]:
-        """Return a copy, of the same entries or of the results of `copy_of`."""
-        copy = object.__new__(OrderedPendingList)
-        copy._entries = self._entries.copy()
-        if copy_of is not None:
-            for name, entry in self._entries.items():
-                copy._entries[name] = copy_of(entry)
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return the ids in order."""
         return tuple(self._entries)
@@ -200,14 +191,6 @@ class PrioritizedPendingList(Generic[Entry]):
     def clear(self) -> None:
         """Remove all entries."""
         self._levels.clear()
-
-    def fork(
-        self, copy_of: Callable[[Entry], Entry] | None = None
-    ) -> PrioritizedPendingList[Entry]:
-        """Return a copy, of the same entries or of the results of `copy_of`."""
-        copy = object.__new__(PrioritizedPendingList)
-        copy._levels = {each: level.fork(copy_of) for each, level in self._levels.items()}
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return the ids of each level in order."""
@@ -301,14 +284,6 @@ class DispatchPendingList(Generic[Entry]):
         """Remove all entries."""
         self.redelivered.clear()
         self.paged_in.clear()
-
-    def fork(self, copy_of: Callable[[Entry], Entry] | None = None) -> DispatchPendingList[Entry]:
-        """Return a copy, of the same entries or of the results of `copy_of`."""
-        copy = object.__new__(DispatchPendingList)
-        copy.prioritized = self.prioritized
-        copy.redelivered = self.redelivered.fork(copy_of)
-        copy.paged_in = self.paged_in.fork(copy_of)
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return the ids of both lists in order."""

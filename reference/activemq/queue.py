@@ -14,7 +14,8 @@ is silent. `parameters` has the differences of 5.1 that matter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from brokerproof.reference.activemq.audit import MessageAudit
 from brokerproof.reference.activemq.browsers import Browsers
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     from brokerproof.reference.activemq.queue_memory import GivesWay
     from brokerproof.reference.front.consumers import Consumer, Mode
     from brokerproof.reference.front.outbox import Executor, Outbox
-    from brokerproof.reference.front.storage import Definition, Storage
+    from brokerproof.reference.front.storage import Definition
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.messages import Message
 
 
-class Late(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Late:
     """Messages paged in, and the consumers present then; the next event gives them out."""
 
     references: list[Reference]
@@ -459,12 +461,6 @@ class CursorQueue(RankedQueue[Reference]):
 
     def _everybody(self) -> list[RankedConsumer]:
         return [*self.takers, *(each.consumer for each in self.browsers)]
-
-    def move_to(self, storage: Storage) -> None:
-        """Move this copy of a queue to a copy of the disk."""
-        assert isinstance(storage, CursorStorage)
-        self.storage = storage
-        storage.house(self.name, self.order, self.cursor)
 
 
 def _takes_late(consumer: Consumer) -> bool:

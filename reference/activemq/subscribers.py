@@ -105,14 +105,6 @@ class Takers:
                 return consumer
         return None
 
-    def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> Takers:
-        """Return a copy with copied consumers."""
-        copy = object.__new__(Takers)
-        copy.line = [copies[each] for each in self.line]
-        copy.election = self.election.fork()
-        copy.groups = self.groups.fork()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for lines that behave alike, consumers apart."""
         return self.election.fingerprint(), self.groups.fingerprint()

@@ -13,7 +13,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 
 class SpaceCallback(Protocol):
@@ -30,7 +31,8 @@ class UsageListener(Protocol):
         """The percentage changed from `old` to `new`; it may have changed again since."""
 
 
-class SpaceNotice(NamedTuple):
+@dataclass(slots=True, eq=False)
+class SpaceNotice:
     """A pending notice for a callback."""
 
     callback: SpaceCallback
@@ -40,7 +42,8 @@ class SpaceNotice(NamedTuple):
         self.callback.space_available()
 
 
-class ChangeNotice(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ChangeNotice:
     """A pending notice for a listener."""
 
     listener: UsageListener

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from brokerproof.reference.shared.atomics import AtomicReference, Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from brokerproof.reference.front.credit import ChannelWindow, Served, Window
     from brokerproof.spec.messages import Message
@@ -96,7 +96,7 @@ class Consumer:
     `credit` is its own window; `shared` is the window of its channel, if one was set. An
     `exclusive` consumer has its queue for itself.
 
-    A closed consumer never changes again. Copies of a broker rely on that: they share closed ones.
+    A closed consumer never changes again.
     """
 
     __slots__ = (
@@ -253,6 +253,19 @@ class RankedConsumer(Consumer):
             exclusive=exclusive,
         )
         self.priority = priority
+
+    def fingerprint(self) -> Hashable:
+        """Return a value that is equal for consumers that behave alike."""
+        credit = self.credit
+        return (
+            self.consumer,
+            self.channel,
+            self.mode,
+            self.exclusive,
+            self.priority,
+            credit.limit,
+            credit.used,
+        )
 
 
 def _size_of(held: Held) -> int:

@@ -11,13 +11,13 @@ section Flow Control; driver protocol 1, rules 3, 5 and 22.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from brokerproof.reference.shared.atomics import atomic_steps
 from brokerproof.spec.messages import NUMBER_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
 
 
 def is_window(*limits: int | None) -> bool:
@@ -227,19 +227,6 @@ class ChannelWindow:
     def _wake(self) -> None:
         for queue in self.queues():
             queue.credit_restored()
-
-    def fork(self, queues: Mapping[str, Served]) -> Self:
-        """Return a copy for copies of the queues, by their names."""
-        copy = object.__new__(type(self))
-        window = self.window
-        copy.window = Window(
-            window.limit, window.byte_limit, used=window.used, used_bytes=window.used_bytes
-        )
-        copy.shares = {
-            consumer: _Share(queues[share.queue.name], share.used, share.used_bytes)
-            for consumer, share in self.shares.items()
-        }
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return the limits and the sharing consumers: what each holds is in its own window."""

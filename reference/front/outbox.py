@@ -17,26 +17,32 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.front.consumers import Consumer, Held
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.reference.qpid.push.snapshots import Copies
 
 
 @atomic_steps(writes=("register", "settle"), reads=("outstanding",))
 class Outbox:
     """Events for the next answer, and the deliveries that may still be settled, oldest first.
 
-    With a `tell`, events go to it at once and appear in no answer. `gone` tells the owner of the
-    names that a consumer or queue has ended by itself, before clients are told. It returns whether
-    the name was still registered.
+    With a `listener`, events go to it at once and appear in no answer. `gone` tells the owner of
+    the names that a consumer or queue has ended by itself, before clients are told. It returns
+    whether the name was still registered.
     """
 
-    __slots__ = ("deliveries", "events", "gone", "tell", "unsettled")
+    __slots__ = ("deliveries", "events", "gone", "listener", "unsettled")
 
     def __init__(self, gone: Callable[[AnyQueue | Consumer], bool]) -> None:
         self.events: list[Event] = []
-        self.tell: Callable[[Event], None] = self.events.append
+        self.listener: Callable[[Event], None] | None = None
         self.gone = gone
         self.unsettled: dict[str, Held] = {}
         self.deliveries = 0
+
+    def tell(self, event: Event) -> None:
+        """Report an event."""
+        if self.listener is None:
+            self.events.append(event)
+        else:
+            self.listener(event)
 
     def send(self, subscription: Consumer, entry: Held) -> None:
         """Send a message; an acquired one can be settled from now on, unless sending settles it."""
@@ -75,12 +81,6 @@ class Outbox:
             if entry.is_dispensed():
                 self.settle(delivery)
 
-    def take_over(self, other: Outbox, copy_of: Callable[[Held], Held]) -> None:
-        """Copy the state of another outbox, with copies of its entries."""
-        self.deliveries = other.deliveries
-        self.events.extend(other.events)
-        self.unsettled = {name: copy_of(held) for name, held in other.unsettled.items()}
-
     def take_events(self) -> tuple[Event, ...]:
         """Return the events since the last call, in the order in which they happened."""
         if not self.events:
@@ -105,10 +105,6 @@ class Job(Protocol):
         """Return a value that tells it from other jobs."""
         ...
 
-    def fork(self, copies: Copies) -> Job:
-        """Return the same job for a copy of its broker."""
-        ...
-
 
 class Executor:
     """The documents' executor: it runs jobs in the order in which they were scheduled.
@@ -118,8 +114,8 @@ class Executor:
 
     __slots__ = ("clock", "jobs", "start")
 
-    def __init__(self, seconds: int = 0) -> None:
-        self.clock = Clock(seconds)
+    def __init__(self) -> None:
+        self.clock = Clock()
         self.jobs: list[Job] = []
         self.start: Callable[[str, Callable[[], None]], None] | None = None
 

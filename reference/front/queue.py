@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.consumers import Mode
     from brokerproof.reference.front.credit import Window
     from brokerproof.reference.front.outbox import Executor, Outbox
-    from brokerproof.reference.front.storage import Storage
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.messages import Message, Order
     from brokerproof.spec.protocol.operations import Declare, Selector
@@ -131,9 +130,6 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
 
         After a `drained` rest no work is left.
         """
-
-    def move_to(self, storage: Storage) -> None:
-        """Move this copy of a queue to a copy of the disk; a queue without disk does nothing."""
 
     def is_declared_as(self, operation: Declare) -> bool:
         """Return whether a declaration asks for a queue like this one."""

@@ -12,8 +12,6 @@ Source: Qpid, Message Delivery, section Removal, for the last consumer; driver p
 
 from __future__ import annotations
 
-from typing import Self
-
 from brokerproof.reference.shared.atomics import atomic_steps
 
 
@@ -58,11 +56,3 @@ class Registrations:
     def going(self) -> bool:
         """Return whether the queue is being deleted, or has been."""
         return self.is_shut
-
-    def fork(self) -> Self:
-        """Return an independent copy."""
-        copy = object.__new__(type(self))
-        copy.consumers = self.consumers
-        copy.alone = self.alone
-        copy.is_shut = self.is_shut
-        return copy

@@ -22,7 +22,6 @@ from brokerproof.spec.messages import Order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from typing import Self
 
     from brokerproof.reference.shared.disk import Disk
     from brokerproof.spec.protocol.candidate import Unsynced
@@ -75,10 +74,6 @@ class Storage(ABC):
     @abstractmethod
     def sync(self) -> None:
         """Make durable what must be so before a client is told."""
-
-    @abstractmethod
-    def fork(self) -> Self:
-        """Return an independent copy."""
 
     @abstractmethod
     def fingerprint(self) -> Hashable:

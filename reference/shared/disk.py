@@ -277,13 +277,6 @@ class _SimulatedFile:
         del self.content[self.synced + kept :]
         self.settle()
 
-    def fork(self) -> _SimulatedFile:
-        """Return an independent copy."""
-        past = self.overwritten
-        if past is not None:
-            past = _Overwritten(past.numbers[:], past.old[:])
-        return _SimulatedFile(self.content[:], self.synced, past)
-
 
 class SimulatedDisk:
     """Files in memory. A crash loses the unsynced changes.
@@ -386,16 +379,6 @@ class SimulatedDisk:
         """Return the number of unsynced bytes of each file that has any."""
         sizes = {name: file.unsynced() for name, file in self._files.items()}
         return {name: size for name, size in sizes.items() if size}
-
-    def fork(self) -> SimulatedDisk:
-        """Return an independent copy."""
-        copy = SimulatedDisk()
-        copy._files = {name: file.fork() for name, file in self._files.items()}
-        copy.counts = self.counts.copy()
-        copy.changes = self.changes
-        copy.power_lost_at = self.power_lost_at
-        copy.has_power = self.has_power
-        return copy
 
     def content(self) -> dict[str, tuple[bytes, int]]:
         """Return each file's bytes, and its size at the last sync."""

@@ -6,8 +6,8 @@ change is an `Edit` of the overlays under `tests/faults`, so the source tree is 
 Left out first, since no operation of a client could tell the difference:
 
 * docstrings, annotations, decorators, assertions (they never fail) and the texts of errors;
-* `__repr__`, and the copying and naming of states (`snapshots.py`, `fork`, `fingerprint`, and the
-  names of jobs, which are part of a fingerprint): that is the search's tool, not the broker;
+* `__repr__`, and the copies and fingerprints of states (with the names of jobs, which are part of a
+  fingerprint): they are the search's tool, not the broker;
 * how a broker is asked for by text (`addresses.py`, `settings.py`, `systems.py`), which is over
   before the first operation;
 * what is of `rabbitmq-paging` alone, which the trials do not run;
@@ -33,7 +33,10 @@ LEFT_OUT_FILES: Final = {
     "front/addresses.py",
     "durable_broker.py",
     "front/settings.py",
-    "qpid/push/snapshots.py",
+    "activemq/fingerprints.py",
+    "qpid/pull/fingerprints.py",
+    "qpid/push/fingerprints.py",
+    "shared/copies.py",
     "systems.py",
 }
 LEFT_OUT_FOLDERS: Final = ("rabbitmq/",)

@@ -119,11 +119,11 @@ def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
 
 
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
-    shared = by_name()[
-        "front/consumers.py Consumer.restore_credit: not self.mode.uses_credit or "
-        "self.is_closed() -> not self.mode.uses_credit and self.is_closed()"
-    ]
-    found = judged([shared.edit], trials=[FIRST])
+    copying = "        return copied(self)\n"
+    sharing = copying.replace("return", "copy =") + (
+        "        copy.channels = self.channels\n        return copy\n"
+    )
+    found = judged([Edit("broker.py", copying, sharing)], trials=[FIRST])
     assert found.fate is Fate.UNDECIDED
     assert "protocol" in found.all_of
 

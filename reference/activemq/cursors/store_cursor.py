@@ -13,7 +13,8 @@ Source: ActiveMQ's store cursor, 5.1 to 5.3; AMQ-1957, AMQ-1984, AMQ-2016, AMQ-2
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from brokerproof.reference.activemq.cursors.references import Reference, Stored, decoded, encoded
 from brokerproof.reference.activemq.disk.reference_store import NoMessage, Recovered
@@ -31,7 +32,8 @@ PRODUCER = ""
 """The only producer in the audit: the queue itself, which numbers all arrivals."""
 
 
-class Cached(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Cached:
     """A message of the batch."""
 
     stored: Stored

@@ -93,17 +93,6 @@ class DataFiles:
     def _name(self, number: int) -> str:
         return f"{self._prefix}{number}"
 
-    def fork(self, disk: Disk) -> DataFiles:
-        """Return a copy on a copied disk."""
-        copy = object.__new__(DataFiles)
-        copy._disk = disk
-        copy._prefix = self._prefix
-        copy._file_bytes = self._file_bytes
-        copy._number = self._number
-        copy._size = self._size
-        copy.in_use = self.in_use.copy()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""
         return self._number, self._size, frozenset(self.in_use.items())

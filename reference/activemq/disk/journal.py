@@ -202,17 +202,6 @@ class Journal:
         self.is_dirty = True
         return location
 
-    def fork(self, disk: Disk) -> Journal:
-        """Return a copy on a copied disk."""
-        copy = object.__new__(Journal)
-        copy._disk = disk
-        copy._file_bytes = self._file_bytes
-        copy._in_use = self._in_use.copy()
-        copy._number = self._number
-        copy._size = self._size
-        copy.is_dirty = self.is_dirty
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""
         return self._number, self._size, self.is_dirty, tuple(self._in_use.items())

@@ -35,12 +35,14 @@ from brokerproof.reference.activemq.disk.reference_store import (
     ReferenceStore,
     StoreParameters,
 )
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import SimulatedDisk
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from brokerproof.reference.shared.disk import Disk
+    from brokerproof.reference.shared.copies import copied
+from brokerproof.reference.shared.disk import Disk
 
 _MADE_FROM_THE_JOURNAL: Final = re.compile(r"index-.*|data-.*-\d+")
 
@@ -177,17 +179,6 @@ class JournaledStore:
         """Return the message that an entry's value refers to."""
         return self._journal.read(location_of(reference))
 
-    def fork(self, disk: Disk, journal: Journal) -> JournaledStore:
-        """Return a copy on a copied disk and journal."""
-        copy = object.__new__(JournaledStore)
-        copy.name = self.name
-        copy._journal = journal
-        copy.references = self.references.fork(disk)
-        copy._front_max = self._front_max
-        copy.added = self.added.copy()
-        copy.acknowledged = self.acknowledged.copy()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""
         return (
@@ -284,17 +275,6 @@ class QueueStores:
         """Return whether a crash may still undo a change."""
         return self._journal.is_dirty
 
-    def fork(self, disk: Disk) -> QueueStores:
-        """Return a copy on a copied disk."""
-        copy = object.__new__(QueueStores)
-        copy.disk = disk
-        copy._parameters = self._parameters
-        copy._journal = self._journal.fork(disk)
-        copy._stores = {
-            name: store.fork(disk, copy._journal) for name, store in self._stores.items()
-        }
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""
         stores = tuple(self._stores[name].fingerprint() for name in self.names())
@@ -307,10 +287,10 @@ class QueueStores:
         not. Stores with an equal value show the same messages in the same batches, now and after
         every crash with the same loss. They may differ in costs, and in when a file becomes full.
         """
-        assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not named"
-        disk = self.disk.fork()
+        copy: QueueStores = copied(self)
+        disk = copy.disk
+        assert isinstance(disk, SimulatedDisk), "what is on a real disk is not named"
         disk.has_power, disk.power_lost_at = True, None
-        copy: QueueStores = self.fork(disk)
         journal = copy._journal
         stores = tuple(copy._stores[name].meaning() for name in copy.names())
         if not journal.is_dirty:

@@ -80,14 +80,6 @@ class FreeList:
         beyond = () if self._beyond == NOT_SET else (self._beyond,)
         return *self._records, *beyond
 
-    def fork(self) -> FreeList:
-        """Return an independent copy."""
-        copy = object.__new__(FreeList)
-        copy._rule = self._rule
-        copy._records = self._records.copy()
-        copy._beyond = self._beyond
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for lists that behave alike."""
         return tuple(self._records), self._beyond
@@ -266,20 +258,6 @@ class LinkedContainer:
 
     def _write_links(self, offset: int, links: Links) -> None:
         self._disk.write(self.index_name, offset, links_bytes(links))
-
-    def fork(self, disk: Disk) -> LinkedContainer:
-        """Return a copy on a copied disk."""
-        copy = object.__new__(LinkedContainer)
-        copy._disk = disk
-        copy._data = self._data.fork(disk)
-        copy._free_rule = self._free_rule
-        copy.index_name = self.index_name
-        copy._end = self._end
-        copy._offsets = self._offsets.copy()
-        copy._last = self._last
-        copy._before_last = self._before_last
-        copy._free = self._free.fork()
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""

@@ -230,15 +230,6 @@ class ReferenceStore:
             return Recovered.NO_ROOM
         return listener.recover(key, front.message(self.container.value_at(entry)))
 
-    def fork(self, disk: Disk) -> ReferenceStore:
-        """Return a copy on a copied disk."""
-        copy = object.__new__(ReferenceStore)
-        copy.parameters = self.parameters
-        copy.container = self.container.fork(disk)
-        copy.pos = self.pos
-        copy.last_id = self.last_id
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for states that behave alike on equal disks."""
         return self.container.fingerprint(), self.pos, self.last_id

@@ -153,20 +153,6 @@ class CursorStorage(Storage):
         """Make durable what must be so before a client is told."""
         self.stores.sync()
 
-    def fork(self) -> CursorStorage:
-        """Return an independent copy, on a copy of the disk, which must be simulated."""
-        copy = object.__new__(CursorStorage)
-        assert isinstance(self.disk, SimulatedDisk), "what is on a real disk is not copied"
-        copy.disk = disk = self.disk.fork()
-        copy.unsynced = self.unsynced
-        copy.definitions = self.definitions.copy()
-        copy.parameters = self.parameters
-        copy.is_down = self.is_down
-        copy.stores = self.stores.fork(disk)
-        copy.pending = {name: each.fork(disk) for name, each in self.pending.items()}
-        copy.swapped = {name: each.fork(disk) for name, each in self.swapped.items()}
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for disks that behave alike.
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.front.settings import ConnectionForm
     from brokerproof.reference.qpid.pull.targets import ConsumerTarget
-    from brokerproof.reference.qpid.push.snapshots import Copies
 
 DELIVERIES_A_RUN_MAX = 10
 """The number of turns a connection takes before others have theirs; the runner of a push queue
@@ -180,10 +179,6 @@ class Connection:
     def name(self) -> Hashable:
         """Return the name of its client."""
         return self.name_of_client
-
-    def fork(self, copies: Copies) -> Connection:
-        """Return the connection of the copied broker."""
-        return copies.clients.connection(self)
 
     def _schedule(self) -> None:
         if self.scheduled.compare_and_set(False, True):

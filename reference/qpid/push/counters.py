@@ -1,6 +1,6 @@
 """The internal counters of a queue, as the view that `spec` describes.
 
-Owns that reading, and judges nothing. Like `snapshots` it runs between operations only, so cells
+Owns that reading, and judges nothing. Like `fingerprints` it runs between operations only, so cells
 are read directly. It runs often, hence the plain loops.
 """
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.qpid.push.entries import QueueEntry
     from brokerproof.reference.qpid.push.queue import Queue
-    from brokerproof.reference.qpid.push.snapshots import Copies
     from brokerproof.reference.qpid.push.subscriptions import Subscription
 
 MAX_ASYNC_DELIVERIES = 10
@@ -54,14 +53,6 @@ class Runner:
         """Return its queue's name."""
         return self.queue.name
 
-    def fork(self, copies: Copies) -> Runner:
-        """Return the runner of the queue's copy, in the copy's slot if this one is in its slot."""
-        queue = copies.queue_of_pointers(self.queue.name)
-        if self.queue.asynchronous_runner.value is not self:
-            return Runner(queue)
-        assert queue.asynchronous_runner.value is not None, "a queue is copied with its slot"
-        return queue.asynchronous_runner.value
-
 
 class FlushRunner:
     """The first job of a new subscription: it delivers the messages already present."""
@@ -88,11 +79,6 @@ class FlushRunner:
     def name(self) -> Hashable:
         """Return the names of its queue and its consumer."""
         return self.queue.name, self.subscription.consumer
-
-    def fork(self, copies: Copies) -> FlushRunner:
-        """Return the job that flushes the subscription's copy."""
-        queue = copies.queue_of_pointers(self.queue.name)
-        return FlushRunner(queue, copies.subscriptions[self.subscription])
 
 
 def deliver_straight_through(queue: Queue, entry: QueueEntry) -> None:

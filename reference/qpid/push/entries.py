@@ -18,6 +18,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.shared.atomics import AtomicReference
+from brokerproof.reference.shared.copies import constant
 
 if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.entry_list import StandardEntryList
@@ -84,9 +85,7 @@ DEQUEUED = EntryState(Phase.DEQUEUED)
 """No longer counted, not yet unlinked."""
 DELETED = EntryState(Phase.DELETED)
 """Gone; also the state of every list's dummy head, so that no search stops there."""
-
-HEAD_STATE: AtomicReference[EntryState] = AtomicReference(DELETED)
-"""One cell for all dummy heads: *deleted* is the last state, so it is never written."""
+constant(AVAILABLE, HELD, ACQUIRED_BY_QUEUE, DEQUEUED, DELETED)
 
 
 class QueueEntry:
@@ -108,9 +107,7 @@ class QueueEntry:
         self.times = times
         self.next: AtomicReference[QueueEntry | None] = AtomicReference(None)
         is_held = times is not None and times.due is not None
-        self.state = (
-            HEAD_STATE if message is None else AtomicReference(HELD if is_held else AVAILABLE)
-        )
+        self.state = AtomicReference(DELETED if message is None else HELD if is_held else AVAILABLE)
 
     def __repr__(self) -> str:
         name = "head" if self.message is None else self.message.id

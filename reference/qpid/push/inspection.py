@@ -1,7 +1,7 @@
 """The grey-box view of a queue: its list and its pointers.
 
 Owns the reading of the documents' structures as the view that `spec` describes. It judges nothing.
-Like `snapshots` it runs between operations only, so cells are read directly.
+Like `fingerprints` it runs between operations only, so cells are read directly.
 """
 
 from __future__ import annotations

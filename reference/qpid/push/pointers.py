@@ -20,7 +20,7 @@ Qpid 0.6 and later, as `published_pointer` has it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from brokerproof.reference.shared.atomics import AtomicReference
 
@@ -62,10 +62,6 @@ class Pointer(Protocol):
 
     def clear(self) -> None:
         """Release the queue: entries that a parked pointer refers to cannot be collected."""
-        ...
-
-    def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same position in the copy of the queue."""
         ...
 
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
@@ -166,15 +162,6 @@ class ReleasedPointer(Lowering):
         """Refer to no entry."""
         self.place.set(None)
 
-    def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same position in the copy of the queue."""
-        copy = object.__new__(type(self))
-        place = self.place.value
-        copy.place = AtomicReference(
-            place and (copy_of(place[0]), None if place[1] is None else copy_of(place[1]))
-        )
-        return copy
-
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
         """Return the two positions and how they compare."""
         place = self.place.value
@@ -265,13 +252,6 @@ class InclusivePointer:
         seen = self.last_seen.get()
         while not self.last_seen.compare_and_set(seen, None):
             seen = self.last_seen.get()
-
-    def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same position in the copy of the queue."""
-        copy = object.__new__(type(self))
-        last_seen = self.last_seen.value
-        copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))
-        return copy
 
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
         """Return the exact position, since the entry pointed at may itself be given."""

@@ -11,7 +11,7 @@ Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, `requeue`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from brokerproof.reference.qpid.push.pointers import Lowering, fingerprint_place, next_of
 from brokerproof.reference.shared.atomics import AtomicReference
@@ -74,14 +74,6 @@ class PublishedPointer(Lowering):
         """Refer to no entry."""
         self.last_seen.set(None)
         self.released.set(None)
-
-    def fork(self, copy_of: Callable[[QueueEntry], QueueEntry]) -> Self:
-        """Return the same position in the copy of the queue."""
-        copy = object.__new__(type(self))
-        last_seen, released = self.last_seen.value, self.released.value
-        copy.last_seen = AtomicReference(last_seen and copy_of(last_seen))
-        copy.released = AtomicReference(released and copy_of(released))
-        return copy
 
     def fingerprint(self, position: Callable[[QueueEntry], int]) -> Hashable:
         """Return the two positions and how they compare."""

@@ -236,25 +236,3 @@ class MessageStore:
     def forget_terms(self) -> None:
         """Remove the terms: from now on only another clean shutdown counts."""
         forget_terms(self.disk, f"{self.name}.terms")
-
-    def fork(self, disk: Disk) -> MessageStore:
-        """Return a copy on a copied disk, without clients."""
-        copy = object.__new__(MessageStore)
-        copy.disk = disk
-        copy.name = self.name
-        copy.durable = self.durable
-        copy._file_size = self._file_size
-        copy._cache_bytes = self._cache_bytes
-        copy._cache = self._cache.copy()
-        copy._cached = self._cached
-        copy.index = self.index.fork()
-        copy.clients = {}
-        copy.files = {
-            number: StoreFile(self.name, number, file.size, file.used)
-            for number, file in self.files.items()
-        }
-        copy.current = copy.files[self.current.number]
-        copy.size = self.size
-        copy.used = self.used
-        copy.is_dirty = self.is_dirty
-        return copy

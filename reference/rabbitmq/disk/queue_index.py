@@ -101,15 +101,6 @@ class Segment:
         self.journal = bytearray(len(self.journal))
         self.published = bytearray()
 
-    def fork(self) -> Segment:
-        """Return an independent copy."""
-        copy = object.__new__(Segment)
-        copy.journal = self.journal[:]
-        copy.published = self.published[:]
-        copy.unacknowledged = self.unacknowledged
-        copy.has_file = self.has_file
-        return copy
-
 
 def ignore_ids(msg_ids: Collection[bytes]) -> None:
     """Ignore the ids."""
@@ -330,18 +321,3 @@ class QueueIndex:
         self.segments.clear()
         self.dirty_count = 0
         self.unsynced.clear()
-
-    def fork(self, disk: Disk) -> QueueIndex:
-        """Return a copy on a copied disk; it reports to no queue yet."""
-        copy = object.__new__(QueueIndex)
-        copy._disk = disk
-        copy._append = disk.append
-        copy.name = self.name
-        copy.journal_name = self.journal_name
-        copy.segment_size = self.segment_size
-        copy._journal_limit = self._journal_limit
-        copy.segments = {number: segment.fork() for number, segment in self.segments.items()}
-        copy.dirty_count = self.dirty_count
-        copy.unsynced = self.unsynced.copy()
-        copy.on_synced = ignore_ids
-        return copy

@@ -154,19 +154,6 @@ class PackedTable:
             if entry:
                 yield self._id_of(entry), self._location(entry)
 
-    def fork(self) -> PackedTable:
-        """Return an independent copy."""
-        copy = object.__new__(PackedTable)
-        copy._slots = self._slots[:]
-        copy._ids = self._ids[:]
-        copy._references = self._references[:]
-        copy._files = self._files[:]
-        copy._offsets = self._offsets[:]
-        copy._sizes = self._sizes[:]
-        copy._free = self._free
-        copy._count = self._count
-        return copy
-
 
 class StoreIndex:
     """All locations of a store: recent ones in a dictionary, the others packed."""
@@ -216,10 +203,3 @@ class StoreIndex:
         """Add all that was dumped."""
         for msg_id, *numbers in _RECORD.iter_unpack(dumped):
             self.put(msg_id, Location(*numbers))
-
-    def fork(self) -> StoreIndex:
-        """Return an independent copy."""
-        copy = object.__new__(StoreIndex)
-        copy._recent = self._recent.copy()
-        copy._packed = self._packed.fork()
-        return copy

@@ -10,10 +10,10 @@ the release, and says so there. A message here is an id of 16 bytes and a body o
 above interprets them.
 """
 
+from brokerproof.reference.rabbitmq.paging.fingerprints import fingerprint_node
 from brokerproof.reference.rabbitmq.paging.inspection import view_of
 from brokerproof.reference.rabbitmq.paging.node import Node
 from brokerproof.reference.rabbitmq.paging.parameters import Parameters
-from brokerproof.reference.rabbitmq.paging.snapshots import fingerprint_node, fork_node
 from brokerproof.reference.rabbitmq.paging.statuses import Fetched
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 from brokerproof.reference.shared.disk import Disk, PowerLost, RealDirectory, SimulatedDisk
@@ -28,6 +28,5 @@ __all__ = [
     "SimulatedDisk",
     "VariableQueue",
     "fingerprint_node",
-    "fork_node",
     "view_of",
 ]

@@ -60,15 +60,6 @@ class Confirms:
         """Return whether an expected message lacks the sync of its position."""
         return len(self.msg_indices_on_disk) < len(self.unconfirmed)
 
-    def fork(self) -> Confirms:
-        """Return an independent copy."""
-        copy = Confirms()
-        copy.unconfirmed = self.unconfirmed.copy()
-        copy.msgs_on_disk = self.msgs_on_disk.copy()
-        copy.msg_indices_on_disk = self.msg_indices_on_disk.copy()
-        copy.confirmed = self.confirmed.copy()
-        return copy
-
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for sets that behave alike."""
         return (

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
     from brokerproof.reference.rabbitmq.paging.confirms import Confirms
     from brokerproof.reference.rabbitmq.paging.statuses import MessageStatus
-    from brokerproof.reference.shared.disk import Disk
 
 
 class Holdings:
@@ -120,22 +119,3 @@ class Holdings:
         """Disconnect from both stores."""
         self.persistent_store.disconnect(self.persistent_client)
         self.transient_store.disconnect(self.transient_client)
-
-    def fork(
-        self,
-        disk: Disk,
-        persistent_store: MessageStore,
-        transient_store: MessageStore,
-        confirms: Confirms,
-    ) -> Holdings:
-        """Return a copy on copies of the shared parts."""
-        copy = Holdings(
-            self.persistent_client.ref,
-            self.index.fork(disk),
-            persistent_store,
-            transient_store,
-            confirms,
-        )
-        copy.persistent_client.unsynced = self.persistent_client.unsynced.copy()
-        copy.transient_client.unsynced = self.transient_client.unsynced.copy()
-        return copy

@@ -52,11 +52,3 @@ class RamAcks:
     def seqs(self) -> frozenset[int]:
         """Return all of them."""
         return frozenset(self._seqs)
-
-    def fork(self) -> RamAcks:
-        """Return an independent copy."""
-        copy = RamAcks()
-        copy._seqs = self._seqs.copy()
-        copy._largest = self._largest
-        copy._is_sorted = self._is_sorted
-        return copy

@@ -88,21 +88,6 @@ class MessageStatus:
             self.needs_confirming,
         )
 
-    def fork(self) -> MessageStatus:
-        """Return an independent copy."""
-        copy = MessageStatus(
-            self.seq,
-            self.msg_id,
-            self.body,
-            self.is_persistent,
-            self.expiry,
-            self.needs_confirming,
-        )
-        copy.is_delivered = self.is_delivered
-        copy.msg_on_disk = self.msg_on_disk
-        copy.index_on_disk = self.index_on_disk
-        return copy
-
 
 class Fetched(NamedTuple):
     """A delivered message; `tag` acknowledges it, `remaining` messages are still ready.

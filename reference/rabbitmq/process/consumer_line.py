@@ -14,8 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from brokerproof.reference.front.consumers import RankedConsumer
 
 
@@ -64,10 +62,3 @@ class ConsumerLine:
     def everybody(self) -> list[RankedConsumer]:
         """Return all consumers, those in line first."""
         return [*self.active, *self.blocked]
-
-    def fork(self, copies: Mapping[RankedConsumer, RankedConsumer]) -> ConsumerLine:
-        """Return a copy with copied consumers."""
-        copy = ConsumerLine()
-        copy.active = [copies[each] for each in self.active]
-        copy.blocked = [copies[each] for each in self.blocked]
-        return copy

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.consumers import Consumer, Mode
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.reference.front.storage import Storage
-    from brokerproof.reference.qpid.push.snapshots import Copies
     from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.messages import Order
@@ -226,12 +224,6 @@ class QueueProcess(RankedQueue[HandedOut]):
         del drained
         self.sub_queues.come_to_rest()
 
-    def move_to(self, storage: Storage) -> None:
-        """Move this copy of a queue to a copy of the disk."""
-        assert isinstance(storage, NodeStorage)
-        self.storage = storage
-        self.sub_queues = self.sub_queues.on(storage.node)
-
     def drop_everything(self) -> list[RankedConsumer]:
         """Remove all consumers and drop all messages, delivered ones too."""
         leaving = [each for each in self.line.everybody() if self.unsubscribe(each)]
@@ -242,6 +234,38 @@ class QueueProcess(RankedQueue[HandedOut]):
         self.executor.withdraw(self)
         self.storage.delete(self.name, self.order)
         return leaving
+
+    def fingerprint(self) -> Hashable:
+        """Return a value that is equal for queues that behave alike on equal disks.
+
+        The node names the sequence numbers of tags; here they are named by their order.
+        """
+        places: dict[int, list[int]] = {}
+        for tag in self.unsettled:
+            places.setdefault(tag.level, []).append(tag.seq)
+        for seqs in places.values():
+            seqs.sort()
+        return (
+            self.name,
+            self.order,
+            self.auto_delete,
+            self.durable,
+            tuple([each.fingerprint() for each in self.line.active]),
+            tuple([each.fingerprint() for each in self.line.blocked]),
+            tuple(
+                [
+                    (
+                        tag.level,
+                        places[tag.level].index(tag.seq),
+                        held.message.id,
+                        held.redelivered,
+                        held.taker.channel,
+                        None if held.taker.is_closed() else held.taker.consumer,
+                    )
+                    for tag, held in self.unsettled.items()
+                ]
+            ),
+        )
 
 
 class RunQueue:
@@ -263,9 +287,3 @@ class RunQueue:
     def name(self) -> Hashable:
         """Return a value that tells it from other jobs."""
         return "run", self.queue.name
-
-    def fork(self, copies: Copies) -> RunQueue:
-        """Return the same job for the copy of its queue."""
-        queue = copies.queues[self.queue.name]
-        assert isinstance(queue, QueueProcess)
-        return RunQueue(queue)

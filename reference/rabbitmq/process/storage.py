@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.front.storage import Storage
-from brokerproof.reference.rabbitmq.paging import Node, fingerprint_node, fork_node
+from brokerproof.reference.rabbitmq.paging import Node, fingerprint_node
 from brokerproof.reference.rabbitmq.paging.node import file_prefix
 from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, names_of
 
@@ -76,17 +76,6 @@ class NodeStorage(Storage):
     def sync(self) -> None:
         """Make durable what must be so before a client is told."""
         self.node.sync()
-
-    def fork(self) -> NodeStorage:
-        """Return an independent copy."""
-        copy = object.__new__(NodeStorage)
-        copy.node = fork_node(self.node)
-        copy.disk = copy.node.disk
-        copy.parameters = self.parameters
-        copy.target = self.target
-        copy.unsynced = self.unsynced
-        copy.definitions = self.definitions.copy()
-        return copy
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for disks that behave alike; rates are not used here."""

@@ -15,7 +15,7 @@ from brokerproof.spec.messages import Priority, level_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from brokerproof.reference.rabbitmq.paging import Node, VariableQueue
+    from brokerproof.reference.rabbitmq.paging import VariableQueue
     from brokerproof.spec.messages import Order
 
 
@@ -135,9 +135,3 @@ class SubQueues:
         for queue in self.by_level.values():
             while queue.needs_timeout() is not None:
                 queue.timeout()
-
-    def on(self, node: Node) -> SubQueues:
-        """Return the same queues on a copy of their node."""
-        return SubQueues(
-            self.order, {level: node.queues[queue.name] for level, queue in self.by_level.items()}
-        )

@@ -36,7 +36,7 @@ from tests.faults.catalogue import faults
 
 OPERATIONS = 200
 FAULTS = tuple([fault.id for fault in faults().values() if not fault.outside])[::29]
-"""Not those that copies repair, where it makes a difference when a copy is made."""
+"""Not those whose broken states have the fingerprint of a sound one."""
 
 
 class Repeater(Box):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brokerproof.reference.activemq.audit import DEPTH, MessageAudit, split_id
+from brokerproof.reference.shared.copies import copied
 from tests.reference.activemq.release_answers import AUDIT
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def test_a_probe_says_what_is_duplicate_would_and_changes_nothing(
     for producer in "abcd":
         probed = audit.probe(producer, index)
         assert audit.fingerprint() == before
-        assert audit.fork().is_duplicate(producer, index) == probed
+        assert copied(audit).is_duplicate(producer, index) == probed
 
 
 def erasing_probe(audit: MessageAudit, producer: str, index: int) -> bool:
@@ -238,7 +239,7 @@ def test_a_copy_behaves_alike_and_is_independent(
     audit = MessageAudit(3, 2, rules, 2)
     asked(audit, asks)
     before = audit.fingerprint()
-    copy, other = audit.fork(), audit.fork()
+    copy, other = copied(audit), copied(audit)
     assert asked(copy, after) == asked(other, after)
     assert copy.fingerprint() == other.fingerprint()
     assert audit.fingerprint() == before

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from brokerproof.reference.activemq import bit_array
 from brokerproof.reference.activemq.bit_array import BitArrayBin, Landing, int32, truncated
+from brokerproof.reference.shared.copies import copied
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,7 +165,7 @@ def test_in_5_1_the_window_begins_anew_beyond_31_bits() -> None:
     window.first = 2**31 - 128
     beyond = 2**31
     with pytest.raises(AssertionError):
-        beyond_31_bits(window.fork(), beyond - 64)
+        beyond_31_bits(copied(window), beyond - 64)
     assert [window.set(each, True) for each in (beyond - 1, beyond, beyond + 64)] == [False] * 3
     assert window.first == -(2**31)
     assert window.words == (1, 1)
@@ -270,13 +271,13 @@ def test_a_copy_behaves_alike_and_is_independent(
     window = BitArrayBin(depth, rules, 2)
     surprises(window, run)
     before = window.fingerprint()
-    copy, other = window.fork(), window.fork()
+    copy, other = copied(window), copied(window)
     assert surprises(copy, after) == surprises(other, after)
     assert copy.fingerprint() == other.fingerprint()
     assert copy.last_set_index == other.last_set_index
     copy.is_in_order(1)
-    assert [each.is_in_order(2) for each in (copy.fork(), other)] == [True, True]
-    assert not copy.fork().is_in_order(3)
+    assert [each.is_in_order(2) for each in (copied(copy), other)] == [True, True]
+    assert not copied(copy).is_in_order(3)
     assert window.fingerprint() == before
 
 

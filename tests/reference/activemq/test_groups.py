@@ -20,6 +20,7 @@ from brokerproof.reference.activemq.groups import (
     java_hash,
     membership_of,
 )
+from brokerproof.reference.shared.copies import copied
 from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def test_a_copy_behaves_alike_and_is_independent(make: Callable[[], GroupMap]) -
     rule = GroupRule(make())
     taken(rule, "a:g b:h")
     name = rule.fingerprint()
-    copy = rule.fork()
+    copy = copied(rule)
     assert copy.fingerprint() == name
     assert taken(copy, "b:g a:g-1 b:g") == [REFUSED, TAKEN, FIRST]
     assert (copy.count("a"), copy.count("b")) == (0, 2)

@@ -14,8 +14,8 @@ from brokerproof.reference.activemq import memory_usage
 from brokerproof.reference.activemq.memory_usage import (
     Charged,
     MemoryUsage,
-    UsageCopies,
 )
+from brokerproof.reference.shared.copies import copied
 from tests.reference.activemq.release_answers import MEMORY
 from tests.reference.activemq.usage_bench import Listener, Waiter, name_of
 
@@ -347,9 +347,8 @@ def test_a_stopped_node_stays_in_the_tree_while_something_is_charged_to_it() -> 
     root, child = family()
     child.increase(3)
     child.stop()
-    nodes = UsageCopies()
-    copy = root.fork(nodes)
-    nodes.nodes[child].decrease(3)
+    copy, its_child = copied((root, child))
+    its_child.decrease(3)
     assert (copy.used, copy.children, root.used) == (0, [], 3)
     child.decrease(3)
     assert root.children == []
@@ -438,30 +437,26 @@ def test_who_asks_for_room_never_exceeds_a_limit_and_who_asks_for_full_does() ->
 
 def test_a_copy_of_the_tree_behaves_alike_and_is_independent() -> None:
     log: list[str] = []
-    copied: list[str] = []
     root, child = family(10, 5)
     leaf = MemoryUsage(None, child, 0.5, min_delta=20)
     content = Charged(5, child)
     content.retain()
     root.increase(5)
-    waiter, listener = Waiter("a", log), Listener("l", log, leaf)
+    waiter, listener = Waiter("a", log), Listener("l", [], leaf)
     assert leaf.notify_when_not_full(waiter)
     leaf.add_listener(listener)
-    other = Listener("l", copied, leaf)
-    copies = UsageCopies({waiter: Waiter("a", copied)}, {listener: other})
-    copy = root.fork(copies)
-    other.usage = copies.nodes[leaf]
-    mine = content.fork(copies.nodes)
+    parts = root, child, leaf, content, waiter, listener
+    copy, its_child, its_leaf, mine, its_waiter, its_listener = copied(parts)
     assert copy.fingerprint(name_of) == root.fingerprint(name_of)
     assert mine.fingerprint() == content.fingerprint()
     before = root.fingerprint(name_of)
     copy.decrease(1)
-    assert copied == []
+    assert its_waiter.log == []
     assert mine.release() == 0
     copy.set_limit(100)
-    copies.nodes[child].set_limit(8)
-    copies.nodes[leaf].increase(1)
-    assert copied == ["a", "l 0-20 of 1"]
+    its_child.set_limit(8)
+    its_leaf.increase(1)
+    assert (its_waiter.log, its_listener.log) == (["a"], ["l 0-20 of 1"])
     assert (log, root.fingerprint(name_of)) == ([], before)
     assert (content.references, root.used, copy.used) == (1, 10, 5)
     root.decrease(1)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Waiter:
     """Writes its name into the common log when it is called; then runs its action."""
 
+    __slots__ = ("log", "name", "then")
+
     def __init__(self, name: str, log: list[str], then: Callable[[], object] | None = None) -> None:
         self.name = name
         self.log = log
@@ -28,6 +30,8 @@ class Waiter:
 
 class Listener:
     """Writes each change into the common log, with its node's usage."""
+
+    __slots__ = ("log", "name", "usage")
 
     def __init__(self, name: str, log: list[str], usage: MemoryUsage) -> None:
         self.name = name

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from brokerproof.reference import Broker, make
-from brokerproof.reference.qpid.push import snapshots as snapshots_module
+from brokerproof.reference.qpid.push import fingerprints
+from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.messages import (
     Credit,
     Fifo,
@@ -236,7 +237,7 @@ def test_states_of_one_name_behave_alike(address: str, order: Order, fixed: Oper
 
 def leave_out(what: int) -> Callable[[object], Hashable]:
     """Return a fingerprint that forgets one of a queue's parts, as a careless one might."""
-    honest = snapshots_module.fingerprint_queue
+    honest = fingerprints.fingerprint_queue
 
     def careless(queue: object) -> Hashable:
         whole = honest(queue)  # type: ignore[arg-type]

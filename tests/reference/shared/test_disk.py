@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.reference.rabbitmq.paging import Disk, PowerLost, RealDirectory, SimulatedDisk
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import OPEN_FILES_MAX, _Overwritten
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
@@ -132,7 +133,7 @@ def test_operations_are_counted_by_kind() -> None:
 def test_a_copy_goes_its_own_way() -> None:
     disk = SimulatedDisk()
     disk.append("a", b"1")
-    copy = disk.fork()
+    copy = copied(disk)
     disk.append("a", b"2")
     copy.sync("a")
     copy.delete("a")
@@ -216,7 +217,7 @@ def crash_everywhere(draw: random.Random) -> None:
     total = sum(len(data) for _, data in changes)
     assert disk.unsynced() == {"a": total}
     for kept in range(total + 2):
-        copy = disk.fork()
+        copy = copied(disk)
         copy.crash({"a": kept})
         assert copy.content() == {"a": (expected := left_of(synced, changes, kept), len(expected))}
         assert copy.unsynced() == copy.overwritten() == {}
@@ -279,13 +280,13 @@ def test_disks_that_a_crash_leaves_different_are_told_apart() -> None:
     disk = SimulatedDisk()
     disk.append("a", b"ab")
     disk.sync("a")
-    copy = disk.fork()
+    copy = copied(disk)
     for each, pieces in ((disk, ((0, b"x"), (1, b"y"))), (copy, ((1, b"y"), (0, b"x")))):
         for offset, data in pieces:
             each.write("a", offset, data)
     assert disk.content() == copy.content()
     assert disk.overwritten() != copy.overwritten()
-    assert disk.fork().overwritten() == disk.overwritten()
+    assert copied(disk).overwritten() == disk.overwritten()
     disk.crash({"a": 1})
     copy.crash({"a": 1})
     assert (disk.read("a", 0, 2), copy.read("a", 0, 2)) == (b"xb", b"ay")

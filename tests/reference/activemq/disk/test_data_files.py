@@ -9,6 +9,7 @@ import pytest
 
 from brokerproof.reference.activemq.disk.data_files import DataFiles
 from brokerproof.reference.activemq.disk.store_records import HEAD_BYTES, Item
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
@@ -48,8 +49,7 @@ def walk(seed: int) -> None:
             files = DataFiles(disk, "c", FILE_BYTES)
             files.load(items)
         else:
-            disk = disk.fork()
-            files = files.fork(disk)
+            disk, files = copied((disk, files))
         assert_counts(files, disk, items)
     files.clear()
     assert disk.names() == []
@@ -82,19 +82,6 @@ def test_a_count_that_is_wrong_is_found_out(
             walk(seed)
 
 
-def test_a_copy_counts_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    def release_in_a_copy() -> None:
-        files = DataFiles(disk := SimulatedDisk(), "c", FILE_BYTES)
-        item = files.store(b"kept")
-        files.fork(disk.fork()).release(item)
-        assert files.in_use == {1: 1}
-
-    release_in_a_copy()
-    plant(monkeypatch, DataFiles, "fork", "self.in_use.copy()", "self.in_use")
-    with pytest.raises(AssertionError):
-        release_in_a_copy()
-
-
 def test_names_of_containers_that_begin_alike_are_told_apart() -> None:
     disk = SimulatedDisk()
     longer = DataFiles(disk, "c-1", FILE_BYTES)
@@ -107,7 +94,7 @@ def test_names_of_containers_that_begin_alike_are_told_apart() -> None:
 def test_states_that_behave_alike_have_one_name() -> None:
     disk = SimulatedDisk()
     files = DataFiles(disk, "c", FILE_BYTES)
-    copy = files.fork(disk.fork())
+    copy = copied(files)
     assert files.fingerprint() == copy.fingerprint()
     item = copy.store(b"1")
     assert files.fingerprint() != copy.fingerprint()

@@ -12,6 +12,7 @@ from brokerproof.reference.activemq.disk.journal import (
     Location,
     location_of,
 )
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import SimulatedDisk
 
 FILE_BYTES = 60
@@ -104,7 +105,7 @@ def test_a_tail_that_is_torn_or_missing_ends_the_replay_of_its_file() -> None:
     sizes = [journal.add("a", key, b"value").size for key in "12"]
     total = sum(sizes)
     for kept in range(total + 1):
-        torn = disk.fork()
+        torn = copied(disk)
         torn.crash({"journal-1": kept})
         whole = sum(kept >= sum(sizes[:count]) for count in (1, 2))
         again = journal_on(torn)
@@ -126,7 +127,7 @@ def find_bytes_that_are_wrong() -> None:
     second = journal.add("a", "2", b"value")
     sound = replayed(disk)
     for at in range(first.size + second.size):
-        changed = disk.fork()
+        changed = copied(disk)
         [byte] = changed.read("journal-1", at, 1)
         changed.write("journal-1", at, bytes([byte ^ 1]))
         assert replayed(changed) == sound[: at >= first.size]
@@ -185,8 +186,7 @@ def test_a_copy_goes_its_own_way_and_has_the_name_of_its_original() -> None:
     disk = SimulatedDisk()
     journal = journal_on(disk)
     location = journal.add("a", "1", b"value")
-    copied = disk.fork()
-    copy = journal.fork(copied)
+    copy = copied(journal)
     assert copy.fingerprint() == journal.fingerprint()
     copy.release(location)
     assert copy.fingerprint() != journal.fingerprint()

@@ -11,6 +11,7 @@ import pytest
 from brokerproof.reference.activemq.disk.journal import location_of
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore, QueueStores
 from brokerproof.reference.activemq.disk.reference_store import Recovered, StoreParameters
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import Disk, PowerLost, RealDirectory, SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
@@ -96,8 +97,7 @@ class Bench:
 
     def check(self) -> None:
         """Hold a copy of the stores against the maps, and the files against the stores."""
-        disk = self.disk.fork()
-        stores = self.stores.fork(disk)
+        disk, stores = copied((self.disk, self.stores))
         assert stores.fingerprint() == self.stores.fingerprint()
         for queue in QUEUES:
             for key in KEYS:
@@ -252,12 +252,13 @@ def seen_after(stores: QueueStores, disk: SimulatedDisk) -> Hashable:
     """Return the views after each step and each pair of steps, and the meanings."""
     seen: list[tuple[Hashable, Hashable]] = []
     for first in STEPS:
-        at_first = disk.fork()
-        then, one = after(stores.fork(at_first), at_first, first)
+        begun, at_first = copied((stores, disk))
+        then, one = after(begun, at_first, first)
         seen.append((one, then.meaning()))
-        for second in ("read", "remove 1", "crash"):
-            at_second = at_first.fork()
-            seen.append((after(then.fork(at_second), at_second, second)[1], None))
+        seen += [
+            (after(*copied((then, at_first)), second)[1], None)
+            for second in ("read", "remove 1", "crash")
+        ]
     return tuple(seen)
 
 
@@ -272,14 +273,14 @@ def meet_all_meanings() -> int:
         reached = []
         for stores, disk in front:
             for step in STEPS:
-                copied = disk.fork()
-                copy, _ = after(stores.fork(copied), copied, step)
+                begun, its_disk = copied((stores, disk))
+                copy, _ = after(begun, its_disk, step)
                 meaning = copy.meaning()
                 if meaning not in known:
-                    known[meaning] = copy.fingerprint(), seen_after(copy, copied)
-                    reached.append((copy, copied))
+                    known[meaning] = copy.fingerprint(), seen_after(copy, its_disk)
+                    reached.append((copy, its_disk))
                 elif known[meaning][0] != copy.fingerprint():
-                    assert seen_after(copy, copied) == known[meaning][1]
+                    assert seen_after(copy, its_disk) == known[meaning][1]
                     compared += 1
         front = reached
     return compared

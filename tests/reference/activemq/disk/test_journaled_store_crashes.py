@@ -14,6 +14,7 @@ import pytest
 from brokerproof.reference.activemq.disk import journaled_store
 from brokerproof.reference.activemq.disk.journal import Journal
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore, QueueStores
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import PowerLost, SimulatedDisk
 from tests.reference.activemq.disk.test_journaled_store import (
     QUEUES,
@@ -107,7 +108,7 @@ def crash_everywhere(script: str) -> int:
     for bench in crashed(script):
         whole, lost = bench.disk.unsynced(), bench.possible
         for kept in parts(bench.disk):
-            torn = bench.disk.fork()
+            torn = copied(bench.disk)
             torn.crash(kept)
             assert_comes_back(torn, lost[-2:] if kept == whole else lost)
             count += 1
@@ -129,7 +130,7 @@ def by_kills() -> None:
         for bench in crashed(script):
             bench.disk.has_power, bench.disk.power_lost_at = True, None
             for torn in (b"", b"\1\0\0"):
-                disk = bench.disk.fork()
+                disk = copied(bench.disk)
                 journals = [each for each in disk.names() if each.startswith("journal")]
                 for name in sorted(journals, key=lambda name: int(name.split("-")[1]))[-1:]:
                     disk.append(name, torn)
@@ -153,11 +154,11 @@ def crash_while_starting(script: str) -> int:
     count = 0
     for bench in crashed(script):
         for first in ({}, bench.disk.unsynced()):
-            torn = bench.disk.fork()
+            torn = copied(bench.disk)
             torn.crash(first)
             at = torn.changes
             while True:
-                again = torn.fork()
+                again = copied(torn)
                 again.power_lost_at = at
                 try:
                     QueueStores(again, TIGHT, QUEUES)

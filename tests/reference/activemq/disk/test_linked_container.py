@@ -19,6 +19,7 @@ from brokerproof.reference.activemq.disk.store_records import (
     Links,
     record_of,
 )
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import RealDirectory, SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
@@ -104,8 +105,7 @@ def walk(seed: int, rule: FreeListRule = "whole", steps: int = 60) -> None:
             container = container_on(disk, rule)
         elif move < 0.98:
             original, name = disk, container.fingerprint()
-            disk = disk.fork()
-            container = container.fork(disk)
+            disk, container = copied((disk, container))
             assert container.fingerprint() == name
             original.delete("index-c")
         else:
@@ -190,12 +190,6 @@ MISTAKES = {
         "_load",
         "items += (record.key, record.value)",
         "items += (record.key,)",
-    ),
-    "the data files are those of the original": (
-        LinkedContainer,
-        "fork",
-        "self._data.fork(disk)",
-        "self._data",
     ),
 }
 
@@ -342,7 +336,7 @@ def test_real_files_have_the_bytes_of_simulated_ones(tmp_path: Path) -> None:
 def test_states_that_behave_alike_have_one_name() -> None:
     disk = SimulatedDisk()
     container = filled(disk, "ab")
-    copy = container.fork(disk.fork())
+    copy = copied(container)
     container.remove("a")
     assert container.fingerprint() != copy.fingerprint()
     copy.remove("a")

@@ -16,6 +16,7 @@ from brokerproof.reference.activemq.disk.reference_store import (
     SetBatch,
     StoreParameters,
 )
+from brokerproof.reference.shared.copies import copied
 from brokerproof.reference.shared.disk import SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
@@ -323,7 +324,7 @@ def test_a_copy_has_the_name_of_its_original_and_goes_its_own_way() -> None:
     for index in range(1, 6):
         store.add(str(index), body(index))
     store.flush()
-    copy = stores.fork(disk.fork())
+    copy = copied(stores)
     assert copy.fingerprint() == stores.fingerprint()
     assert read(store, 2, Fixed({})) == 2
     assert copy.fingerprint() != stores.fingerprint()

@@ -11,7 +11,7 @@ import pytest
 
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore
 from brokerproof.reference.activemq.disk.reference_store import Reading, Recovered, ReferenceStore
-from brokerproof.reference.shared.disk import SimulatedDisk
+from brokerproof.reference.shared.copies import copied
 from tests.reference.activemq.disk import test_reference_store
 from tests.reference.activemq.disk.test_reference_store import (
     Fixed,
@@ -244,10 +244,7 @@ def walk(seed: int, reading: Reading) -> None:
 
 def ahead(store: JournaledStore) -> list[int]:
     """Return the messages that a cursor with unlimited memory would still read, on a copy."""
-    disk = store.references.container._disk
-    assert isinstance(disk, SimulatedDisk)
-    copied = disk.fork()
-    copy = store.fork(copied, store._journal.fork(copied))
+    copy = copied(store)
     found = Fixed({})
     while copy.recover_next(99, found):
         pass

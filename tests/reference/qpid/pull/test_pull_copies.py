@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from brokerproof.reference.qpid.push import snapshots
+from brokerproof.reference.qpid.push import fingerprints
 from brokerproof.spec.messages import Fifo, Order, Priority
 from tests.reference.front.test_copies import first_difference, operations, start
 
@@ -22,7 +22,7 @@ def test_states_of_one_name_behave_alike(address: str, order: Order) -> None:
 
 
 def test_a_name_that_forgets_the_lists_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "name_consumers", lambda _: ())
+    monkeypatch.setattr(fingerprints, "name_consumers", lambda _: ())
     assert first_difference("qpid-pull?runner=drain", Fifo(), seed=5) is not None
 
 

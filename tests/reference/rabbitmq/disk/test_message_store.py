@@ -16,6 +16,7 @@ from brokerproof.reference.rabbitmq.disk.store_index import (
     StoreIndex,
 )
 from brokerproof.reference.rabbitmq.paging import Parameters, PowerLost, SimulatedDisk
+from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.paging.paging_bench import msg_id
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def test_a_crash_within_a_compaction_loses_nothing() -> None:
         except PowerLost:
             unsynced = disk.unsynced()
             for part in (0, 1, 2):
-                torn = disk.fork()
+                torn = copied(disk)
                 torn.crash({name: size * part // 2 for name, size in unsynced.items()})
                 again = store_on(torn)
                 left = [number for number in numbers if number not in removed]
@@ -284,7 +285,7 @@ def test_the_packed_table_is_a_mapping(seed: int) -> None:
         assert table.get(key) == expected.get(key)
         assert len(table) == len(expected)
     assert dict(table.items()) == expected
-    copy = table.fork()
+    copy = copied(table)
     for key in list(expected):
         assert copy.pop(key) == expected[key]
     assert dict(table.items()) == expected

@@ -33,6 +33,7 @@ from brokerproof.reference.rabbitmq.disk.records import (
     segment_records,
 )
 from brokerproof.reference.rabbitmq.paging import Parameters, PowerLost, SimulatedDisk
+from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.paging.paging_bench import msg_id
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def torn_disks(disk: SimulatedDisk, parts: int = 1000) -> Iterator[SimulatedDisk
     unsynced = disk.unsynced()
     for name, size in {**unsynced, "": 0}.items():
         for kept in {*range(0, size + 1, max(2, size // parts)), size}:
-            torn = disk.fork()
+            torn = copied(disk)
             torn.crash({**unsynced, name: kept})
             yield torn
 
@@ -175,7 +176,7 @@ def assert_recovery_is_exact(steps: Sequence[Step]) -> None:
     for disk, lawful in crashes(steps):
         at = disk.changes
         while True:
-            again = disk.fork()
+            again = copied(disk)
             again.power_lost_at = at
             try:
                 recovered = live_of(recover(again))
@@ -309,7 +310,7 @@ def lose_every_content(disk: SimulatedDisk) -> None:
     """Recover where no message has its content, with the power going at each change of that."""
     at = disk.changes
     while True:
-        again = disk.fork()
+        again = copied(disk)
         again.power_lost_at = at
         try:
             assert live_of(recover(again, lambda _: False)) == {}

@@ -10,8 +10,8 @@ import pytest
 from brokerproof.reference.rabbitmq.paging import (
     Parameters,
     fingerprint_node,
-    fork_node,
 )
+from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.paging.paging_bench import (
     NAME,
     PagingBench,
@@ -72,7 +72,7 @@ def drive(node: Node, seed: int, first: int) -> Seen:
 @pytest.mark.parametrize("seed", range(25))
 def test_a_copy_has_the_name_of_its_original_and_behaves_alike(seed: int) -> None:
     bench = walk(seed)
-    copy = fork_node(bench.node)
+    copy = copied(bench.node)
     name = fingerprint_node(bench.node)
     assert fingerprint_node(copy) == name
     seen = drive(copy, seed, 10_000)
@@ -104,10 +104,10 @@ def test_states_with_one_name_behave_alike_though_their_numbers_differ() -> None
                 case "sync":
                     bench.sync()
             name = fingerprint_node(bench.node, with_rates=False)
-            node = fork_node(bench.node)
+            node = copied(bench.node)
             known = by_name.setdefault(name, node)
             if known.queues[NAME].next_seq != node.queues[NAME].next_seq:
-                assert drive(fork_node(known), seed, 10_000) == drive(node, seed, 10_000)
+                assert drive(copied(known), seed, 10_000) == drive(node, seed, 10_000)
                 pairs += 1
     assert pairs > 20
 

@@ -18,6 +18,7 @@ from brokerproof.reference.rabbitmq.paging import (
     RealDirectory,
     SimulatedDisk,
 )
+from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.paging.paging_bench import NAME, PagingBench, body, msg_id
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def test_the_power_may_go_at_any_change(name: str) -> None:
     count = 0
     for bench, disk in crashed(SCRIPTS[name]):
         for kept in parts(disk):
-            torn = disk.fork()
+            torn = copied(disk)
             torn.crash(kept)
             again = recovered(bench, torn)
             again.adopt_what_survived(was_stopping=restart in SCRIPTS[name])
@@ -188,11 +189,11 @@ def test_the_power_may_go_again_while_the_queue_comes_back(name: str) -> None:
     count = 0
     for bench, disk in crashed(SCRIPTS[name]):
         for first in ({}, disk.unsynced()):
-            torn = disk.fork()
+            torn = copied(disk)
             torn.crash(first)
             at = torn.changes
             while True:
-                again = torn.fork()
+                again = copied(torn)
                 again.power_lost_at = at
                 try:
                     Node(again, TIGHT, [NAME])

@@ -24,6 +24,7 @@ from brokerproof.reference.rabbitmq.paging import Node, Parameters, PowerLost, S
 from brokerproof.reference.rabbitmq.paging.node import file_prefix
 from brokerproof.reference.rabbitmq.paging.terms import QueueTerms, StoreTerms, write_terms
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.disk import test_queue_index
 from tests.reference.rabbitmq.paging import test_paging_moves, test_paging_rates
 from tests.reference.rabbitmq.paging.paging_bench import NAME, PagingBench, body, msg_id
@@ -137,7 +138,7 @@ def test_a_start_that_is_cut_off_is_no_clean_stop() -> None:
     disk.crash()
     starts = 0
     while True:
-        again = disk.fork()
+        again = copied(disk)
         again.power_lost_at = again.changes + starts
         try:
             Node(again, SIZES, [NAME])

@@ -16,7 +16,7 @@ import pytest
 from brokerproof.reference.rabbitmq.disk import compaction, index_recovery
 from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
 from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
-from brokerproof.reference.rabbitmq.paging import moves, snapshots, statuses
+from brokerproof.reference.rabbitmq.paging import fingerprints, moves, statuses
 from brokerproof.reference.rabbitmq.paging.holdings import Holdings
 from brokerproof.reference.rabbitmq.paging.node import Node
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
@@ -64,12 +64,6 @@ def by_index_runs() -> None:
     """Crash the index everywhere, as `test_queue_index` does."""
     for text in ("publish 0, deliver 0, flush, acknowledge 0, publish 1, flush",):
         test_queue_index.assert_recovery_is_exact(test_queue_index.script(text))
-
-
-def by_copies() -> None:
-    """Drive copies and originals, as `test_paging_copies` does."""
-    for seed in range(25):
-        test_paging_copies.test_a_copy_has_the_name_of_its_original_and_behaves_alike(seed)
 
 
 NAMES_CHECK = test_paging_copies.test_states_with_one_name_behave_alike_though_their_numbers_differ
@@ -250,21 +244,14 @@ MISTAKES = {
         test_message_store.test_much_garbage_is_compacted_and_nothing_in_use_is_lost,
     ),
     "the name of a state without its target": Mistake(
-        snapshots, "_name_queue", "queue.target,", "None,", NAMES_CHECK
+        fingerprints, "_name_queue", "queue.target,", "None,", NAMES_CHECK
     ),
     "the name of a state without what is pending": Mistake(
-        snapshots,
+        fingerprints,
         "_name_queue",
         "tuple(_name_status(queue.pending[seq], first) for seq in sorted(queue.pending)),",
         "(),",
         NAMES_CHECK,
-    ),
-    "a copy that shares its statuses": Mistake(
-        snapshots,
-        "_fork_queue",
-        "status.fork() for status in statuses",
-        "statuses",
-        by_copies,
     ),
 }
 

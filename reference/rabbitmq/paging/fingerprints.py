@@ -1,7 +1,6 @@
-"""Copying the content of a simulated disk and naming its state, for searches.
+"""The fingerprint of a node on a simulated disk, for searches.
 
-Owns which parts of a state affect later behaviour. No step of the algorithm is here, and none runs
-during a copy.
+Owns which parts of a state affect later behaviour.
 
 In a name, sequence numbers count from the lowest segment in use, and a store's files from its
 lowest, because both grow without bound and behaviour does not depend on it. A queue without a
@@ -21,54 +20,11 @@ from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 from brokerproof.reference.shared.disk import SimulatedDisk
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Hashable
 
     from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
     from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
     from brokerproof.reference.rabbitmq.paging.statuses import MessageStatus
-
-
-def fork_node(node: Node) -> Node:
-    """Return an independent copy of a node with its simulated disk."""
-    assert isinstance(node.disk, SimulatedDisk), "what is on a real disk is not copied"
-    disk = node.disk.fork()
-    copy = object.__new__(Node)
-    copy.disk = disk
-    copy.parameters = node.parameters
-    copy.persistent_store = node.persistent_store.fork(disk)
-    copy.transient_store = node.transient_store.fork(disk)
-    copy.queues = {name: _fork_queue(queue, copy) for name, queue in node.queues.items()}
-    return copy
-
-
-def _fork_queue(queue: VariableQueue, node: Node) -> VariableQueue:
-    copy = object.__new__(VariableQueue)
-    copy.name = queue.name
-    copy.parameters = queue.parameters
-    copy.durable = queue.durable
-    for place in ("q1", "q2", "q3", "q4"):
-        statuses: deque[MessageStatus] = getattr(queue, place)
-        setattr(copy, place, type(statuses)(status.fork() for status in statuses))
-    copy.delta = queue.delta
-    copy.next_seq = queue.next_seq
-    copy.transient_threshold = queue.transient_threshold
-    copy.pending = {seq: status.fork() for seq, status in queue.pending.items()}
-    copy.ram_acks = queue.ram_acks.fork()
-    copy.length = queue.length
-    copy.persistent_count = queue.persistent_count
-    copy.ram_count = queue.ram_count
-    copy.target = queue.target
-    copy.in_count = queue.in_count
-    copy.out_count = queue.out_count
-    copy.ack_in_count = queue.ack_in_count
-    copy.ack_out_count = queue.ack_out_count
-    copy.rates = queue.rates
-    copy.confirms = queue.confirms.fork()
-    copy.holdings = queue.holdings.fork(
-        node.disk, node.persistent_store, node.transient_store, copy.confirms
-    )
-    return copy
 
 
 def fingerprint_node(node: Node, *, with_rates: bool = True) -> Hashable:
