@@ -14,7 +14,6 @@ import pytest
 
 from brokerproof.reference import Broker, make
 from brokerproof.reference.qpid.push import fingerprints
-from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.messages import (
     Credit,
     Fifo,

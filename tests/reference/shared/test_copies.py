@@ -222,7 +222,7 @@ def test_a_constant_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert copied(Part(fixed)).other is fixed
 
 
-@pytest.mark.parametrize("foreign", [threading.Thread(), [].append, BytesIO()], ids=str)
+@pytest.mark.parametrize("foreign", [threading.Thread(), [].append, BytesIO()], ids=type)
 def test_an_object_from_elsewhere_is_refused(foreign: object) -> None:
     with pytest.raises(TypeError, match="cannot be copied"):
         copied([foreign])
