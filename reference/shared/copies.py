@@ -10,8 +10,8 @@ There are three kinds:
 * Values are shared by all copies: numbers, texts, enumerations, functions, the objects named to
   `constant`, and what is frozen (structs, dataclasses, named tuples), since it holds values alone.
 * Containers and cells belong to one object and are copied with it, except for `COMMON_CELLS`.
-* Any other object has slots alone, and one copy however many others refer to it. A class with a
-  `__dict__` is refused: it comes from elsewhere, and may hold open files.
+* Any other object has slots, and one copy however many others refer to it. A subclass may add a
+  `__dict__`. A class without slots is refused: it comes from elsewhere, and may hold open files.
 """
 
 from __future__ import annotations
@@ -128,20 +128,23 @@ def _lines(cls: type, original: object) -> list[str]:
     container = next((each for each in cls.__mro__ if each in _CONTAINERS), None)
     if container is not None:
         return [*_CONTAINERS[container]]
-    if cls.__dictoffset__ or issubclass(cls, BuiltinFunctionType):
+    slots = [slot for base in cls.__mro__ for slot in vars(base).get("__slots__", ())]
+    if (cls.__dictoffset__ and not slots) or issubclass(cls, BuiltinFunctionType):
         raise TypeError(f"a {cls.__qualname__} cannot be copied")
     lines = [
         "if original in memo:",
         "    return memo[original]",
         "copy = memo[original] = new(cls)",
     ]
-    for slot in [slot for base in cls.__mro__ for slot in vars(base).get("__slots__", ())]:
+    for slot in slots:
         lines.append(f"part = original.{slot}")
         kind = type(getattr(original, slot))
         if kind in _CELLS and slot not in COMMON_CELLS:
             lines += [f"copy.{slot} = cell = new({kind.__name__})", *_CELLS[kind]]
         else:
             lines.append(f"copy.{slot} = {_COPY_OF.format('part')}")
+    if cls.__dictoffset__:
+        lines.append("copy.__dict__.update(copiers[dict](vars(original), memo, links))")
     return [*lines, "return copy"]
 
 

@@ -222,6 +222,18 @@ def test_a_constant_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert copied(Part(fixed)).other is fixed
 
 
+class Extended(Part):
+    """A class as a user adds one to a broker: it has no slots of its own."""
+
+
+def test_the_attributes_that_a_subclass_adds_are_copied() -> None:
+    original = Extended(None)
+    original.noted = [original]  # type: ignore[attr-defined]
+    copy = copied(original)
+    assert type(copy) is Extended
+    assert copy.noted == [copy]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("foreign", [threading.Thread(), [].append, BytesIO()], ids=type)
 def test_an_object_from_elsewhere_is_refused(foreign: object) -> None:
     with pytest.raises(TypeError, match="cannot be copied"):
