@@ -23,7 +23,6 @@ from brokerproof.checks.threads.schedules import at_random
 from brokerproof.checks.threads.stopped_threads import Stops, stop_everywhere
 from brokerproof.checks.threads.threads import Body, Threads, running, scheduled
 from brokerproof.reference import Broker
-from brokerproof.reference.front.settings import SystemName
 from brokerproof.reference.qpid.pull.consumer_lists import ConsumerNode
 from brokerproof.reference.qpid.pull.consumers import QueueConsumer
 from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList, ConsumerNodeListEntry
@@ -31,6 +30,7 @@ from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.entries import ACQUIRED_BY_QUEUE, QueueEntry
 from brokerproof.reference.qpid.push.entry_list import QueueEntryList, StandardEntryList
 from brokerproof.reference.qpid.push.priority_list import PriorityEntryList
+from brokerproof.reference.settings import SystemName
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import Delivered, Event
 from brokerproof.spec.protocol.operations import Consume, Declare, Publish

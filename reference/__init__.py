@@ -6,7 +6,7 @@ requirements (`spec`), the proofs (`models`), every check (`checks`), and plante
 tests lay over these files. Imports `brokerproof.spec` alone.
 """
 
+from brokerproof.reference.addresses import DOCUMENTED_SYSTEMS, make
 from brokerproof.reference.broker import Broker
-from brokerproof.reference.front.addresses import DOCUMENTED_SYSTEMS, make
 
 __all__ = ["DOCUMENTED_SYSTEMS", "Broker", "make"]

@@ -13,19 +13,16 @@ from brokerproof.reference.front.consumers import CONSUME_MODES, GET_MODES, Cons
 from brokerproof.reference.front.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.front.outbox import Executor, Outbox
 from brokerproof.reference.front.refusals import no_window, refused, unsupported
-from brokerproof.reference.front.settings import (
+from brokerproof.reference.front.storage import Definition
+from brokerproof.reference.qpid.pull.fingerprints import name_clients
+from brokerproof.reference.qpid.pull.sessions import Clients, ConnectionForm
+from brokerproof.reference.settings import (
     AcquisitionForm,
-    ConnectionForm,
     PointerForm,
     RunnerPolicy,
     Settings,
     SystemName,
 )
-from brokerproof.reference.front.storage import Definition
-from brokerproof.reference.front.views import shown
-from brokerproof.reference.qpid.pull.fingerprints import name_clients
-from brokerproof.reference.qpid.pull.sessions import Clients
-from brokerproof.reference.qpid.push.fingerprints import fingerprint_queue
 from brokerproof.reference.shared.atomics import AtomicMap, Lock
 from brokerproof.reference.shared.clock import times_of
 from brokerproof.reference.shared.copies import copied
@@ -157,7 +154,8 @@ class Broker:
         Queues are listed in the order of their declaration: a closing channel visits them in that
         order.
         """
-        queues = tuple([fingerprint_queue(queue) for queue in self.queues.values()])
+        fingerprint = SYSTEMS[self.settings.system].fingerprint
+        queues = tuple([fingerprint(queue) for queue in self.queues.values()])
         waiting = name_clients(self.clients, self.queues.values())
         if not self.executor.jobs and not self.channels and not waiting:
             return queues
@@ -213,7 +211,7 @@ class Broker:
             return Answer(error=unsupported("a view of inclusive pointers"))
         if queue is None:
             return Answer(error=refused(f"no queue {operation.queue!r}"))
-        return Answer(inspection=shown(queue))
+        return Answer(inspection=SYSTEMS[self.settings.system].view(queue))
 
     def _run_jobs(self) -> bool:
         """Run jobs until none is left; return whether that state was reached.

@@ -7,32 +7,38 @@ claims. A further system is a further row of `SYSTEMS`.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from brokerproof.reference.activemq.disk.storage import CursorStorage
+from brokerproof.reference.activemq.fingerprints import fingerprint_cursor_queue
+from brokerproof.reference.activemq.inspection import view_of_cursor_queue
 from brokerproof.reference.activemq.queue import CursorQueue
-from brokerproof.reference.front.settings import CURSORS, PointerForm, Settings, SystemName
+from brokerproof.reference.activemq.storage import CursorStorage
 from brokerproof.reference.front.storage import TemporaryFiles
+from brokerproof.reference.qpid.fingerprints import fingerprint_queue
+from brokerproof.reference.qpid.inspection import view_of
 from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.pointers import InclusivePointer, Pointer, ReleasedPointer
 from brokerproof.reference.qpid.push.published_pointer import PublishedPointer
 from brokerproof.reference.qpid.push.queue import Queue
 from brokerproof.reference.qpid.push.stealing import StealingQueue
 from brokerproof.reference.rabbitmq.paging import Parameters
+from brokerproof.reference.rabbitmq.process.inspection import view_of_process
 from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 from brokerproof.reference.rabbitmq.process.storage import NodeStorage
+from brokerproof.reference.settings import CURSORS, PointerForm, Settings, SystemName
 from brokerproof.reference.shared.disk import SimulatedDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.front.storage import Definition, Storage
     from brokerproof.reference.qpid.pull.sessions import Clients
     from brokerproof.reference.qpid.push.entries import QueueEntry
+    from brokerproof.spec.protocol.answers import Inspection
     from brokerproof.spec.protocol.capabilities import Capabilities
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
@@ -110,29 +116,41 @@ def storage_of(settings: Settings) -> Storage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class System:
-    """How a system makes a queue, and its differences from the front's claims."""
+    """How a system makes, names and shows a queue, and its differences from the front's claims.
+
+    Queues of one `fingerprint` behave alike. Each function takes the system's own kind of queue.
+    """
 
     make_queue: MakeQueue
+    fingerprint: Callable[[Any], Hashable]
+    view: Callable[[Any], Inspection]
     differs: Mapping[str, object]
 
 
-_OF_CURSORS: Mapping[str, object] = {
-    "credit": ("messages", "change"),
-    "oversize": "never",
-    "selectors": False,
-    "clock": False,
-    "auto_close": False,
-    "exclusive": False,
-    "flush": False,
-    "consumer_priority": True,
-    "durable": True,
-    "release_position": "head",
-}
+_CURSOR = System(
+    _cursor_queue,
+    fingerprint_cursor_queue,
+    view_of_cursor_queue,
+    {
+        "credit": ("messages", "change"),
+        "oversize": "never",
+        "selectors": False,
+        "clock": False,
+        "auto_close": False,
+        "exclusive": False,
+        "flush": False,
+        "consumer_priority": True,
+        "durable": True,
+        "release_position": "head",
+    },
+)
 
-SYSTEMS: Mapping[SystemName, System] = {
-    "qpid-push": System(_push_queue, {}),
+SYSTEMS: dict[SystemName, System] = {
+    "qpid-push": System(_push_queue, fingerprint_queue, view_of, {}),
     "qpid-pull": System(
         _pull_queue,
+        fingerprint_queue,
+        view_of,
         {
             "clock": False,
             "consumer_priority": True,
@@ -141,6 +159,8 @@ SYSTEMS: Mapping[SystemName, System] = {
     ),
     "rabbitmq-paging": System(
         _queue_process,
+        QueueProcess.fingerprint,
+        view_of_process,
         {
             "priority_mapping": "clamp",
             "modes": ("acknowledge", "automatic"),
@@ -155,8 +175,8 @@ SYSTEMS: Mapping[SystemName, System] = {
             "durable": True,
         },
     ),
-    "activemq-cursor": System(_cursor_queue, _OF_CURSORS),
-    "activemq-cursor-5.1": System(_cursor_queue, _OF_CURSORS),
+    "activemq-cursor": _CURSOR,
+    "activemq-cursor-5.1": _CURSOR,
 }
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from brokerproof.reference.activemq.cursors.references import Reference
+    from brokerproof.reference.activemq.memory.references import Reference
     from brokerproof.reference.front.consumers import RankedConsumer
 
 

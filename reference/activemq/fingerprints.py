@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.activemq.cursors.references import Reference
 from brokerproof.reference.activemq.cursors.store_cursor import StoreCursor
+from brokerproof.reference.activemq.memory.references import Reference
 from brokerproof.reference.activemq.queue import CursorQueue
 
 if TYPE_CHECKING:

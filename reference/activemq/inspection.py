@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.activemq.cursors.references import Reference, Stored, decoded
 from brokerproof.reference.activemq.cursors.store_cursor import PRODUCER, StoreCursor
 from brokerproof.reference.activemq.cursors.transient_cursors import FileCursor
 from brokerproof.reference.activemq.groups import membership_of
+from brokerproof.reference.activemq.memory.references import Reference, Stored, decoded
 from brokerproof.spec.activemq.view import (
     AuditView,
     CursorLevelView,
@@ -29,7 +29,7 @@ from brokerproof.spec.messages import level_of
 if TYPE_CHECKING:
     from brokerproof.reference.activemq.cursors.queue_cursor import LevelCursors
     from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
-    from brokerproof.reference.activemq.memory_usage import Charged
+    from brokerproof.reference.activemq.memory.usage import Charged
     from brokerproof.reference.activemq.queue import CursorQueue
     from brokerproof.reference.front.consumers import RankedConsumer
 

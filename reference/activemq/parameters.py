@@ -10,33 +10,17 @@ ActiveMQ issues that changed a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from brokerproof.reference.activemq.bit_array import AuditRules
-from brokerproof.reference.activemq.disk.linked_container import FreeListRule
-from brokerproof.reference.activemq.disk.reference_store import Duplicates, Reading
+if TYPE_CHECKING:
+    from brokerproof.reference.activemq.bit_array import AuditRules
 
-__all__ = [
-    "AuditRules",
-    "CacheOff",
-    "Classes",
-    "Counters",
-    "CursorParameters",
-    "Detached",
-    "Duplicates",
-    "FlowControl",
-    "FreeListRule",
-    "Groups",
-    "InFlight",
-    "Leaving",
-    "Levels",
-    "PagedIn",
-    "Passes",
-    "Reading",
-    "Room",
-    "Transient",
-]
-
+FreeListRule: TypeAlias = Literal["whole", "two"]
+Reading: TypeAlias = Literal["stop", "advance", "document", "printed"]
+"""The loop that reads a batch: `advance` is 5.1.0's, which passes an entry without room; `stop` is
+5.3.0's; `document` is the analysis's fix as intended, `printed` as printed."""
+Duplicates: TypeAlias = Literal["free", "counted"]
+"""Whether a duplicate counts as recovered and uses up the batch (5.1 and 5.2), or not."""
 Detached: TypeAlias = Literal["refused", "accepted"]
 Counters: TypeAlias = Literal["exact", "drifting"]
 Passes: TypeAlias = Literal["again", "once"]

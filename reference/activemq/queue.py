@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from brokerproof.reference.activemq.audit import MessageAudit
 from brokerproof.reference.activemq.browsers import Browsers
-from brokerproof.reference.activemq.cursors.references import Reference, Stored
 from brokerproof.reference.activemq.cursors.transient_cursors import FileCursor
-from brokerproof.reference.activemq.disk.storage import CursorStorage
 from brokerproof.reference.activemq.groups import without_content
+from brokerproof.reference.activemq.memory.queue_memory import QueueMemory
+from brokerproof.reference.activemq.memory.references import Reference, Stored
 from brokerproof.reference.activemq.pending_lists import DispatchPendingList
-from brokerproof.reference.activemq.queue_memory import QueueMemory
+from brokerproof.reference.activemq.storage import CursorStorage
 from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Takers
 from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.reference.front.credit import Window
@@ -35,7 +35,7 @@ from brokerproof.spec.protocol.answers import Accepted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from brokerproof.reference.activemq.queue_memory import GivesWay
+    from brokerproof.reference.activemq.memory.queue_memory import GivesWay
     from brokerproof.reference.front.consumers import Consumer, Mode
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.front.storage import Definition

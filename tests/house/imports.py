@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DISTRIBUTION = "brokerproof"
+SYSTEMS = frozenset(("qpid", "rabbitmq", "activemq"))
+"""The folders of documented systems."""
+
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "spec": frozenset(),
     "models": frozenset({"spec"}),
@@ -38,6 +41,16 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "equivalent_mutants",
         "refinements",
         "catalogue",
+    ),
+    "reference": (
+        "shared",
+        "front",
+        "activemq qpid rabbitmq",
+        "settings",
+        "systems",
+        "broker",
+        "durable_broker",
+        "addresses",
     ),
     "candidates": (
         "crash_commands signals unavailable",

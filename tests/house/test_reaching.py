@@ -24,12 +24,22 @@ def test_a_test_of_something_else_does_not() -> None:
     assert "tests/house/test_reaching.py" not in names("models/language/watch/paths.py")
 
 
-def test_a_change_in_one_system_selects_no_test_of_another() -> None:
-    found = names("models/rabbitmq/projection.py")
-    assert "tests/models/rabbitmq/test_projection.py" in found
-    assert not [
-        each for each in found if each.startswith(("tests/models/qpid", "tests/models/activemq"))
-    ]
+@pytest.mark.parametrize(
+    ("changed", "own"),
+    [
+        ("models/rabbitmq/projection.py", "tests/models/rabbitmq/test_projection.py"),
+        ("reference/rabbitmq/disk/terms.py", "tests/reference/rabbitmq/disk/test_queue_index.py"),
+    ],
+)
+def test_a_change_in_one_system_selects_no_test_of_another(changed: str, own: str) -> None:
+    found = names(changed)
+    assert own in found
+    assert not [each for each in found if {"qpid", "activemq"}.intersection(each.split("/"))]
+
+
+def test_a_change_below_the_systems_selects_tests_of_all() -> None:
+    found = {part for each in names("reference/front/credit.py") for part in each.split("/")}
+    assert found >= {"qpid", "rabbitmq", "activemq"}
 
 
 def test_what_is_no_module_is_refused() -> None:

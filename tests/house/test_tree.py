@@ -19,6 +19,7 @@ from tests.house.imports import (
     DISTRIBUTION,
     FLOORS,
     MAY_IMPORT,
+    SYSTEMS,
     drawing,
     import_graph,
     imports_of,
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROOT_FOLDER = "package"
-
-SYSTEMS = frozenset(("qpid", "rabbitmq", "activemq"))
-"""The folders of documented systems."""
 
 RETIRED = {
     "Book": "Bindings",

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 LEFT_OUT_FILES: Final = {
     "__init__.py",
-    "front/addresses.py",
-    "durable_broker.py",
-    "front/settings.py",
     "activemq/fingerprints.py",
+    "addresses.py",
+    "durable_broker.py",
+    "qpid/fingerprints.py",
     "qpid/pull/fingerprints.py",
-    "qpid/push/fingerprints.py",
+    "settings.py",
     "shared/copies.py",
     "systems.py",
 }

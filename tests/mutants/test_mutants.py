@@ -66,7 +66,7 @@ def by_name() -> dict[str, Mutant]:
             "nothing-twice",
         ),
         ("qpid/push/delivery.py process_queue: slot.set(None) -> dropped", "quiescence"),
-        ("qpid/push/inspection.py view_of: 1 -> 0", "documented-steps"),
+        ("qpid/inspection.py view_of: 1 -> 0", "documented-steps"),
         ("front/consumers.py BROWSE: False -> True", "CR-1"),
         ("front/credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
         (

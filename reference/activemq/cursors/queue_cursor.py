@@ -20,7 +20,7 @@ from brokerproof.reference.activemq.cursors.transient_cursors import MemoryCurso
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from brokerproof.reference.activemq.cursors.references import Reference, Stored
+    from brokerproof.reference.activemq.memory.references import Reference, Stored
     from brokerproof.reference.activemq.parameters import Classes
 
 Cursor: TypeAlias = StoreCursor | MemoryCursor

@@ -16,17 +16,17 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from brokerproof.reference.activemq.cursors.references import Reference, Stored, decoded, encoded
 from brokerproof.reference.activemq.disk.reference_store import NoMessage, Recovered
+from brokerproof.reference.activemq.memory.references import Reference, Stored, decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from brokerproof.reference.activemq.audit import MessageAudit
     from brokerproof.reference.activemq.disk.journaled_store import JournaledStore
-    from brokerproof.reference.activemq.memory_usage import Charged
+    from brokerproof.reference.activemq.memory.queue_memory import GivesWay, QueueMemory
+    from brokerproof.reference.activemq.memory.usage import Charged
     from brokerproof.reference.activemq.parameters import CursorParameters
-    from brokerproof.reference.activemq.queue_memory import GivesWay, QueueMemory
 
 PRODUCER = ""
 """The only producer in the audit: the queue itself, which numbers all arrivals."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.activemq.cursors.references import Reference, Stored, decoded, encoded
+from brokerproof.reference.activemq.memory.references import Reference, Stored, decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from brokerproof.reference.activemq.cursors.store_cursor import Surroundings
     from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
-    from brokerproof.reference.activemq.queue_memory import GivesWay, QueueMemory
+    from brokerproof.reference.activemq.memory.queue_memory import GivesWay, QueueMemory
 
 
 class MemoryCursor:

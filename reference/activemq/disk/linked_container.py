@@ -13,7 +13,7 @@ deleted and rebuilt.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from brokerproof.reference.activemq.disk.data_files import DATA_FILE_BYTES, DataFiles
 from brokerproof.reference.activemq.disk.store_records import (
@@ -33,9 +33,9 @@ from brokerproof.reference.activemq.disk.store_records import (
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from brokerproof.reference.activemq.parameters import FreeListRule
     from brokerproof.reference.shared.disk import Disk
 
-FreeListRule = Literal["whole", "two"]
 _ROOT: Final = 0
 _FREE: Final = links_bytes(Links(False, NOT_SET, NOT_SET))
 

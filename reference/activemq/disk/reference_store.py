@@ -26,18 +26,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from brokerproof.reference.activemq.disk.data_files import DATA_FILE_BYTES
 from brokerproof.reference.activemq.disk.journal import JOURNAL_FILE_BYTES
-from brokerproof.reference.activemq.disk.linked_container import FreeListRule, LinkedContainer
+from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from brokerproof.reference.activemq.parameters import Duplicates, FreeListRule, Reading
     from brokerproof.reference.shared.disk import Disk
 
-Reading = Literal["stop", "advance", "document", "printed"]
-"""The loop that reads a batch: `advance` is 5.1.0's, which passes an entry without room; `stop` is
-5.3.0's; `document` is the analysis's fix as intended, `printed` as printed."""
-Duplicates = Literal["free", "counted"]
-"""Whether a duplicate counts as recovered and uses up the batch (5.1 and 5.2), or not."""
 SetBatch = Literal["honoured", "ignored"]
 """Whether a position set by the cursor counts (5.3), or is ignored (5.1)."""
 

@@ -16,7 +16,7 @@ and the iterators over pending members are those of the releases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from brokerproof.reference.shared.atomics import AtomicFlag, AtomicMap, Lock, atomic_steps
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.consumers import Consumer
     from brokerproof.reference.front.outbox import Executor
     from brokerproof.reference.front.queue import AnyQueue
-    from brokerproof.reference.front.settings import ConnectionForm
     from brokerproof.reference.qpid.pull.targets import ConsumerTarget
+
+ConnectionForm: TypeAlias = Literal["channel", "shared"]
+"""Whether each channel has a connection of its own."""
 
 DELIVERIES_A_RUN_MAX = 10
 """The number of turns a connection takes before others have theirs; the runner of a push queue

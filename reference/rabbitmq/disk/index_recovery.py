@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from brokerproof.reference.rabbitmq.disk.records import IndexEntry
-    from brokerproof.reference.rabbitmq.paging.parameters import Parameters
+    from brokerproof.reference.rabbitmq.parameters import Parameters
     from brokerproof.reference.shared.disk import Disk
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from brokerproof.reference.rabbitmq.disk.compaction import compact, find_pair
 from brokerproof.reference.rabbitmq.disk.store_index import Location, StoreIndex
 from brokerproof.reference.rabbitmq.disk.store_records import body_of, record_of
-from brokerproof.reference.rabbitmq.paging.terms import (
+from brokerproof.reference.rabbitmq.disk.terms import (
     StoreTerms,
     forget_terms,
     read_terms,
@@ -28,7 +28,7 @@ from brokerproof.reference.rabbitmq.paging.terms import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from brokerproof.reference.rabbitmq.paging.parameters import Parameters
+    from brokerproof.reference.rabbitmq.parameters import Parameters
     from brokerproof.reference.shared.disk import Disk
 
 GARBAGE_MAX: Final = 0.5

@@ -43,7 +43,7 @@ from brokerproof.reference.rabbitmq.disk.records import (
     segment_content,
     segment_records,
 )
-from brokerproof.reference.rabbitmq.paging.terms import (
+from brokerproof.reference.rabbitmq.disk.terms import (
     QueueTerms,
     forget_terms,
     read_terms,
@@ -53,7 +53,7 @@ from brokerproof.reference.rabbitmq.paging.terms import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from brokerproof.reference.rabbitmq.paging.parameters import Parameters
+    from brokerproof.reference.rabbitmq.parameters import Parameters
     from brokerproof.reference.shared.disk import Disk
 
 

@@ -18,7 +18,7 @@ from brokerproof.reference.rabbitmq.disk.store_records import records_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from brokerproof.reference.rabbitmq.paging.terms import StoreTerms
+    from brokerproof.reference.rabbitmq.disk.terms import StoreTerms
     from brokerproof.reference.shared.disk import Disk
 
 

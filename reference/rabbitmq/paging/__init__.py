@@ -13,9 +13,9 @@ above interprets them.
 from brokerproof.reference.rabbitmq.paging.fingerprints import fingerprint_node
 from brokerproof.reference.rabbitmq.paging.inspection import view_of
 from brokerproof.reference.rabbitmq.paging.node import Node
-from brokerproof.reference.rabbitmq.paging.parameters import Parameters
 from brokerproof.reference.rabbitmq.paging.statuses import Fetched
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
+from brokerproof.reference.rabbitmq.parameters import Parameters
 from brokerproof.reference.shared.disk import Disk, PowerLost, RealDirectory, SimulatedDisk
 
 __all__ = [

@@ -20,8 +20,8 @@ from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from brokerproof.reference.rabbitmq.paging.parameters import Parameters
-    from brokerproof.reference.rabbitmq.paging.terms import QueueTerms
+    from brokerproof.reference.rabbitmq.disk.terms import QueueTerms
+    from brokerproof.reference.rabbitmq.parameters import Parameters
     from brokerproof.reference.shared.disk import Disk
 
 PERSISTENT_STORE = "store-persistent"

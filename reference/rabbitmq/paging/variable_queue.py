@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
     from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
-    from brokerproof.reference.rabbitmq.paging.parameters import Parameters
+    from brokerproof.reference.rabbitmq.parameters import Parameters
 
 
 class VariableQueue:

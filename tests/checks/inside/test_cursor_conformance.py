@@ -16,7 +16,7 @@ from brokerproof.checks.inside.step_conformance import (
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.activemq.parameters import CursorParameters
 from brokerproof.reference.durable_broker import PoweredBroker
-from brokerproof.reference.front.settings import Settings
+from brokerproof.reference.settings import Settings
 from brokerproof.spec.activemq.view import CursorQueueView
 from brokerproof.spec.protocol.answers import Answer, Inspection
 from brokerproof.spec.protocol.operations import Crash, Drain, Operation, Restart

@@ -12,7 +12,7 @@ from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure
 from brokerproof.checks.report.terminal import gathered
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.durable_broker import PoweredBroker
-from brokerproof.reference.front.settings import Settings
+from brokerproof.reference.settings import Settings
 from brokerproof.spec.protocol.answers import Answer, Inspection
 from brokerproof.spec.protocol.operations import Crash, Drain, Operation, Restart
 from brokerproof.spec.qpid.view import PointerQueueView

@@ -12,7 +12,7 @@ from brokerproof.checks.inside.state_invariants import INSIDE, parts, parts_in, 
 from brokerproof.checks.inside.views import Malformed, well_formed
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.reference.broker import Broker
-from brokerproof.reference.qpid.push.inspection import view_of
+from brokerproof.reference.qpid.inspection import view_of
 from brokerproof.spec.messages import Credit
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.operations import Consume, Operation
@@ -20,7 +20,7 @@ from brokerproof.spec.qpid.counters import Accounts, ListAccount, Mark, PullAcco
 from brokerproof.spec.qpid.view import PointerQueueView
 from brokerproof.spec.requirements import OFFERED, catalogue
 from tests.checks.inside.shown_views import outcomes, report_on
-from tests.reference.front.reference_bench import Bench
+from tests.reference.front.reference_bench import Bench, queue_in
 
 
 def shown(system: str = "qpid-pull") -> PointerQueueView:
@@ -39,7 +39,7 @@ def shown(system: str = "qpid-pull") -> PointerQueueView:
     bench.consume("w", mode="browse")
     bench.publish("a", "b", "x", "y")
     bench.consume("large", size=0)
-    return view_of(bench.broker.queues["q"])
+    return view_of(queue_in(bench.broker))
 
 
 def accounts_in(view: PointerQueueView) -> Accounts:

@@ -22,7 +22,7 @@ from brokerproof.checks.search.searches import Search
 from brokerproof.checks.trace.moves import Cut, Move, Settle, text_of
 from brokerproof.reference import make
 from brokerproof.reference.durable_broker import PoweredBroker
-from brokerproof.reference.front.settings import settings_from
+from brokerproof.reference.settings import settings_from
 from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.candidate import OnDisk, Unsynced
 from brokerproof.spec.protocol.operations import (

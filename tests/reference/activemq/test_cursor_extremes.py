@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import pytest
 
+from brokerproof.reference.activemq.memory.queue_memory import QueueMemory
 from brokerproof.reference.activemq.pending_lists import (
     DispatchPendingList,
     OrderedPendingList,
     Pending,
 )
-from brokerproof.reference.activemq.queue_memory import QueueMemory
 from brokerproof.reference.durable_broker import PoweredBroker
 from brokerproof.spec.messages import Credit, Message, Priority, PropertyValue
 from brokerproof.spec.protocol.answers import Delivered

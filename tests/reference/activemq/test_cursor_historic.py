@@ -12,10 +12,10 @@ import pytest
 from brokerproof.reference.activemq import pending_lists
 from brokerproof.reference.activemq.audit import MessageAudit
 from brokerproof.reference.activemq.bit_array import AuditRules, BitArrayBin
-from brokerproof.reference.activemq.cursors.references import Reference, Stored
 from brokerproof.reference.activemq.cursors.store_cursor import PRODUCER, StoreCursor
 from brokerproof.reference.activemq.groups import CachedGroupMap, GroupRule, Membership, Taking
-from brokerproof.reference.activemq.memory_usage import Charged, MemoryUsage
+from brokerproof.reference.activemq.memory.references import Reference, Stored
+from brokerproof.reference.activemq.memory.usage import Charged, MemoryUsage
 from brokerproof.reference.activemq.pending_lists import PrioritizedPendingList
 from brokerproof.reference.activemq.subscribers import Takers
 from brokerproof.spec.messages import Message, Priority

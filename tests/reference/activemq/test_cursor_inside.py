@@ -10,9 +10,9 @@ import pytest
 from brokerproof.reference.activemq.audit import MessageAudit
 from brokerproof.reference.activemq.bit_array import BitArrayBin
 from brokerproof.reference.activemq.browsers import Browsers
-from brokerproof.reference.activemq.cursors.references import Reference
 from brokerproof.reference.activemq.cursors.store_cursor import StoreCursor
 from brokerproof.reference.activemq.inspection import view_of_cursor_queue
+from brokerproof.reference.activemq.memory.references import Reference
 from brokerproof.reference.activemq.queue import CursorQueue
 from brokerproof.reference.activemq.subscribers import Takers
 from brokerproof.reference.front.consumers import RankedConsumer

@@ -7,13 +7,14 @@ scope compares the first state of each fingerprint with later ones.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from brokerproof.reference import Broker, make
-from brokerproof.reference.qpid.push import fingerprints
+from brokerproof.reference.systems import SYSTEMS
 from brokerproof.spec.messages import (
     Credit,
     Fifo,
@@ -45,6 +46,8 @@ from brokerproof.spec.protocol.operations import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
+
+    from brokerproof.reference.qpid.push.queue import Queue
 
 MESSAGES = ("m0", "m1", "m2")
 STATES_MAX = 250
@@ -234,28 +237,19 @@ def test_states_of_one_name_behave_alike(address: str, order: Order, fixed: Oper
     assert first_difference(address, order, fixed=fixed) is None
 
 
-def leave_out(what: int) -> Callable[[object], Hashable]:
-    """Return a fingerprint that forgets one of a queue's parts, as a careless one might."""
-    honest = fingerprints.fingerprint_queue
-
-    def careless(queue: object) -> Hashable:
-        whole = honest(queue)  # type: ignore[arg-type]
-        assert isinstance(whole, tuple)
-        return whole[:what] + whole[what + 1 :]
-
-    return careless
-
-
-def test_a_name_that_forgets_the_round_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brokerproof.reference.broker.fingerprint_queue", leave_out(3))
-    assert any(first_difference("qpid-push", Fifo(), seed) for seed in range(5))
-
-
-def test_a_name_that_forgets_what_is_in_the_queue_is_found_out(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("part", [2, 3], ids=["entries", "turn"])
+def test_a_fingerprint_without_a_part_is_found_out(
+    part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brokerproof.reference.broker.fingerprint_queue", leave_out(2))
-    assert first_difference("qpid-push", Fifo()) is not None
+    system = SYSTEMS["qpid-push"]
+
+    def careless(queue: Queue) -> Hashable:
+        whole = system.fingerprint(queue)
+        assert isinstance(whole, tuple)
+        return whole[:part] + whole[part + 1 :]
+
+    monkeypatch.setitem(SYSTEMS, "qpid-push", dataclasses.replace(system, fingerprint=careless))
+    assert any(first_difference("qpid-push", Fifo(), seed) for seed in range(5))
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

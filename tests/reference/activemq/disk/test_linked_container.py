@@ -10,7 +10,6 @@ import pytest
 from brokerproof.reference.activemq.disk.data_files import DataFiles
 from brokerproof.reference.activemq.disk.linked_container import (
     FreeList,
-    FreeListRule,
     LinkedContainer,
 )
 from brokerproof.reference.activemq.disk.store_records import (
@@ -25,6 +24,8 @@ from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from brokerproof.reference.activemq.parameters import FreeListRule
 
 FILE_BYTES = 40
 KEYS = "abcdefgh"

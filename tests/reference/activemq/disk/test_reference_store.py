@@ -8,9 +8,7 @@ import pytest
 
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore, QueueStores
 from brokerproof.reference.activemq.disk.reference_store import (
-    Duplicates,
     NoMessage,
-    Reading,
     Recovered,
     ReferenceStore,
     SetBatch,
@@ -21,7 +19,7 @@ from brokerproof.reference.shared.disk import SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
 
 if TYPE_CHECKING:
-    pass
+    from brokerproof.reference.activemq.parameters import Duplicates, Reading
 
 READINGS: tuple[Reading, ...] = ("stop", "advance", "document", "printed")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore
-from brokerproof.reference.activemq.disk.reference_store import Reading, Recovered, ReferenceStore
+from brokerproof.reference.activemq.disk.reference_store import Recovered, ReferenceStore
+from brokerproof.reference.activemq.parameters import Reading
 from brokerproof.reference.shared.copies import copied
 from tests.reference.activemq.disk import test_reference_store
 from tests.reference.activemq.disk.test_reference_store import (

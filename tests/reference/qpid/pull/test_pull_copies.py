@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from brokerproof.reference.qpid.push import fingerprints
+from brokerproof.reference.qpid import fingerprints
 from brokerproof.spec.messages import Fifo, Order, Priority
 from tests.reference.front.test_copies import first_difference, operations, start
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.reference import make
+from brokerproof.reference.qpid.inspection import view_of
 from brokerproof.reference.qpid.push.entries import (
     ACQUIRED_BY_QUEUE,
     AVAILABLE,
@@ -18,7 +19,6 @@ from brokerproof.reference.qpid.push.entries import (
     QueueEntry,
 )
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList
-from brokerproof.reference.qpid.push.inspection import view_of
 from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.operations import Delete
 from tests.reference.front.reference_bench import Bench, queue_in, subscription_in
@@ -101,7 +101,7 @@ def test_a_view_tells_no_two_kinds_of_acquired() -> None:
         bench = Bench(address)
         bench.publish("a", "b")
         bench.consume("c0", 1)
-        views.append(view_of(bench.broker.queues["q"]))
+        views.append(view_of(queue_in(bench.broker)))
     assert views[0] == views[1]
     assert [each.state for each in views[0].entries] == ["acquired", "available"]
 

@@ -20,9 +20,9 @@ from brokerproof.reference.rabbitmq.disk.combinations import (
 )
 from brokerproof.reference.rabbitmq.disk.message_store import MessageStore
 from brokerproof.reference.rabbitmq.disk.queue_index import QueueIndex
+from brokerproof.reference.rabbitmq.disk.terms import QueueTerms, StoreTerms, write_terms
 from brokerproof.reference.rabbitmq.paging import Node, Parameters, PowerLost, SimulatedDisk, moves
 from brokerproof.reference.rabbitmq.paging.node import file_prefix
-from brokerproof.reference.rabbitmq.paging.terms import QueueTerms, StoreTerms, write_terms
 from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 from brokerproof.reference.shared.copies import copied
 from tests.reference.rabbitmq.disk import test_queue_index

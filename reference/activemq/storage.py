@@ -10,12 +10,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from brokerproof.reference.activemq.cursors.queue_cursor import LevelCursors, QueueCursor
-from brokerproof.reference.activemq.cursors.references import decoded
 from brokerproof.reference.activemq.cursors.store_cursor import StoreCursor
 from brokerproof.reference.activemq.cursors.transient_cursors import FileCursor, MemoryCursor
 from brokerproof.reference.activemq.disk.journaled_store import QueueStores
 from brokerproof.reference.activemq.disk.linked_container import LinkedContainer
 from brokerproof.reference.activemq.disk.reference_store import StoreParameters
+from brokerproof.reference.activemq.memory.references import decoded
 from brokerproof.reference.front.storage import Storage
 from brokerproof.reference.shared.disk import SimulatedDisk
 from brokerproof.spec.messages import Priority
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from brokerproof.reference.activemq.cursors.store_cursor import Surroundings
+    from brokerproof.reference.activemq.memory.queue_memory import QueueMemory
     from brokerproof.reference.activemq.parameters import CursorParameters
-    from brokerproof.reference.activemq.queue_memory import QueueMemory
     from brokerproof.reference.front.storage import Definition
     from brokerproof.reference.shared.disk import Disk
     from brokerproof.spec.messages import Order

@@ -1,6 +1,6 @@
 """The notices of changes of memory usage, and when they are delivered.
 
-Owns the two kinds of notice and their order. `memory_usage` queues a notice while its tree changes,
+Owns the two kinds of notice and their order. `usage` queues a notice while its tree changes,
 under the lock that is here, and has the notices delivered when the change is complete.
 
 The releases give each notice to a thread of its own, so it may come late and out of order; its

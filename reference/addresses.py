@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from brokerproof.reference.broker import Broker
 from brokerproof.reference.durable_broker import BrokerOnFiles, PoweredBroker
-from brokerproof.reference.front.settings import DURABLE, PARAMETERS, settings_from
+from brokerproof.reference.settings import DURABLE, PARAMETERS, settings_from
 from brokerproof.spec.nearest import meant
 
 DOCUMENTED_SYSTEMS = (

@@ -16,7 +16,7 @@ import msgspec
 from brokerproof.spec.messages import Message
 
 if TYPE_CHECKING:
-    from brokerproof.reference.activemq.memory_usage import Charged
+    from brokerproof.reference.activemq.memory.usage import Charged
     from brokerproof.reference.front.consumers import RankedConsumer
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from brokerproof.reference.activemq.memory_usage import MemoryUsage
-    from brokerproof.reference.activemq.usage_notices import SpaceCallback, UsageListener
+    from brokerproof.reference.activemq.memory.notices import SpaceCallback, UsageListener
+    from brokerproof.reference.activemq.memory.usage import MemoryUsage
 
 
 class Waiter:

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerproof.reference.activemq import memory_usage
-from brokerproof.reference.activemq.memory_usage import (
+from brokerproof.reference.activemq.memory import usage
+from brokerproof.reference.activemq.memory.usage import (
     Charged,
     MemoryUsage,
 )
 from brokerproof.reference.shared.copies import copied
+from tests.reference.activemq.memory.usage_bench import Listener, Waiter, name_of
 from tests.reference.activemq.release_answers import MEMORY
-from tests.reference.activemq.usage_bench import Listener, Waiter, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from brokerproof.reference.activemq.usage_notices import Notice
+    from brokerproof.reference.activemq.memory.notices import Notice
 
 WAIT_S = 30
 """After so long a thread that does not end is a failure; it ends at once."""
@@ -229,7 +229,7 @@ def test_who_waits_for_the_parent_waits_for_its_own_node_after_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at_again([])
-    monkeypatch.setattr(memory_usage, "_LookAgain", lambda _, callback: callback)
+    monkeypatch.setattr(usage, "_LookAgain", lambda _, callback: callback)
     with pytest.raises(AssertionError):
         looked_at_again([])
 

@@ -10,8 +10,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from brokerproof.reference.activemq import parameters as cursor
+from brokerproof.reference.activemq.bit_array import AuditRules
 from brokerproof.reference.activemq.parameters import CursorParameters
-from brokerproof.reference.rabbitmq.paging.parameters import SEGMENT_MAX
+from brokerproof.reference.qpid.pull.sessions import ConnectionForm
+from brokerproof.reference.rabbitmq.parameters import SEGMENT_MAX
 from brokerproof.spec.protocol.candidate import Unsynced
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ SystemName: TypeAlias = Literal[
 ]
 PointerForm: TypeAlias = Literal["released", "published", "inclusive"]
 RunnerPolicy: TypeAlias = Literal["eager", "drain"]
-ConnectionForm: TypeAlias = Literal["channel", "shared"]
 AcquisitionForm: TypeAlias = Literal["firm", "stealable"]
 Recovered: TypeAlias = Literal["known", "delivered"]
 DiskKind: TypeAlias = Literal["simulated", "files"]
@@ -182,7 +183,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "word": _number(*CURSORS, least=1, most=64),
     "lag": _number(*CURSORS, least=0),
     "data": _number(*CURSORS, least=1),
-    "audit": _choice(cursor.AuditRules, *CURSORS),
+    "audit": _choice(AuditRules, *CURSORS),
     "read": _choice(cursor.Reading, *CURSORS),
     "detached": _choice(cursor.Detached, *CURSORS),
     "counters": _choice(cursor.Counters, *CURSORS),

@@ -5,7 +5,7 @@ Owns the use of each node, its percentage, and the waiting callbacks. A node onl
 
 A change is made at a node and then at all nodes above, under one lock for the whole tree, so that
 no callback can be registered between a check and the change. Notices go out when the change is
-complete at all nodes (`usage_notices`).
+complete at all nodes (`notices`).
 
 Source: ActiveMQ's memory usage (5.1 to current), unless stated. AMQ-4361 is followed: no callback
 waits after a stop.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from brokerproof.reference.activemq.usage_notices import (
+from brokerproof.reference.activemq.memory.notices import (
     ChangeNotice,
     Execute,
     Notices,

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from brokerproof.reference.activemq.cursors.references import decoded
-from brokerproof.reference.activemq.memory_usage import Charged, MemoryUsage, charge_of
+from brokerproof.reference.activemq.memory.references import decoded
+from brokerproof.reference.activemq.memory.usage import Charged, MemoryUsage, charge_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from brokerproof.reference.activemq.cursors.references import Reference
+    from brokerproof.reference.activemq.memory.references import Reference
     from brokerproof.reference.activemq.parameters import CursorParameters
     from brokerproof.spec.messages import Message
 

@@ -21,10 +21,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.activemq.fingerprints import (
-    fingerprint_cursor_queue,
-)
-from brokerproof.reference.activemq.queue import CursorQueue
+from brokerproof.reference.qpid.looks import subscriptions_of
 from brokerproof.reference.qpid.pull.fingerprints import name_consumers
 from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.entries import (
@@ -32,16 +29,13 @@ from brokerproof.reference.qpid.push.entries import (
     HELD,
     QueueEntry,
 )
-from brokerproof.reference.qpid.push.looks import subscriptions_of
 from brokerproof.reference.qpid.push.queue import Queue
 from brokerproof.reference.qpid.push.subscription_list import SubscriptionNode
 from brokerproof.reference.qpid.push.subscriptions import Subscription
-from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.spec.messages import PropertyValue
 
 
@@ -52,17 +46,8 @@ def _first_live(node: SubscriptionNode) -> SubscriptionNode | None:
     return following
 
 
-def fingerprint_queue(queue: AnyQueue) -> Hashable:
+def fingerprint_queue(queue: Queue) -> Hashable:
     """Return a value that is equal for states of the queue that behave alike."""
-    if isinstance(queue, QueueProcess):
-        return queue.fingerprint()
-    if isinstance(queue, CursorQueue):
-        return fingerprint_cursor_queue(queue)
-    assert isinstance(queue, Queue)
-    return _fingerprint_queue_of_pointers(queue)
-
-
-def _fingerprint_queue_of_pointers(queue: Queue) -> Hashable:
     numbers: dict[QueueEntry, int] = {}
     live: list[Hashable] = []
     number = 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from brokerproof.reference.qpid.looks import placed, subscriptions_of
 from brokerproof.reference.qpid.pull.consumer_lists import REMOVED
 from brokerproof.reference.qpid.pull.consumers import QueueConsumer
 from brokerproof.reference.qpid.pull.queue import PullQueue
-from brokerproof.reference.qpid.push.looks import placed, subscriptions_of
 from brokerproof.spec.qpid.counters import (
     Accounts,
     ListAccount,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerproof.reference.activemq.memory_usage import Charged, MemoryUsage, charge_of
+from brokerproof.reference.activemq.memory.usage import Charged, MemoryUsage, charge_of
 from brokerproof.spec.messages import Message
 
 

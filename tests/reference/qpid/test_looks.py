@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from brokerproof.reference import Broker
+from brokerproof.reference.qpid.looks import placed, subscriptions_of
 from brokerproof.reference.qpid.pull.queue import PullQueue
-from brokerproof.reference.qpid.push.looks import placed, subscriptions_of
 from brokerproof.spec.messages import Credit, Fifo
 from brokerproof.spec.protocol.operations import Cancel, Consume, Declare, Drain, Inspect
 

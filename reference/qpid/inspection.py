@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from brokerproof.reference.qpid.counters import accounts_of
+from brokerproof.reference.qpid.looks import placed, subscriptions_of
 from brokerproof.reference.qpid.pull.consumer_lists import (
     INTERESTED,
     NON_ACQUIRING,
@@ -16,9 +18,7 @@ from brokerproof.reference.qpid.pull.consumer_lists import (
     NodeState,
 )
 from brokerproof.reference.qpid.pull.queue import PullQueue
-from brokerproof.reference.qpid.push.counters import accounts_of
 from brokerproof.reference.qpid.push.entries import AVAILABLE, HELD
-from brokerproof.reference.qpid.push.looks import placed, subscriptions_of
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
 from brokerproof.reference.qpid.push.queue import Queue
 from brokerproof.spec.qpid.view import (
@@ -29,14 +29,12 @@ from brokerproof.spec.qpid.view import (
 )
 
 if TYPE_CHECKING:
-    from brokerproof.reference.front.queue import AnyQueue
     from brokerproof.reference.qpid.push.entries import QueueEntry
     from brokerproof.reference.qpid.push.subscriptions import Subscription
 
 
-def view_of(queue: AnyQueue) -> PointerQueueView:
+def view_of(queue: Queue) -> PointerQueueView:
     """Return the view of a queue whose pointers are of the released form."""
-    assert isinstance(queue, Queue), "only queues of pointers can be shown"
     subscriptions = subscriptions_of(queue)
     # A walk by the broker's own algorithm; its result is shown.
     entries = list(queue.entries.iterator())
