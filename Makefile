@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := check
 .PHONY: check test quick thorough pipeline java lint types bench release lock clean
 
-check: $(LINKED)  ## Hold the four reference brokers against the documented promises; EFFORT=deep tries more.
+check: $(LINKED)  ## Hold the four reference brokers against the documented requirements; EFFORT=deep tries more.
 	@$(BIN)/brokerproof check --effort $(EFFORT) $(OPTIONS)
 
 test: $(LINKED) $(VENV)/.dev java  ## Run the tests; T=FILE runs those whose imports reach a file.

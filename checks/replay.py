@@ -38,7 +38,7 @@ class Replay(Enum):
 
     KEPT = "kept"
     SAME = "broken again"
-    OTHER = "another promise broken"
+    OTHER = "another requirement broken"
     UNFOLLOWED = "not decided"
 
 

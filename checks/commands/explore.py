@@ -202,26 +202,26 @@ def _say_what_happens_in_the_end(
     from brokerproof.models.language.explore import liveness  # noqa: PLC0415  with NumPy, see above
 
     try:
-        promises = liveness.check(system, scope)
+        properties = liveness.check(system, scope)
     except ModelError as error:
         click.echo(f"  not checked: {', '.join(p.name for p in system.leads_to)}; {error}")
         raise SystemExit(3) from None
-    for promise in promises:
-        if promise.kept and promise.asked:
-            click.echo(f"  kept in the end: {promise.name}")
-        elif promise.kept:
-            click.echo(f"  says nothing here: {promise.name}, whose premise never holds")
+    for progress in properties:
+        if progress.kept and progress.asked:
+            click.echo(f"  kept in the end: {progress.name}")
+        elif progress.kept:
+            click.echo(f"  says nothing here: {progress.name}, whose premise never holds")
         else:
-            given = ", ".join(f"{name}={value}" for name, value in promise.arguments.items())
-            click.echo(f"  broken: {promise.name}({given})")
-            for line in _run_lines(promise.trace, promise.loop):
+            given = ", ".join(f"{name}={value}" for name, value in progress.arguments.items())
+            click.echo(f"  broken: {progress.name}({given})")
+            for line in _run_lines(progress.trace, progress.loop):
                 click.echo(f"    {line}")
-    broken = next((promise for promise in promises if not promise.kept), None)
+    broken = next((progress for progress in properties if not progress.kept), None)
     if broken:
         described = f"{broken.name} is broken in the scope {scope}"
         _write(itf_file, itf(broken.trace, model=model, description=described, loop=broken.loop))
         raise SystemExit(1)
-    if not all(promise.asked for promise in promises):
+    if not all(progress.asked for progress in properties):
         raise SystemExit(3)
 
 

@@ -64,8 +64,8 @@ def unproved_lines(system: System) -> Iterator[str]:
     """Yield the properties that the prover does not cover."""
     if not system.invariants:
         yield "  NOTHING TO PROVE: the model has no @invariant"
-    for promise in system.leads_to:
-        yield f"  not proved: {promise.name}; `explore` checks what happens in the end, in a scope"
+    for progress in system.leads_to:
+        yield f"  not proved: {progress.name}; `explore` checks what happens in the end, in a scope"
 
 
 def idle_lines(system: System) -> Iterator[str]:

@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="CANDIDATE",
-        help="hold this candidate against the documented promises, one test each; may be repeated",
+        help="hold this candidate against the requirements, one test each; may be repeated",
     )
     for name, kind, about in (
         ("seed", int, "seed of the stateful stage"),

@@ -304,7 +304,7 @@ class Oracle:
         self.actions[failure.step[0], "impossible"] += 1
         labels = [label for label in failure.blame if label]
         if not labels:
-            raise Unfollowable(f"{failure.step[0]} is impossible, and no promise says so")
+            raise Unfollowable(f"{failure.step[0]} is impossible, and no requirement says so")
         overdue = self._names({e for label in labels for e in failure.blame[label]})
         own = () if event is None or event.message in overdue else (event.message,)
         moment = Moment(self.bindings, self.window, failure.step)

@@ -81,7 +81,7 @@ def content_of(found: Counterexample) -> Shown:
         # An error of ours; the rest of the report is still useful.
         return Shown(tuple(steps), f"our own oracle failed: {error}")
     missing = len(found.steps) - len(steps)
-    return Shown(tuple(steps), "it broke a promise before its end" if missing else "")
+    return Shown(tuple(steps), "it broke a requirement before its end" if missing else "")
 
 
 def _steps(found: Counterexample) -> Iterator[StepShown]:

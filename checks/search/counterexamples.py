@@ -115,8 +115,8 @@ class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
     """A trace that breaks a requirement, and what was expected and seen at its last step.
 
     `again` says how often it was seen again and in how many tries, for a candidate that answers
-    differently to the same operations. With `claims`, what the candidate said that it promises, the
-    recorded answers can be judged again without it; files from before they were kept have none.
+    differently to the same operations. With `claims`, the candidate's capabilities, the recorded
+    answers can be judged again without it; files from before they were kept have none.
     Of what was found in a recording, `recorded` are its events, and `records` is the file below the
     report that has all of them. Of what was found on threads, `steps` come before these begin, and
     `interleaved` is what they did.

@@ -61,7 +61,7 @@ BEYOND_THE_CORE: Final[Mapping[str, tuple[str, ...]]] = {
 
 NOT_SEEN: Final[Mapping[str, str]] = {
     "rest": "only proofs speak of it: it is what a broker could do, not what one does",
-    "final_drain": "it gives a broken promise its name, after the run",
+    "final_drain": "it gives a broken requirement its name, after the run",
     "crash_at_work": "no broker goes down in the midst of an operation here",
     "drop_in_a_crash": "no broker goes down in the midst of an operation here",
 }

@@ -131,7 +131,7 @@ def check(
     report: Path,
     progress: bool | None,
 ) -> None:
-    """Hold recorded traffic, in files or folders, against the promises.
+    """Hold recorded traffic, in files or folders, against the requirements.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be checked; 3 the history puts
     nothing to the test, more rows were rejected than checked, or it was interrupted.
@@ -271,7 +271,7 @@ def _left_open(
     for name in sorted(set(asked.queues.by_name) - there):
         yield f"--queue {name}: nothing in the history is about a queue of this name"
     if not is_tested:
-        why = "it puts none of the promises to the test" if read.account.rows else "it has no rows"
+        why = "no requirement is put to the test" if read.account.rows else "it has no rows"
         yield f"nothing was checked of {asked.source}: {why}"
     elif account.is_for_the_lesser_part:
         yield (

@@ -11,7 +11,7 @@ from brokerproof.pipeline.commands.watch import watch
 
 @click.group()
 def trace() -> None:
-    """Record traffic, and hold recorded traffic against the promises."""
+    """Record traffic, and hold recorded traffic against the requirements."""
 
 
 trace.add_command(check)

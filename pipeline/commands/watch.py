@@ -95,7 +95,7 @@ def watch(
     queues: Mapping[str, QueueFacts],
     undeclared: QueueFacts,
 ) -> None:
-    """Hold traffic against the promises while files of its history appear in a directory.
+    """Hold traffic against the requirements while files of its history appear in a directory.
 
     Ctrl-C stops it after the batch that it is at, and pressed again at once; started again with the
     same --out, it goes on where it was. How long messages wait is not judged here: --stalled-after

@@ -175,7 +175,7 @@ def families(system: System) -> tuple[Sort, ...]:
     for term in terms(system):
         if term.op in ("forall", "exists"):
             sorts += map(type, cast("tuple[Term, ...]", term.payload))
-    sorts += [type(parameter) for promise in system.leads_to for parameter in promise.parameters]
+    sorts += [type(parameter) for progress in system.leads_to for parameter in progress.parameters]
     found.update(dict.fromkeys(sort for sort in sorts if issubclass(sort, Family)))
     return tuple(found)
 

@@ -24,23 +24,23 @@ def check_well_formed(system: System) -> System:
                     "are about rigid things, and what is always so of the state is an @invariant"
                 )
     stated = [statement.name for statement in system.invariants + system.axioms]
-    names = Counter([*stated, *(promise.name for promise in system.leads_to)])
+    names = Counter([*stated, *(progress.name for progress in system.leads_to)])
     for name, times in names.items():
         if times > 1:
             raise ModelError(f"{system.name}: {times} statements are called {name}")
     for statement in system.invariants:
         if statement.term is TRUE:
             raise ModelError(
-                f"{system.name}: {statement.name} is true of whatever state: it promises nothing"
+                f"{system.name}: {statement.name} is true of whatever state: it says nothing"
             )
     if not system.actions:
         raise ModelError(f"{system.name} has no @action: nothing can ever happen in it")
     known = {action.name for action in system.actions}
-    for promise in system.leads_to:
-        for name in promise.fair:
+    for progress in system.leads_to:
+        for name in progress.fair:
             if name not in known:
                 raise ModelError(
-                    f"{promise.name} wants {name} to be fair, which is no action: "
+                    f"{progress.name} wants {name} to be fair, which is no action: "
                     f"there are {', '.join(sorted(known))}"
                 )
     return system

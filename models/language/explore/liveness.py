@@ -64,7 +64,7 @@ class Kept:
 def check(system: System, scope: Scope, *, states_max: int | None = None) -> list[Kept]:
     """Return for each property whether it is kept; raises `ModelError` for too large a scope."""
     transitions = _Transitions(ColumnReading(system, scope), states_max or STATES_MAX)
-    return [transitions.judge(promise) for promise in system.leads_to]
+    return [transitions.judge(progress) for progress in system.leads_to]
 
 
 class _Transitions:
@@ -93,31 +93,31 @@ class _Transitions:
             for source, target in zip(np.flatnonzero(mask).tolist(), targets.tolist(), strict=True):
                 self.after[source].append((number, target))
 
-    def judge(self, promise: LeadsTo) -> Kept:
+    def judge(self, progress: LeadsTo) -> Kept:
         scope = self.reading.scope
         asked = False
-        for values in scope.tuples([type(p) for p in promise.parameters]):
-            pairs = list(zip(promise.parameters, values, strict=True))
+        for values in scope.tuples([type(p) for p in progress.parameters]):
+            pairs = list(zip(progress.parameters, values, strict=True))
             variables: dict[Term, Term] = {p: constant(type(p), value) for p, value in pairs}
-            premise = self.reading.holds(promise.premise, variables, self.words)
+            premise = self.reading.holds(progress.premise, variables, self.words)
             asked = asked or bool(premise.any())
-            found = self._broken(promise, variables, premise)
+            found = self._broken(progress, variables, premise)
             if found is not None:
                 arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
-                return Kept(promise.name, arguments, *found)
-        return Kept(promise.name, {}, asked=asked)
+                return Kept(progress.name, arguments, *found)
+        return Kept(progress.name, {}, asked=asked)
 
     def _broken(
-        self, promise: LeadsTo, variables: Mapping[Term, Term], premise: Mask
+        self, progress: LeadsTo, variables: Mapping[Term, Term], premise: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
-        waiting = ~self.reading.holds(promise.conclusion, variables, self.words)
+        waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
         starts = np.flatnonzero(waiting & premise).tolist()
         came_from = self._search(starts, waiting)
         nearness = {state: number for number, state in enumerate(came_from)}
         fair = [
             component
             for component in self._components(came_from, waiting)
-            if self._is_fair(component, promise.fair)
+            if self._is_fair(component, progress.fair)
         ]
         if not fair:
             return None
@@ -128,7 +128,7 @@ class _Transitions:
         way = _way(came_from, entry)
         everywhere = np.ones(len(self.words), dtype=np.bool_)
         before = _way(self._search(self.initial, everywhere), way[0][1])
-        circle = self._circle(entry, component, promise.fair)
+        circle = self._circle(entry, component, progress.fair)
         return self._steps([*before, *way[1:]]), self._steps(circle)
 
     def _search(self, starts: Iterable[int], allowed: Mask) -> dict[int, tuple[int, int] | None]:

@@ -481,7 +481,7 @@ def test_recorded_answers_may_break_another_promise(saved: Path, tmp_path: Path)
     target = changed(one(saved, "fifo-order"), tmp_path / "x.json", requirement="nothing-twice")
     result = run("replay", "--rejudge", target)
     assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == "  another promise broken: fifo-order"
+    assert result.output.splitlines()[-1] == "  another requirement broken: fifo-order"
 
 
 def test_a_set_decides_what_counts(saved: Path, tmp_path: Path) -> None:

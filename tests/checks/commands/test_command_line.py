@@ -371,7 +371,7 @@ def test_another_candidate_may_keep_the_promise(found: Path) -> None:
 def test_another_candidate_may_break_another_promise(found: Path) -> None:
     result = run("replay", found, f"{CANDIDATES}:Thrower")
     assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == "  another promise broken: protocol"
+    assert result.output.splitlines()[-1] == "  another requirement broken: protocol"
 
 
 def test_a_candidate_that_cannot_be_had_cannot_be_replayed_on(found: Path) -> None:

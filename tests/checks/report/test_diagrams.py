@@ -215,7 +215,7 @@ def test_at_the_breach_the_queue_is_as_it_was() -> None:
 def test_what_cannot_be_followed_says_why() -> None:
     steps = (declare(), publish("m0"), publish("m1"), get("m1"), Line(Drain(), "ok"))
     shown = content_of(found(*steps))
-    assert (len(shown.steps), shown.reason) == (4, "it broke a promise before its end")
+    assert (len(shown.steps), shown.reason) == (4, "it broke a requirement before its end")
     assert len(diagram_of(found(*steps)).rows) == 5
     old = msgspec.structs.replace(found(*steps), claims=None)
     assert "before answers were recorded" in content_of(old).reason

@@ -212,7 +212,7 @@ def test_that_nothing_was_checked_is_said(tmp_path: Path, report: Path, content:
     path.write_bytes(content)
     result = run(path, "--report", report)
     assert result.exit_code == 3
-    why = "it puts none of the promises to the test" if b"what" in content else "it has no rows"
+    why = "no requirement is put to the test" if b"what" in content else "it has no rows"
     assert f"nothing was checked of {path}: {why}" in result.output
     assert run(path, "--report", report, "--accept-inconclusive").exit_code == 3
 
