@@ -27,7 +27,8 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from brokerproof.pipeline.intervals.control import Control, named
+from brokerproof.pipeline.intervals import idle
+from brokerproof.pipeline.intervals.control import Control, Idle, named
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import COLUMNS as STREAMS
 from brokerproof.pipeline.intervals.streams import FOUND as CONTRADICTIONS
@@ -46,7 +47,6 @@ from brokerproof.pipeline.names import Ints, joint, numbers, ranks
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
 from brokerproof.pipeline.results import COVERAGE, Judgement, added
 from brokerproof.pipeline.rules.violations import none, strongest
-from brokerproof.pipeline.spark.idle_on_spark import idle_on_spark
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
@@ -137,7 +137,7 @@ def judged_on_spark(
         torn = ambiguous(_contradictions(history, seen, control))
     if stalled_after is not None:
         progress("looking when consumers were free")
-        control.idle = idle_on_spark(history, control, stalled_after, _parts(history, seen))
+        control.idle = _idle_on_spark(history, control, stalled_after, _parts(history, seen))
     progress(f"judging {seen.rows:,} records")
     told = _told(history, seen, control, torn, None)
     left = left_to(told.summaries, control.window_of)
@@ -481,3 +481,29 @@ _COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 def _read(told: bytes) -> pa.Table:
     return pa.ipc.open_stream(told).read_all()
+
+
+def _idle_on_spark(history: DataFrame, control: Control, bound: int, parts: int) -> Idle:
+    """Return the idle spans longer than the limit; the rows are shuffled to `parts` parts."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
+
+    known = history.sparkSession.sparkContext.broadcast(control)
+    chosen = history.filter(f.col("op").isin(list(idle.KINDS)) & (f.col("outcome") != "failed"))
+    of_consumers = chosen.select(*idle.COLUMNS).repartition(parts, "run", "consumer")
+    kinds = {pa.string(): "string", pa.int64(): "long"}
+    spans = of_consumers.mapInArrow(
+        lambda batches: _idle_in_part(batches, known.value, bound),
+        ", ".join(f"{each.name} {kinds[each.type]}" for each in idle.SCHEMA),
+    ).toArrow()
+    known.destroy()
+    latest = history.groupBy("run").agg(f.max("start")).collect()
+    times = {run: int(time) for run, time in latest}
+    return idle.idle_of(spans.cast(idle.SCHEMA), control, times, bound)
+
+
+def _idle_in_part(
+    batches: Iterator[pa.RecordBatch], control: Control, bound: int
+) -> Iterator[pa.RecordBatch]:
+    if parts := list(batches):
+        table = pa.Table.from_batches(parts).replace_schema_metadata(None)
+        yield from idle.idle_spans(table, control, bound).to_batches()

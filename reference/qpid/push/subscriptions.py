@@ -1,7 +1,8 @@
 """A subscription: a consumer of a queue with pointers.
 
-Owns what it has beyond a `Consumer`: its pointer, the entry that it waits at, and its selector. The
-pointer owns the position, and the queue offers the messages.
+Owns what it has beyond a `Consumer`: its pointer, the entry that it waits at, and its selector with
+the equality of two values. The pointer owns the position. The queue offers the messages, and
+decides what becomes of a message that matches no selector.
 
 Source: Qpid, Message Delivery, section Subscriptions.
 """
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING
 from brokerproof.reference.front.consumers import Consumer, Mode
 from brokerproof.reference.qpid.push.entries import EntryState, Phase, QueueEntry
 from brokerproof.reference.shared.atomics import AtomicReference
-from brokerproof.reference.shared.selectors import meets
 
 if TYPE_CHECKING:
     from brokerproof.reference.front.credit import Window
     from brokerproof.reference.qpid.push.pointers import Pointer
+    from brokerproof.spec.messages import Message, PropertyValue
     from brokerproof.spec.protocol.operations import Selector
 
 
@@ -74,3 +75,16 @@ class Subscription(Consumer):
         """Return whether it wants a message; without a selector it wants every one."""
         assert entry.message is not None, "a dummy head is never offered"
         return self.selector is None or meets(entry.message, self.selector)
+
+
+def meets(message: Message, selector: Selector) -> bool:
+    """Return whether the message has every property of the selector with an equal value."""
+    properties = message.properties
+    return all(
+        name in properties and is_equal(properties[name], value) for name, value in selector.items()
+    )
+
+
+def is_equal(one: PropertyValue, other: PropertyValue) -> bool:
+    """Return whether two values are equal as in JSON: numbers by value; a boolean is no number."""
+    return isinstance(one, bool) is isinstance(other, bool) and one == other

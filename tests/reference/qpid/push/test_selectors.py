@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
-from brokerproof.reference.shared.selectors import is_equal, meets
+from brokerproof.reference.qpid.push.subscriptions import is_equal, meets
 from brokerproof.spec.messages import Message, Priority, PropertyValue
 from brokerproof.spec.protocol.operations import Consume
 from tests.reference.front.reference_bench import Bench, queue_in, subscription_in
