@@ -155,7 +155,6 @@ def test_a_small_world_is_searched_as_plainly(
 
 
 @pytest.mark.each_time(6)
-@pytest.mark.slow
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_scope_is_searched_as_plainly(

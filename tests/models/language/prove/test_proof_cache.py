@@ -86,7 +86,6 @@ def stale(module: str, place: int, text: Text) -> tuple[list[str], list[str]]:
     return [], []
 
 
-@pytest.mark.slow
 def test_a_changed_statement_is_never_answered_from_the_cache() -> None:
     everything = [(module, place) for module in read() for place in units(module)]
     drawn = random.Random(7).sample(everything, DRAWN)  # noqa: S311 (reproducible)
@@ -95,7 +94,6 @@ def test_a_changed_statement_is_never_answered_from_the_cache() -> None:
     assert sum(bool(altered) for altered, _ in found) > DRAWN / 2
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("module", "first"),
@@ -115,7 +113,6 @@ def both_models(given: Given) -> str:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "function", "text", "forgotten"),
     [
@@ -187,7 +184,6 @@ def test_a_changed_abstraction_from_elsewhere_is_proved_anew(
     assert said("worker") == said("worker", "--no-cache") != good
 
 
-@pytest.mark.slow
 def test_a_witness_of_the_queue_of_pointers_decides_about_the_pull_queue(tmp_path: Path) -> None:
     cache, text = Cache(tmp_path), sources()["qpid.pointer_queue_refines_contract"]
     told = "return queue.origin[entry] != Origin.PUBLISHED"

@@ -136,13 +136,11 @@ def by_kills() -> None:
                 assert_comes_back(disk, bench.possible[-2:])
 
 
-@pytest.mark.slow
 def test_the_process_may_end_at_any_change_and_the_power_after_the_start() -> None:
     by_kills()
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_at_any_change(name: str) -> None:
     assert crash_everywhere(SCRIPTS[name]) > 100
@@ -172,7 +170,6 @@ def crash_while_starting(script: str) -> int:
 
 
 @pytest.mark.each_time(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_again_while_the_stores_come_back(name: str) -> None:
     assert crash_while_starting(SCRIPTS[name]) > 100
@@ -315,7 +312,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_the_stores_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     mistake = MISTAKES[name]
@@ -325,7 +321,6 @@ def test_a_mistake_in_the_stores_is_found_out(monkeypatch: pytest.MonkeyPatch, n
         mistake.check()
 
 
-@pytest.mark.slow
 def test_an_index_that_is_kept_over_a_crash_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nothing:
         @staticmethod

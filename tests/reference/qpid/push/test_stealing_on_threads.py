@@ -44,13 +44,7 @@ TRIPLES = (
 )
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [
-        pytest.param(each, id=each.name, marks=[pytest.mark.slow] * (each == SENT_AT_THE_END))
-        for each in PAIRS
-    ],
-)
+@pytest.mark.parametrize("scene", PAIRS, ids=lambda scene: scene.name)
 def test_two_at_one_entry_forget_nothing(scene: Scene) -> None:
     found = explore(case_of(scene))
     assert (found.failed, found.complete) == ([], True)
