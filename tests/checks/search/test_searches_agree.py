@@ -32,7 +32,7 @@ from examples import whole_broker
 from examples.naive_queue import make_broker
 from tests.checks.broken_candidates import Box, Sieve, Stack
 from tests.checks.search.plain_searches import plain_product, plain_sequences, plain_walk
-from tests.faults.catalogue import faults
+from tests.faults.catalogue import faults, make_faulty
 
 OPERATIONS = 200
 FAULTS = tuple([fault.id for fault in faults().values() if not fault.outside])[::29]
@@ -85,7 +85,7 @@ MAKERS: dict[str, Callable[[], Candidate]] = {
     "sieve": Sieve,
     "repeater": Repeater,
     "nameless": Nameless,
-    **{fault: faults()[fault].faulty() for fault in FAULTS},
+    **{fault: functools.partial(make_faulty, fault) for fault in FAULTS},
 }
 
 WORLD = Scope(
