@@ -175,11 +175,6 @@ def test_the_power_may_go_again_while_the_stores_come_back(name: str) -> None:
     assert crash_while_starting(SCRIPTS[name]) > 100
 
 
-def by_starts() -> None:
-    for script in SCRIPTS.values():
-        crash_while_starting(script)
-
-
 def forget_everywhere() -> None:
     """Start without a queue that has messages, with the power lost at every change of that."""
     at = 0

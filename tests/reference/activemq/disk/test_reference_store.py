@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from brokerproof.reference.activemq.disk.journaled_store import JournaledStore, QueueStores
@@ -18,9 +16,6 @@ from brokerproof.reference.activemq.disk.reference_store import (
 )
 from brokerproof.reference.shared.disk import SimulatedDisk
 from tests.reference.rabbitmq.paging.test_paging_mistakes import plant
-
-if TYPE_CHECKING:
-    pass
 
 READINGS: tuple[Reading, ...] = ("stop", "advance", "document", "printed")
 
