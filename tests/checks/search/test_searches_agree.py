@@ -15,7 +15,6 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import step_cache
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.product import search
@@ -30,7 +29,7 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
 from examples import whole_broker
 from examples.naive_queue import make_broker
-from tests.checks.broken_candidates import Box, Sieve, Stack
+from tests.checks.broken_candidates import Box, Sieve, Stack, fresh
 from tests.checks.search.plain_searches import plain_product, plain_sequences, plain_walk
 from tests.faults.catalogue import faults, make_faulty
 
@@ -99,12 +98,6 @@ WORLD = Scope(
     cancels=True,
     settles_again=True,
 )
-
-
-def fresh(start: Callable[[], Candidate]) -> tuple[Candidate, Oracle]:
-    candidate = start()
-    candidate.handle(Reset())
-    return candidate, Oracle(candidate.hello().capabilities)
 
 
 def seen(found: Search) -> dict[str, Any]:

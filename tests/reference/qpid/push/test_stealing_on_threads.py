@@ -14,9 +14,9 @@ from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Settle
 from brokerproof.reference import make
 from brokerproof.spec.protocol.operations import Delete
+from tests.faults.historic.table import case_of as case_of_clients
 from tests.faults.overlay import Edit
 from tests.reference.qpid.push.stealing_scenes import ADDRESS, Scene, case_of
-from tests.reference.qpid.push.test_windows_on_threads import case_of as case_of_clients
 from tests.reference.qpid.push.test_windows_on_threads import consume, declare, publish
 
 RUNS = 100
