@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from brokerproof.candidates.instances.rabbitmq import INSTALL, SERVER, PrivateRabbitMQ
-from tests.reaching import reaching
+from tests.reaching import ROOT, reaching
+from tests.slow import name_of, slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,13 @@ def rabbitmq() -> Iterator[PrivateRabbitMQ]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but `n` cases of a test that is marked `each_time(n)`, evenly spread, to others."""
+    """Mark slow tests; leave all but `n` cases marked `each_time(n)`, evenly spread, to others."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
+        name = name_of(item.nodeid)
+        needs = getattr(item, "fixturenames", ())
+        if {name, name.partition("::")[0]} & slow() or "spark" in needs:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("each_time"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for group in cases.values():
@@ -47,7 +52,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out test files whose imports do not reach the file that is named."""
+    """Leave out slow files if slow tests are, and those whose imports do not reach a named file."""
+    if (
+        "not slow" in config.option.markexpr
+        and collection_path.relative_to(ROOT).as_posix() in slow()
+    ):
+        return True
     named = config.getoption("--reaching")
     if named is None or collection_path.suffix != ".py":
         return None

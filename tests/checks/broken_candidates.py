@@ -7,9 +7,12 @@ are elsewhere: these test how the gate behaves, not its findings.
 from __future__ import annotations
 
 import itertools
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
+from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, Error, refused, unsupported
+from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -27,6 +30,15 @@ from brokerproof.spec.protocol.operations import (
 
 Kept: TypeAlias = tuple[int, str, bool]
 """A message by its number of arrival, its id, and whether it came back."""
+
+Made = TypeVar("Made", bound=Candidate)
+
+
+def fresh(start: Callable[[], Made]) -> tuple[Made, Oracle]:
+    """Return a candidate that was reset, and an oracle for its claims."""
+    candidate = start()
+    candidate.handle(Reset())
+    return candidate, Oracle(candidate.hello().capabilities)
 
 
 class Box:

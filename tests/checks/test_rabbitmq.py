@@ -28,7 +28,7 @@ from brokerproof.spec.protocol.operations import (
 )
 from brokerproof.spec.requirements import catalogue
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow]
+pytestmark = pytest.mark.rabbitmq
 
 LITTLE = Budget(operations=1_000, examples=20)
 FEW = Budget(operations=100, examples=10)

@@ -60,7 +60,6 @@ FEWER: dict[type[WholeBroker], tuple[Capabilities, str]] = {
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FEWER)
 def test_a_mistake_in_what_is_not_claimed_is_no_mistake(kind: type[WholeBroker]) -> None:
     claims, _ = FEWER[kind]
@@ -68,7 +67,6 @@ def test_a_mistake_in_what_is_not_claimed_is_no_mistake(kind: type[WholeBroker])
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FEWER)
 def test_the_same_mistake_in_what_is_claimed_is_found(kind: type[WholeBroker]) -> None:
     _, requirement = FEWER[kind]

@@ -26,8 +26,6 @@ CONTRACTS = Path(__file__).with_name("audit_contracts.py")
 LIMIT_S = 20
 """Seconds of the processor for one contract; the slowest takes 2."""
 
-pytestmark = pytest.mark.slow
-
 
 class Mistake(NamedTuple):
     """Lines, others in their place, and the contract that is refuted by that."""

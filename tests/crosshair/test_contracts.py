@@ -27,8 +27,6 @@ CONFIRMED = "info: Confirmed over all paths."
 NOT_CONFIRMED = "info: Not confirmed."
 REFUTED = "error: "
 
-pytestmark = pytest.mark.slow
-
 
 def contracts_of(tree: ast.Module) -> list[ast.FunctionDef]:
     """Return the contracts of a file; what helps them begins with an underscore."""

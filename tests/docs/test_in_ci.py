@@ -131,7 +131,6 @@ STACK = "tests.checks.broken_candidates:Stack"
 LITTLE = "--operations 100 --examples 0 --only fifo-order"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidates", "options", "status"),
     [(BOX, LITTLE, 0), (f"{BOX} {STACK}", LITTLE, 1), ("$(touch hit)", LITTLE, 2)],
@@ -146,7 +145,6 @@ def test_the_action_checks_and_ends_as_the_gate_does(
     assert not (tmp_path / "hit").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("expected", "status"), [("fifo-order", 0), ("fifo-odrer", 2)])
 def test_the_action_hands_on_what_is_expected(expected: str, status: int, tmp_path: Path) -> None:
     found, words, _ = ran(tmp_path, CANDIDATES=BOX, OPTIONS=LITTLE, EXPECT=expected)

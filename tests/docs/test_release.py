@@ -12,8 +12,6 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
-
 from brokerproof.version import HOME
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +64,6 @@ def built(folder: Path, change: Iterable[tuple[str, str]] = ()) -> tuple[Path, P
     return source, wheel
 
 
-@pytest.mark.slow
 def test_the_wheel_has_every_file_and_the_source_has_the_examples(tmp_path: Path) -> None:
     source, wheel = built(tmp_path)
     assert missing(wheel) == set()
@@ -76,7 +73,6 @@ def test_the_wheel_has_every_file_and_the_source_has_the_examples(tmp_path: Path
     assert examples <= names
 
 
-@pytest.mark.slow
 def test_a_wheel_that_leaves_something_out_is_noticed(tmp_path: Path) -> None:
     _, wheel = built(tmp_path, [('"brokerproof.spec.requirements" = ["*.toml"]', "")])
     assert "brokerproof/spec/requirements/core.toml" in missing(wheel)

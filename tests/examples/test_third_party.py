@@ -67,7 +67,6 @@ def trace(report: Report, requirement: str) -> list[str]:
     return [f"{text_of(line.move)}: {line.answered}" for line in found.steps]
 
 
-@pytest.mark.slow
 def test_the_queue_keeps_all_but_the_flag_and_what_was_settled() -> None:
     report = judged("make_broker", SEARCH_ALONE)
     # get returns id, data and time, but not the status, which alone tells what came back; and ack
@@ -84,7 +83,6 @@ def test_the_queue_keeps_all_but_the_flag_and_what_was_settled() -> None:
     assert ids(report, Outcome.KEPT) >= KEPT | {"fifo-order", "release-rewinds"}
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_with_a_look_at_the_table_the_flag_is_kept() -> None:
     report = judged("make_broker_that_looks", WHOLE_SCOPE)
@@ -97,7 +95,6 @@ def test_with_a_look_at_the_table_the_flag_is_kept() -> None:
     }
 
 
-@pytest.mark.slow
 def test_the_stack_is_refuted_as_a_queue() -> None:
     report = judged("make_stack", SEARCH_ALONE)
     # FILOSQLiteAckQueue orders by descending id.

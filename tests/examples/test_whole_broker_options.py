@@ -344,7 +344,6 @@ def test_the_file_can_be_loaded_by_its_path() -> None:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["make_broker", "make_lazy_broker"])
 def test_the_gate_finds_no_broken_promise(factory: str) -> None:
     subject = open_subject(f"{FILE}:{factory}")

@@ -88,3 +88,13 @@ def faults() -> dict[str, Fault]:
                 raise ValueError(f"{path.name}: there are two faults {fault.id}")
             found[fault.id] = fault
     return found
+
+
+def make_faulty(fault: str) -> Candidate:
+    """Return a new broker with a fault, which is planted when the first one is made."""
+    return _factory_of(fault)()
+
+
+@functools.cache
+def _factory_of(fault: str) -> Callable[[], Candidate]:
+    return faults()[fault].faulty()

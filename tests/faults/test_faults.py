@@ -117,7 +117,7 @@ def all_faults() -> Iterator[object]:
     each_time = found_soonest()
     for fault in faults().values():
         marks = [] if fault.id in each_time else [pytest.mark.thorough]
-        yield pytest.param(fault, id=fault.id, marks=[pytest.mark.slow, *marks])
+        yield pytest.param(fault, id=fault.id, marks=marks)
 
 
 @pytest.mark.parametrize("fault", list(all_faults()))

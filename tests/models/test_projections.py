@@ -73,7 +73,6 @@ def test_each_kind_of_view_has_a_projection() -> None:
     assert MODEL_OF.keys() == SYSTEM_OF.keys() == BY_THE_BROKER.keys()
 
 
-@pytest.mark.slow
 @each_kind
 def test_a_long_queue_is_answered_as_the_shorter_one(kind: str) -> None:
     shorter, found = 0, Counter[bool]()
@@ -108,7 +107,6 @@ def test_patterns_leave_out_no_step_whose_guard_holds(kind: str) -> None:
     assert len(met) > 5
 
 
-@pytest.mark.slow
 @each_kind
 def test_what_a_projection_does_not_offer_makes_no_path(
     kind: str, monkeypatch: pytest.MonkeyPatch

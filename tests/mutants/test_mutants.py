@@ -147,7 +147,6 @@ def test_every_rule_makes_its_mutants() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_every_mutant_can_be_planted_compiles_and_has_its_own_name() -> None:
     every = mutants()
     assert len(every) > 500
@@ -194,7 +193,6 @@ def test_survivors_are_printed_with_their_reason_and_all_are_counted() -> None:
     assert str(second) in survivor
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_the_command_judges_a_sample() -> None:
     command = [sys.executable, "benchmarks/reference_mutants.py", "--limit", "2", "--seed", "3"]

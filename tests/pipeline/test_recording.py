@@ -70,7 +70,6 @@ def killed(rabbitmq: PrivateRabbitMQ, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_recording_keeps_what_every_recording_keeps(calm: Made) -> None:
     recording, history = calm
     assert complaints(history) == []
@@ -87,7 +86,6 @@ def test_a_recording_keeps_what_every_recording_keeps(calm: Made) -> None:
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_recording_with_a_kill_does_so_too(killed: Made) -> None:
     recording, history = killed
     assert complaints(history) == []
@@ -178,7 +176,6 @@ FAULTS: dict[str, tuple[Callable[[list[Record]], list[Record]], str]] = {
 
 @pytest.mark.each_time(6)
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_recorder_with_a_fault_is_found_out(calm: Made, fault: str) -> None:
     spoil, complaint = FAULTS[fault]
@@ -186,7 +183,6 @@ def test_a_recorder_with_a_fault_is_found_out(calm: Made, fault: str) -> None:
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_recorder_that_trusts_a_killed_broker_is_found_out(killed: Made) -> None:
     trusting = [
         replace(each, end=each.start, outcome="ok") if each.outcome == "unknown" else each
@@ -196,7 +192,6 @@ def test_a_recorder_that_trusts_a_killed_broker_is_found_out(killed: Made) -> No
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_recorder_that_takes_a_restart_for_a_crash_is_found_out(killed: Made) -> None:
     other = {"crash": "restart", "restart": "crash"}
     swapped = [replace(each, op=other.get(each.op, each.op)) for each in killed[1]]
@@ -204,7 +199,6 @@ def test_a_recorder_that_takes_a_restart_for_a_crash_is_found_out(killed: Made) 
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_recording_that_is_stopped_keeps_what_there_was(
     rabbitmq: PrivateRabbitMQ, tmp_path: Path
 ) -> None:
@@ -229,7 +223,6 @@ def test_a_recording_that_is_stopped_keeps_what_there_was(
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_broker_that_dies_unasked_ends_the_recording_and_leaves_open_what_is_unknown(
     rabbitmq: PrivateRabbitMQ, tmp_path: Path
 ) -> None:
@@ -258,7 +251,6 @@ def test_a_broker_that_dies_unasked_ends_the_recording_and_leaves_open_what_is_u
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_the_command_says_what_was_recorded(rabbitmq: PrivateRabbitMQ, tmp_path: Path) -> None:
     out = tmp_path / "history.jsonl"
     result = CliRunner().invoke(record, [rabbitmq.url, str(out), "--messages", "500"])
@@ -272,7 +264,6 @@ COMMAND = "from brokerproof.pipeline.commands.record import record; record()"
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_ctrl_c_reaches_all_processes_and_ends_the_load_in_order(
     rabbitmq: PrivateRabbitMQ, tmp_path: Path
 ) -> None:

@@ -58,7 +58,6 @@ def twin(name: str) -> tuple[type[Model], Scope]:
     return found, scope
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("statement", "name"), sorted(set(pairs())))
 def test_the_twin_breaks_the_statement(statement: str, name: str) -> None:
     found, scope = twin(name)

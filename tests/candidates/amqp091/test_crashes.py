@@ -77,7 +77,6 @@ class Theirs:
 
 @pytest.mark.thorough
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_broker_of_somebody_else_is_not_left_dead(server: PrivateRabbitMQ) -> None:
     with closing(Amqp091Candidate(server.url, Theirs(server))) as candidate:
         done(candidate, Reset(), Declare(queue="kept", order=Fifo(), durable=True), Crash())
@@ -86,7 +85,6 @@ def test_a_broker_of_somebody_else_is_not_left_dead(server: PrivateRabbitMQ) -> 
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 def test_a_crash_takes_what_is_in_memory_and_a_restart_brings_the_rest(
     server: PrivateRabbitMQ,
 ) -> None:

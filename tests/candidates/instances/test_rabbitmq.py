@@ -36,7 +36,6 @@ def test_the_server_and_its_port_mapper_are_ours_and_not_root(rabbitmq: PrivateR
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 @pytest.mark.usefixtures("rabbitmq")
 def test_the_command_prints_a_url_and_leaves_no_process_and_no_folder_behind(
     tmp_path: Path,
@@ -131,7 +130,6 @@ def test_a_server_that_is_not_ready_in_time_is_ended_by_force(
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 @pytest.mark.usefixtures("rabbitmq")
 def test_ctrl_c_while_a_server_is_being_stopped_ends_it_at_once(
     monkeypatch: pytest.MonkeyPatch,

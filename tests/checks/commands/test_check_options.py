@@ -16,10 +16,9 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from brokerproof.checks.commands import check as check_command
-from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.report import folders, forms, verdict_file
 from brokerproof.checks.search import counterexamples
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, refused
@@ -28,9 +27,16 @@ from brokerproof.spec.protocol.operations import Consume, Drain, Get, Operation
 from brokerproof.spec.requirements import catalogue
 from brokerproof.spec.requirements.frozen import frozen, read_set
 from tests.checks.broken_candidates import Box
+from tests.checks.commands.test_command_line import (
+    BOX,
+    CANDIDATES,
+    OUT_OF_ORDER,
+    SIEVE,
+    STACK,
+    check,
+    run,
+)
 
-CANDIDATES = "tests.checks.broken_candidates"
-BOX, STACK, SIEVE = f"{CANDIDATES}:Box", f"{CANDIDATES}:Stack", f"{CANDIDATES}:Sieve"
 LITTLE = ("--operations", "100", "--examples", "0")
 FIFO = ("--only", "fifo-order", *LITTLE)
 
@@ -46,19 +52,6 @@ def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the tests be on no CI host, wherever they run."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-
-
-def run(*arguments: str | Path) -> Result:
-    """Run the command line; whatever happens, it ends with a status of its own."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "Traceback" not in result.output
-    return result
-
-
-def check(folder: Path, *arguments: str | Path) -> Result:
-    """Check candidates and write the report to a folder."""
-    return run("check", "--report", folder, *arguments)
 
 
 def verdict_in(folder: Path) -> dict[str, Any]:
@@ -413,16 +406,8 @@ def one(saved: Path, requirement: str) -> Path:
 def test_recorded_answers_are_judged_again_without_a_candidate(saved: Path) -> None:
     result = run("replay", "--rejudge", one(saved, "fifo-order"))
     assert result.exit_code == 1
-    assert result.output.splitlines() == [
-        f"fifo-order on {STACK}, as recorded",
-        "   1  declare q0 fifo                      ok",
-        "   2  publish m0 to q0 priority=4          ok",
-        "   3  publish m1 to q0 priority=4          ok",
-        "   4  get from q0 on ch0 mode=acknowledge  m1 → the get",
-        "      expected  m0",
-        "      seen      m1 to the get",
-        "  broken again: fifo-order",
-    ]
+    told = [f"fifo-order on {STACK}, as recorded", *OUT_OF_ORDER]
+    assert result.output.splitlines() == told
 
 
 def test_a_folder_of_recorded_runs_is_judged_again(saved: Path) -> None:

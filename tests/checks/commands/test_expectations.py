@@ -25,7 +25,6 @@ BOX, STACK = f"{CANDIDATES}:Box", f"{CANDIDATES}:Stack"
 LITTLE = ("--operations", "100", "--examples", "0")
 ONE = ("--only", "fifo-order", *LITTLE)
 HURRIED = ("--budget", "0.000001", "--accept-inconclusive")
-CAPPED = "the cap of 1e-06 s was reached"
 
 
 @pytest.fixture(autouse=True)

@@ -64,7 +64,6 @@ def checked(words: list[str]) -> tuple[int, dict[str, str]]:
 
 
 @pytest.mark.each_time(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("language", STARTERS)
 def test_what_is_written_passes_and_with_a_mistake_fails(language: str) -> None:
     if language in TOOLS and shutil.which(TOOLS[language]) is None:

@@ -53,7 +53,6 @@ def run_explore(*arguments: str) -> Result:
     return CliRunner().invoke(explore, arguments)
 
 
-@pytest.mark.slow
 def test_prove_says_what_is_proved_and_what_breaks_an_invariant() -> None:
     result = run_prove()
     assert result.exit_code == 1

@@ -48,7 +48,6 @@ def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "command", "name"),
     [
@@ -93,7 +92,6 @@ def test_what_is_interrupted_says_nothing_of_anything() -> None:
     assert ExitStatus(interrupts.STATUS) is ExitStatus.INCONCLUSIVE
 
 
-@pytest.mark.slow
 def test_what_is_not_installed_is_said_in_one_line_with_what_to_run() -> None:
     told = run(MISSING, "--help")
     assert told.returncode == 0

@@ -15,8 +15,6 @@ import pytest
 
 from brokerproof.spec.requirements import catalogue
 
-pytestmark = pytest.mark.slow
-
 HERE = Path(__file__).parents[1]
 LITTLE = ("--brokerproof-operations", "150", "--brokerproof-examples", "0")
 COUNTING = '''

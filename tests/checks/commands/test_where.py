@@ -85,7 +85,6 @@ def test_a_word_that_nothing_says_ends_in_one_line() -> None:
     assert len(said.output.strip().splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_what_was_proved_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     statement = "pointer-passes-nothing-of-interest"

@@ -101,7 +101,6 @@ def test_a_reference_that_answers_before_it_has_written_does_not() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.rabbitmq
-@pytest.mark.slow
 @pytest.mark.usefixtures("rabbitmq")
 def test_a_rabbitmq_that_is_killed_between_batches_keeps_the_profile() -> None:
     crashes = 0

@@ -192,7 +192,6 @@ WRONG = {
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
     report = gated(bad(fault, "--at", 2))
@@ -206,7 +205,6 @@ def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
@@ -220,13 +218,11 @@ def test_what_is_too_much_or_goes_on_is_a_finding(fault: str, what: str) -> None
     assert what in broken(report)["protocol"]
 
 
-@pytest.mark.slow
 def test_a_line_that_never_ends_is_a_finding() -> None:
     report = gated(bad("dribbling", "--at", 2), IMPATIENT)
     assert "no answer within 0.2 s, after " in broken(report)["protocol"]
 
 
-@pytest.mark.slow
 def test_a_driver_that_takes_all_memory_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_process, "MEMORY_BYTES_MAX", 2 * 10**8)
     report = gated(bad("allocates", "--at", 2))
@@ -262,7 +258,6 @@ def test_a_message_that_nobody_published_is_a_finding() -> None:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 4, 7, 30])
 def test_a_driver_that_dies_after_so_many_requests_is_found_wherever_that_is(at: int) -> None:
     report = gated(bad("died", "--at", at, "--since", "start"), budget=Budget(200, 0))
@@ -282,7 +277,6 @@ def test_what_is_allowed_is_no_finding(fault: str) -> None:
     assert "kept" in {v.outcome.value for v in report.verdicts}
 
 
-@pytest.mark.slow
 def test_what_a_driver_does_wrong_is_reported_and_can_be_replayed(tmp_path: Path) -> None:
     folder = ("--report", str(tmp_path))
     little = ("--operations", "40", "--examples", "3")
@@ -441,7 +435,6 @@ def test_ctrl_c_ends_the_driver_and_keeps_what_was_found(
     assert sum(stage.operations for stage in report.stages) > 5
 
 
-@pytest.mark.slow
 def test_the_drivers_of_a_gate_that_is_killed_are_ended() -> None:
     code = (
         "import sys, time; from brokerproof.candidates.driver import candidate as driver, process;"

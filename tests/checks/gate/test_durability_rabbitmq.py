@@ -31,7 +31,7 @@ from brokerproof.checks.subjects import PRIVATE_RABBITMQ, open_subject
 from brokerproof.checks.trace.moves import text_of
 from brokerproof.spec.protocol.capabilities import Capabilities
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.slow, pytest.mark.usefixtures("rabbitmq")]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.usefixtures("rabbitmq")]
 
 LOST = ("--only", "survives-restart", "--only", "transient-is-lost", "--only", "protocol")
 

@@ -76,7 +76,6 @@ def nothing_else(operation: Operation) -> Answer | None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_a_candidate_that_tries_to_end_the_process_is_a_finding() -> None:
     report = judged(exits, Budget(operations=40, examples=1))
     assert verdict(report, "protocol").outcome is Outcome.BROKEN
@@ -128,14 +127,12 @@ def test_what_a_callback_of_the_garbage_collector_drops_is_raised_again(
         hangs(dropped=3)
 
 
-@pytest.mark.slow
 def test_an_operation_that_never_has_a_certain_outcome_is_not_called_carried_out() -> None:
     report = judged(never_settles)
     assert verdict(report, "does-what-it-claims").outcome is Outcome.INCONCLUSIVE
     assert "acknowledge" in verdict(report, "does-what-it-claims").reason
 
 
-@pytest.mark.slow
 def test_without_any_of_this_the_same_budget_keeps_both() -> None:
     report = judged(nothing_else)
     for requirement in ("protocol", "does-what-it-claims"):

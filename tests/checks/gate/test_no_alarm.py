@@ -58,7 +58,6 @@ def test_no_seed_raises_an_alarm(address: str, seed: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 @each_sound_broker
 def test_no_scope_raises_an_alarm(address: str) -> None:
     budget = Budget(operations=400, examples=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from brokerproof.spec.protocol.operations import (
     Publish,
     Release,
 )
-from brokerproof.spec.rabbitmq.view import BackingQueueView, PagingQueueView
+from brokerproof.spec.rabbitmq.view import PagingQueueView
 from tests.checks.inside import shown_views
 from tests.checks.inside.shown_views import declared
 
@@ -72,12 +72,6 @@ def changed(view: PagingQueueView, **changes: object) -> PagingQueueView:
     """Return a view with its one backing queue changed."""
     (level,) = view.levels
     return replace(view, levels=(replace(level, **changes),))
-
-
-def of_level(change: Callable[[BackingQueueView], dict[str, object]]) -> PagingQueueView:
-    """Return the full view with its backing queue changed by `change`."""
-    view = full()
-    return changed(view, **change(view.levels[0]))
 
 
 def with_levels() -> PagingQueueView:

@@ -28,7 +28,7 @@ def carried_out(broker: Candidate, operations: Iterable[Operation]) -> Candidate
     return broker
 
 
-def report_on(start: Callable[[], Candidate], operations: int = 150, examples: int = 0) -> Report:
+def report_on(start: Callable[[], Candidate], operations: int = 200, examples: int = 0) -> Report:
     """Return the gate's report on a broker."""
     subject = Subject("shown", start().hello(), start, in_process=True)
     return run_gate(subject, catalogue(), Budget(operations, examples), 0)

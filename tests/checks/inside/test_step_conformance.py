@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate import Report
 from brokerproof.checks.gate.gate_run import HANGS_MAX
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch, never_taken
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers.watchdog import Hangs
 from brokerproof.models.language.core.model import trace
@@ -24,7 +23,7 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 from brokerproof.spec.protocol.operations import Declare, Drain, Inspect, Operation, Publish
 from brokerproof.spec.qpid.view import PointerQueueView
-from brokerproof.spec.requirements import catalogue
+from tests.checks.inside.shown_views import report_on
 
 
 class Shown(Broker):
@@ -50,12 +49,6 @@ class Shown(Broker):
         if shows is None or not isinstance(operation, Inspect):
             return answer
         return shows(answer)
-
-
-def report_on(start: Callable[[], Candidate], operations: int = 200, examples: int = 0) -> Report:
-    """Return the gate's report."""
-    subject = Subject("shown", start().hello(), start, in_process=True)
-    return run_gate(subject, catalogue(), Budget(operations, examples), 0)
 
 
 def verdict_on(report: Report) -> Verdict:

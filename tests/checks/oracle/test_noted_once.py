@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -33,7 +34,7 @@ from brokerproof.spec.protocol.operations import (
     Reset,
 )
 from examples import whole_broker
-from tests.faults.catalogue import faults
+from tests.faults.catalogue import make_faulty
 
 RUNS = 12
 STEPS_MAX = 20
@@ -56,8 +57,8 @@ BROWSE = Consume(channel="ch0", queue="q0", consumer="c0", mode="browse", credit
 MAKERS: dict[str, Callable[[], Candidate]] = {
     "reference": lambda: make("qpid-push"),
     "lazy": whole_broker.make_lazy_broker,
-    "settled again discards": faults()["settled-again-discards"].faulty(),
-    "acknowledged is there again": faults()["acknowledged-is-there-again"].faulty(),
+    "settled again discards": partial(make_faulty, "settled-again-discards"),
+    "acknowledged is there again": partial(make_faulty, "acknowledged-is-there-again"),
 }
 
 RELEASED_BEHIND_A_BROWSER: tuple[Move, ...] = (

@@ -160,12 +160,10 @@ def contradictions(broker: WholeBroker, number: int) -> Iterator[str]:
                 yield f"{name_of(operation)} must be refused ({why_not}): {answer}"
 
 
-@pytest.mark.slow
 def test_a_sound_broker_does_what_it_must_and_refuses_what_it_must() -> None:
     assert list(contradictions(WholeBroker(), 40)) == []
 
 
-@pytest.mark.slow
 def test_nothing_must_both_succeed_and_be_refused_and_each_kind_comes_to_both() -> None:
     seen: Counter[tuple[str, str]] = Counter()
     for _, oracle in runs(WholeBroker(), 40):
@@ -214,12 +212,10 @@ def _in(grown: Bindings, world: World, before: Bindings) -> World:
     return world
 
 
-@pytest.mark.slow
 def test_names_and_contract_agree_on_exclusive_consumers_and_unused_queues() -> None:
     assert [*disagreements(30)] == []
 
 
-@pytest.mark.slow
 def test_names_that_let_all_in_or_know_no_unused_queue_are_found_out() -> None:
     found = disagreements(30, lambda *_: True, lambda *_: False)
     assert {*found} == {"exclusive", "unused"}

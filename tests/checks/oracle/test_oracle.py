@@ -184,6 +184,7 @@ class Pair:
     lawful: tuple[Told, ...]
     unlawful: tuple[Told, ...]
     witnesses: tuple[str, ...] = ()
+    claims: Capabilities = CLAIMS
 
 
 TWO_IN_A_QUEUE = (declare(), publish("m0"), publish("m1"))
@@ -426,12 +427,12 @@ BY_A_LOOK_INSIDE = frozenset(("documented-steps",))
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.requirement)
 def test_what_keeps_a_promise_is_accepted(pair: Pair) -> None:
-    assert breaches([*pair.start, *pair.lawful]) == []
+    assert breaches([*pair.start, *pair.lawful], pair.claims) == []
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.requirement)
 def test_what_breaks_a_promise_is_refused_under_its_id(pair: Pair) -> None:
-    [breach] = breaches([*pair.start, *pair.unlawful])
+    [breach] = breaches([*pair.start, *pair.unlawful], pair.claims)
     assert breach.requirement == pair.requirement
     assert breach.witnesses == pair.witnesses
 

@@ -8,7 +8,7 @@ check decides (is a message late, or gone?), a script answers. The details of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -33,7 +33,6 @@ from brokerproof.spec.protocol.answers import (
     Event,
     QueueDeleted,
 )
-from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -50,6 +49,7 @@ from brokerproof.spec.protocol.operations import (
 )
 from examples.whole_broker_claims import everything
 from tests.checks.oracle.test_oracle import (
+    Pair,
     Script,
     Told,
     acknowledge,
@@ -193,44 +193,34 @@ def deleted(queue: str = "q") -> QueueDeleted:
 # Each requirement: a conversation that keeps it, and one that breaks it.
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A beginning, a lawful end, and one that breaks a requirement, with its witnesses."""
-
-    requirement: str
-    start: tuple[Told, ...]
-    lawful: tuple[Told, ...]
-    unlawful: tuple[Told, ...]
-    witnesses: tuple[str, ...] = ()
-    claims: Capabilities = field(default=WHOLE)
-
+Whole = partial(Pair, claims=WHOLE)
 
 AGAIN = given("m0", None, delivery="g0", again=True)
 DURABLE = (make(durable=True), put("m0", persistent=True))
 HELD = get(given("m0", None))
 
 PAIRS = [
-    Pair(
+    Whole(
         "refuses-what-it-must",
         (make(),),
         (failed(put("m0", queue="nowhere"), "refused"),),
         (put("m0", queue="nowhere"),),
     ),
-    Pair(
+    Whole(
         "selector-respected",
         (make(), put("m0", colour="blue")),
         (subscribe("c", selector={"colour": "blue"}), drain(given("m0", "c"))),
         (subscribe("c", selector={"colour": "red"}), drain(given("m0", "c"))),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "byte-credit-not-exceeded",
         (make(), subscribe("c", size=2), put("m0", given("m0", "c"), size=2), put("m1")),
         (acknowledge("d0"), drain(given("m1", "c"))),
         (drain(given("m1", "c")),),
         ("m1",),
     ),
-    Pair(
+    Whole(
         "channel-credit-not-exceeded",
         (
             make(),
@@ -244,157 +234,157 @@ PAIRS = [
         (drain(given("m1", "d")),),
         ("m1",),
     ),
-    Pair(
+    Whole(
         "consumer-priority",
         (make(), subscribe("low"), subscribe("high", priority=1), put("m0")),
         (drain(given("m0", "high")),),
         (drain(given("m0", "low")),),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "auto-close-at-the-end",
         (make(), put("m0"), subscribe("c", auto_close=True)),
         (drain(given("m0", "c"), closed("c")),),
         (drain(closed("c")),),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "closes-only-when-asked",
         (make(), subscribe("c")),
         (delete(closed("c")),),
         (drain(closed("c")),),
     ),
-    Pair(
+    Whole(
         "auto-close-happens",
         (make(), subscribe("c", auto_close=True)),
         (drain(closed("c")),),
         (drain(),),
     ),
-    Pair(
+    Whole(
         "auto-delete-when-unused",
         (make(auto_delete=True), subscribe("c"), subscribe("d"), cancel("d")),
         (cancel("c"), drain(deleted())),
         (drain(deleted()),),
     ),
-    Pair(
+    Whole(
         "auto-delete-happens",
         (make(auto_delete=True), subscribe("c"), cancel("c")),
         (drain(deleted()),),
         (drain(),),
     ),
-    Pair(
+    Whole(
         "parked-publish-taken",
         (make(), put("m0"), parked(put("m1")), drain(), purge()),
         (drain(Accepted(message="m1")),),
         (drain(),),
         claims=PARKS,
     ),
-    Pair(
+    Whole(
         "deletion-is-told",
         (make(), subscribe("c"), delete()),
         (drain(closed("c")),),
         (drain(),),
     ),
-    Pair("purge-drops", (make(), put("m0"), purge()), (get(),), (HELD,), ("m0",)),
-    Pair(
+    Whole("purge-drops", (make(), put("m0"), purge()), (get(),), (HELD,), ("m0",)),
+    Whole(
         "delete-drops",
         (make(), put("m0"), delete(), make()),
         (get(),),
         (HELD,),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "delete-drops",
         (make(), put("m0"), HELD, delete(), make()),
         (get(),),
         (get(AGAIN),),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "exclusive-is-alone",
         (make(), subscribe("c", exclusive=True)),
         (failed(subscribe("d"), "refused"),),
         (subscribe("d"),),
     ),
-    Pair(
+    Whole(
         "exclusive-is-alone",
         (make(), subscribe("c")),
         (failed(subscribe("d", exclusive=True), "refused"), cancel("c")),
         (subscribe("d", exclusive=True),),
     ),
-    Pair(
+    Whole(
         "flush-delivers",
         (make(), subscribe("c"), put("m0")),
         (flush("c", given("m0", "c")), drain()),
         # Which message it was, is not said: the guard relates several.
         (flush("c"), drain()),
     ),
-    Pair(
+    Whole(
         "held-until-its-time",
         (make(), put("m0", due=2), advance(1)),
         (get(), advance(1), HELD),
         (HELD,),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "gone-when-expired",
         (make(), put("m0", expires=2), advance(1)),
         (HELD,),
         (advance(1), HELD),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "sorted-order",
         (make(order=Sorted("k")), put("m0", k=2), put("m1", k=1)),
         (get(given("m1", None)),),
         (HELD,),
         ("m1", "m0"),
     ),
-    Pair(
+    Whole(
         "last-value-only",
         (make(order=LastValue("k")), put("m0", k=1), put("m1", k=1)),
         (get(given("m1", None)),),
         (HELD,),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "returns-where-claimed",
         (make(), put("m0"), put("m1"), HELD, release("d0")),
         (get(given("m1", None)), get(AGAIN)),
         (get(AGAIN),),
         ("m1", "m0"),
-        TAIL,
+        claims=TAIL,
     ),
-    Pair(
+    Whole(
         "returns-where-claimed",
         (make(), put("m0"), put("m1"), put("m2"), HELD, get(given("m1", None)), release("d1")),
         (release("d0"), get(given("m1", None, again=True)), get(AGAIN)),
         (release("d0"), get(AGAIN)),
         ("m1", "m0"),
-        HEAD,
+        claims=HEAD,
     ),
-    Pair(
+    Whole(
         "transient-is-lost",
         (make(durable=True), put("m0"), crash(), RESTART),
         (get(),),
         (HELD,),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "transient-is-lost",
         (make(), put("m0", persistent=True), crash(), RESTART, make()),
         (get(),),
         (HELD,),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "settlement-survives-crash",
         (*DURABLE, HELD, acknowledge("d0"), crash(), RESTART),
         (get(),),
         (get(AGAIN),),
         ("m0",),
     ),
-    Pair(
+    Whole(
         "purge-drops",
         (*DURABLE, purge(), crash(), RESTART),
         (get(),),

@@ -94,7 +94,6 @@ def differences(told: Iterator[list[Told]], claims: Capabilities) -> tuple[list[
     return found, seen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_both_judge_what_a_broker_answers_alike(name: str) -> None:
     found, seen = differences(conversations(SOUND[name], 120), CLAIMS)
@@ -103,7 +102,6 @@ def test_both_judge_what_a_broker_answers_alike(name: str) -> None:
     assert len(seen) > 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("claims", [CLAIMS, PER_CONSUMER], ids=["total", "per-consumer"])
 def test_both_judge_what_is_told_late_alike(claims: Capabilities) -> None:
     found, seen = differences(histories(80, claims), claims)

@@ -566,7 +566,6 @@ def differences(number: int, claims: Capabilities) -> tuple[list[str], Counter[s
     return found, seen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("claims", [CLAIMS, PER_CONSUMER], ids=["total", "per-consumer"])
 def test_the_oracle_refuses_what_is_lawful_in_no_order_and_nothing_else(
     claims: Capabilities,
@@ -601,7 +600,6 @@ def careless(*_: object) -> bool:
     return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("twin", [forgetful, hoarding])
 def test_a_window_that_forgets_is_found_out(
     monkeypatch: pytest.MonkeyPatch, twin: Callable[..., EventWindow]
@@ -611,7 +609,6 @@ def test_a_window_that_forgets_is_found_out(
     assert found
 
 
-@pytest.mark.slow
 def test_a_search_that_puts_events_anywhere_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Search, "_owes", careless)
     found, _ = differences(120, PER_CONSUMER)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterator
 
 import pytest
 
-from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import adaptive
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.findings import step
@@ -16,7 +15,7 @@ from brokerproof.checks.search.searches import Search
 from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer, Error
 from brokerproof.spec.protocol.operations import Get, Operation, Publish, Reset
-from tests.checks.broken_candidates import Box, Kept, Shrug, Stack
+from tests.checks.broken_candidates import Box, Kept, Shrug, Stack, fresh
 
 ONE = Scope("one message", (Fifo(),), messages=1, gets=("acknowledge",))
 TWO = Scope("two messages", (Fifo(),), messages=2, gets=("acknowledge",))
@@ -29,12 +28,6 @@ def walked(
     found = Search(scope, "adaptive")
     search_adaptively(found, lambda: fresh(start), operations, lambda: stop)
     return found
-
-
-def fresh(start: Callable[[], Box]) -> tuple[Box, Oracle]:
-    candidate = start()
-    candidate.handle(Reset())
-    return candidate, Oracle(candidate.hello().capabilities)
 
 
 def pairs_of(scope: Scope) -> int:

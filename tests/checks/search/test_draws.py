@@ -260,7 +260,6 @@ def verdicts(address: str, operations: int, seed: int, hash_seed: int) -> str:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     ["examples/whole_broker.py:make_lazy_broker", "tests.checks.broken_candidates:Stack"],

@@ -177,7 +177,6 @@ def test_every_draw_is_claimed_and_a_sound_broker_breaks_nothing(number: int) ->
         assert unsupported(drawn_from(claims, lazy, seed)) == []
 
 
-@pytest.mark.slow
 def test_the_scopes_of_all_claims_come_to_all_operations() -> None:
     claims = everything(parks=True)
     broker, seen = broker_with(claims), Counter[str]()

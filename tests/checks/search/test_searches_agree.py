@@ -15,7 +15,6 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.conversation import Copier, copier_of
-from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import step_cache
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.product import search
@@ -30,9 +29,9 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
 from examples import whole_broker
 from examples.naive_queue import make_broker
-from tests.checks.broken_candidates import Box, Sieve, Stack
+from tests.checks.broken_candidates import Box, Sieve, Stack, fresh
 from tests.checks.search.plain_searches import plain_product, plain_sequences, plain_walk
-from tests.faults.catalogue import faults
+from tests.faults.catalogue import faults, make_faulty
 
 OPERATIONS = 200
 FAULTS = tuple([fault.id for fault in faults().values() if not fault.outside])[::29]
@@ -85,7 +84,7 @@ MAKERS: dict[str, Callable[[], Candidate]] = {
     "sieve": Sieve,
     "repeater": Repeater,
     "nameless": Nameless,
-    **{fault: faults()[fault].faulty() for fault in FAULTS},
+    **{fault: functools.partial(make_faulty, fault) for fault in FAULTS},
 }
 
 WORLD = Scope(
@@ -99,12 +98,6 @@ WORLD = Scope(
     cancels=True,
     settles_again=True,
 )
-
-
-def fresh(start: Callable[[], Candidate]) -> tuple[Candidate, Oracle]:
-    candidate = start()
-    candidate.handle(Reset())
-    return candidate, Oracle(candidate.hello().capabilities)
 
 
 def seen(found: Search) -> dict[str, Any]:
@@ -155,7 +148,6 @@ def test_a_small_world_is_searched_as_plainly(
 
 
 @pytest.mark.each_time(6)
-@pytest.mark.slow
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_scope_is_searched_as_plainly(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pytest
 
 from brokerproof.checks.gate.gate import Budget, Report, run_gate
-from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search import sequences
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.search.findings import step
@@ -28,7 +27,7 @@ from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.operations import Drain, Get, Operation, Reset
 from brokerproof.spec.requirements import catalogue
-from tests.checks.broken_candidates import Box, Shrug, Stack, Thrower
+from tests.checks.broken_candidates import Box, Shrug, Stack, Thrower, fresh
 
 ENOUGH = 20_000
 
@@ -56,12 +55,6 @@ def searched(
     found = Search(scope, "sequences")
     search_sequences(found, lambda: fresh(start), operations, lambda: stop)
     return found
-
-
-def fresh(start: Callable[[], Box]) -> tuple[Box, Oracle]:
-    candidate = start()
-    candidate.handle(Reset())
-    return candidate, Oracle(candidate.hello().capabilities)
 
 
 def every_sequence(scope: Scope) -> list[tuple[Move, ...]]:

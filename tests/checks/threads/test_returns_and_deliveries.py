@@ -24,7 +24,6 @@ def test_one_thread_each_explored_to_the_end(order: Order) -> None:
     assert found.contended
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "threads"),
     [

@@ -93,7 +93,6 @@ MAY_SHOW = {"ClosesAll"}
 
 
 @pytest.mark.each_time(8)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_candidate_does_not_hide_the_findings_of_other_scopes(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -223,7 +222,6 @@ class Sleeps(Box):
         return super().handle(operation)
 
 
-@pytest.mark.slow
 def test_the_cap_ends_a_step_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "OPERATION_S_MAX", 600.0)
     report = judged(Sleeps, Budget(operations=60, examples=2, seconds=6.0))

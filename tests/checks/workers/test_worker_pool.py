@@ -85,7 +85,7 @@ def judged(start: Callable[[], Candidate], jobs: int, operations: int = 150) -> 
 @pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     "start",
-    [pytest.param(lambda: make("qpid-push"), marks=pytest.mark.slow), Box, Stack, Sieve, Fragile],
+    [lambda: make("qpid-push"), Box, Stack, Sieve, Fragile],
 )
 def test_the_report_does_not_hang_on_the_number_of_processes(
     start: Callable[[], Candidate],

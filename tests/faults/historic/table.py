@@ -152,7 +152,7 @@ def by_threads(fault: ThreadFault) -> Finding:
         for order, each in cases_for(make().hello().capabilities)
         if case_name(order, each) == fault.case
     )
-    case = _case(make(), parallel)
+    case = case_of(make(), parallel)
     began = time.process_time()
     tried = with_few_switches(case, switches_max=SWITCHES_MAX, runs_max=RUNS)
     failed = tried.failed or next(iter(explore(case, runs_max=RUNS).failed), None)
@@ -168,7 +168,8 @@ def by_threads(fault: ThreadFault) -> Finding:
     return Finding(fault.id, by, named, steps, seconds)
 
 
-def _case(candidate: Candidate, parallel: Parallel) -> Case[Recorded]:
+def case_of(candidate: Candidate, parallel: Parallel) -> Case[Recorded]:
+    """Return the case of a candidate that is asked these operations at once."""
     reset(candidate)
     copier = copier_of(candidate)
     assert isinstance(copier, Copier), copier

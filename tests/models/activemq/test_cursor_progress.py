@@ -133,7 +133,6 @@ def broken(model: type[Model], chosen: Scope) -> dict[str, Kept]:
     return {each.name: each for each in found if not each.kept}
 
 
-@pytest.mark.slow
 def test_that_no_wake_up_is_lost_is_proved_for_any_number_of_messages() -> None:
     proof = prove(trace(CursorProgress))
     assert proof.complete

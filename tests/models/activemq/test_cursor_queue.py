@@ -163,7 +163,6 @@ def test_it_is_proved_among_its_clients() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
     """All of them together take four times as long: they are the next test."""
     kinds = "send_past_cache", "read", "give", "come_to_rest", "purge"
@@ -181,7 +180,6 @@ def test_the_queue_refines_the_whole_contract() -> None:
     assert {"to_head is true", "returns_to_place is false"} <= set(proof.fixed)
 
 
-@pytest.mark.slow
 def test_what_is_not_the_contract_is_refuted() -> None:
     resting = unproved(of(RestsBeforeTheEnd, RestingRemembering), "come_to_rest")
     assert set(resting) == {("come_to_rest", "quiescence")}
@@ -213,7 +211,6 @@ def test_what_is_released_goes_behind_what_was_released_before(
     assert prove_invariant(system, statement).outcome == outcome
 
 
-@pytest.mark.slow
 def test_a_wrong_witness_is_refuted() -> None:
     wrong = dataclasses.replace(GOOD, witnesses={**GOOD.witnesses, "send_cached": silent})
     assert ("send_cached", "status stays") in unproved(wrong, "send_cached")
@@ -247,7 +244,6 @@ def test_what_a_channel_returns_one_by_one_it_returns_as_if_at_once() -> None:
     }
 
 
-@pytest.mark.slow
 def test_what_returns_at_once_is_in_another_order_than_the_contract_has() -> None:
     """A closed channel leaves the contract's stamps as they were: so it is no one step of it."""
     system = bind(of(ClosesTooSoon, SoonRemembering)).system

@@ -182,7 +182,6 @@ def states_of(plain: PlainReading, limit: int) -> Iterator[State]:
 # The ghost counter.
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_counter_of_what_is_unsettled_counts_what_is_held(name: str) -> None:
     counted = with_counts(CONTRACT, SCOPES[name])
@@ -192,7 +191,6 @@ def test_the_counter_of_what_is_unsettled_counts_what_is_held(name: str) -> None
     assert found.states > 40
 
 
-@pytest.mark.slow
 def test_a_contract_that_forgets_to_give_back_credit_is_found_out() -> None:
     counted = with_counts(trace(Forgetful), SCOPES["three entries"])
     found = explore(counted, SCOPES["three entries"])
@@ -262,14 +260,12 @@ def why_not(plain: PlainReading, of: Action, state: State, arguments: tuple[int,
 
 
 @pytest.mark.each_time(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
     plain, pointwise = PlainReading(CONTRACT, SCOPES[name]), Pointwise(CONTRACT, Entry)
     assert list(disagreements(plain, pointwise, states_of(plain, 400))) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "difference"),
     [
@@ -327,7 +323,6 @@ def inexact(
                     yield each.name, arguments
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) -> None:
     plain, pointwise = PlainReading(CONTRACT, SCOPES[name]), Pointwise(CONTRACT, Entry)
@@ -336,7 +331,6 @@ def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) 
     assert list(inexact(plain, pointwise, worlds)) == []
 
 
-@pytest.mark.slow
 def test_a_reading_that_forgets_possibilities_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, pointwise = PlainReading(CONTRACT, SCOPES["three entries"]), Pointwise(CONTRACT, Entry)
     honest = pointwise.take

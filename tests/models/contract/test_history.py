@@ -40,7 +40,6 @@ def outcome(model: type[HistoryOfContract], name: str) -> str:
 
 
 @pytest.mark.each_time(6)
-@pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), OWN)
 def test_no_run_of_the_contract_shows_what_a_rule_says(
     model: type[HistoryOfContract], name: str
@@ -48,7 +47,6 @@ def test_no_run_of_the_contract_shows_what_a_rule_says(
     assert outcome(model, name) == "proved"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", [HistoryOfContract, HoldsOfContract])
 def test_the_theorem_is_about_runs_in_which_something_happens(
     model: type[HistoryOfContract],
@@ -115,7 +113,6 @@ class Trusting(HistoryOfContract):
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "lost"),
     [
@@ -149,7 +146,6 @@ NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "hasty",
     [
@@ -168,7 +164,6 @@ def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.M
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hasty"),
     [
@@ -189,7 +184,6 @@ def test_a_rule_that_knows_too_much_is_refuted(
     assert outcome(Hasty, "no-rule-is-shown") == "refuted"
 
 
-@pytest.mark.slow
 def test_two_may_have_had_a_message_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lemmas, "HELD_BY_TWO", Rule(((GIVEN, GIVEN),), ()))
 

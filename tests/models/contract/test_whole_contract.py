@@ -182,7 +182,6 @@ def read(name: str) -> tuple[PlainReading, Pointwise]:
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
     plain, pointwise = read(name)
@@ -192,7 +191,6 @@ def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCOPES)
 def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) -> None:
     plain, pointwise = read(name)
@@ -203,7 +201,6 @@ def test_possible_states_entry_by_entry_lose_nothing_and_add_nothing(name: str) 
     assert list(inexact(plain, pointwise, unsure[:25])) == []
 
 
-@pytest.mark.slow
 def test_walks_come_to_everything_that_can_happen() -> None:
     happened: set[str] = set()
     for name in SCOPES:
@@ -252,7 +249,6 @@ class Mislabelled(WholeContract):
         require(forall(Entry, lambda f: ~self.there_for(who, f)), "quiescence")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "name", "difference"),
     [
@@ -332,7 +328,6 @@ def explored(model: type[WholeContract], **fixed: int | tuple[int, ...]) -> tupl
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fixed",
     [
@@ -348,7 +343,6 @@ def test_the_invariants_hold_in_small_scopes(fixed: dict[str, int | tuple[int, .
     assert states > 1_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "invariant"),
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-import pytest
-
 from brokerproof.models.language import action, ite, require
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
@@ -97,13 +95,11 @@ def differences(model: type[ProgressingQueue]) -> tuple[int, int]:
     return several, wrong
 
 
-@pytest.mark.slow
 def test_a_channel_that_closes_releases_one_after_another_in_any_order() -> None:
     several, wrong = differences(ProgressingQueue)
     assert several > 20
     assert wrong == 0
 
 
-@pytest.mark.slow
 def test_a_closing_that_goes_back_to_another_entry_is_found_out() -> None:
     assert differences(ByTheLast)[1] > 0

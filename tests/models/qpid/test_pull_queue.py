@@ -101,13 +101,11 @@ def test_each_rule_of_the_lists_is_needed(model: type[Model], broken: str) -> No
     assert found.violation is not None
 
 
-@pytest.mark.slow
 def test_what_it_does_besides_the_queue_of_pointers_refines_the_contract() -> None:
     bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     assert unproved(bound, "come_to_rest", "want", "deliver") == set()
 
 
-@pytest.mark.slow
 def test_a_rest_with_work_left_is_no_rest_of_the_contract() -> None:
     bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     wanted = "come_to_rest: guard 3: dropped"
@@ -115,7 +113,6 @@ def test_a_rest_with_work_left_is_no_rest_of_the_contract() -> None:
     assert set(bound.broken_by(early.within(bound.concrete))) & {"quiescence", "browser-sees-all"}
 
 
-@pytest.mark.slow
 def test_without_the_obligation_of_consumers_a_rest_may_leave_work() -> None:
     assumed = dict(PULL_QUEUE_REFINES_CONTRACT.assumptions)
     del assumed["come_to_rest"]

@@ -233,7 +233,6 @@ def explored(model: type[Model], scope: Scope, *invariants: str) -> Exploration:
     return explore(trace(model), scope, invariants=invariants or None, limit_states=1_000_000)
 
 
-@pytest.mark.slow
 def test_it_is_proved_for_any_number_of_messages_and_any_segments() -> None:
     proof = prove(trace(PagingPlaces))
     assert proof.complete

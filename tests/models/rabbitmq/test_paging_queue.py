@@ -120,7 +120,6 @@ def unflagged(queue: Remembering, m: Message, _keeps: Bool) -> Witness:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
     """All of them together take half a minute: they are the next test."""
     kinds = "arrive", "publish_delivered", "fetch_last_and_reload_all", "get_from_q3", "page_q3"
@@ -139,7 +138,6 @@ def test_the_paging_queue_refines_the_contract() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_what_is_not_the_contract_is_refuted() -> None:
     assert unproved(of(RestsBesideQ3, RestingRemembering), "come_to_rest", "find_nothing") == {
         ("come_to_rest", "quiescence"): "refuted",
@@ -154,7 +152,6 @@ def test_what_is_not_the_contract_is_refuted() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_a_wrong_witness_is_refuted() -> None:
     wrong: dict[str, Callable[..., Witness]] = {
         **GOOD.witnesses,
@@ -168,7 +165,6 @@ def test_a_wrong_witness_is_refuted() -> None:
     assert ("fetch_from_q4", "redelivered-flag") in found
 
 
-@pytest.mark.slow
 def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
     scope = Scope(
         {Message: 2, Segment: 2, Consumer: 2, Channel: 1},
@@ -199,7 +195,6 @@ def attacked(*names: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-@pytest.mark.slow
 def test_a_change_is_refuted_by_the_contract_and_never_by_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -211,7 +206,6 @@ def test_a_change_is_refuted_by_the_contract_and_never_by_silence(
     assert attacked(wrong, harmless) == {wrong: ("holder",), harmless: ()}
 
 
-@pytest.mark.slow
 def test_the_quick_search_for_a_run_calls_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three elements of each family begin with more states than the search visits at all."""
 

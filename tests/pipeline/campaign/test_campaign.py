@@ -137,7 +137,6 @@ def said(gathered: Gathered) -> bytes:
     return msgspec.json.encode([report.stages, [v.__dict__ for v in report.verdicts], covered])
 
 
-@pytest.mark.slow
 def test_a_planted_fault_is_found_by_seeds_and_told_with_how_many(faulty: Gathered) -> None:
     assert sorted(faulty.seeds) == [0, 1]
     hello = open_subject(faulty.plan.candidate).hello
@@ -153,7 +152,6 @@ def test_a_planted_fault_is_found_by_seeds_and_told_with_how_many(faulty: Gather
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_one_worker_and_two_say_the_same(
     spark: SparkSession, faulty: Gathered, tmp_path: Path
 ) -> None:
@@ -167,14 +165,12 @@ def test_one_worker_and_two_say_the_same(
         assert (alone.histories / name).read_bytes() == (faulty.histories / name).read_bytes()
 
 
-@pytest.mark.slow
 def test_other_seeds_have_other_examples(faulty: Gathered) -> None:
     tables = [pq.read_table(faulty.histories / file_of(seed)) for seed in range(2)]
     without_names = [table.drop_columns(["run"]) for table in tables]
     assert without_names[0] != without_names[1]
 
 
-@pytest.mark.slow
 def test_what_the_fault_did_is_seen_in_the_histories_too(faulty: Gathered, tmp_path: Path) -> None:
     told = CliRunner().invoke(
         check_history,
@@ -188,7 +184,6 @@ def test_what_the_fault_did_is_seen_in_the_histories_too(faulty: Gathered, tmp_p
     assert "fifo-order" in broken
 
 
-@pytest.mark.slow
 def test_the_command_writes_a_report_that_can_be_replayed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +210,6 @@ def test_the_command_writes_a_report_that_can_be_replayed(
     assert again.exit_code == 1, again.output
 
 
-@pytest.mark.slow
 def test_a_sound_candidate_passes_and_so_do_its_histories(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +235,6 @@ def lost_by(spark: SparkSession, folder: Path, ruin: Ruin) -> tuple[Gathered, li
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ruin", "why"),
     [
@@ -263,7 +256,6 @@ def test_what_dies_costs_its_own_seed_alone(
     assert any(f"seed {one.seed}: {why}" in verdict.reason for verdict in report.verdicts)
 
 
-@pytest.mark.slow
 def test_a_candidate_that_ruins_nothing_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     gathered, lost = lost_by(spark, tmp_path, "nothing")
     assert not lost
@@ -272,7 +264,6 @@ def test_a_candidate_that_ruins_nothing_is_kept(spark: SparkSession, tmp_path: P
     assert Outcome.KEPT in {verdict.outcome for verdict in report.verdicts}
 
 
-@pytest.mark.slow
 def test_what_hangs_beyond_the_reach_of_a_timer_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,7 +275,6 @@ def test_what_hangs_beyond_the_reach_of_a_timer_is_ended(
     assert history == b""
 
 
-@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_found(spark: SparkSession, tmp_path: Path) -> None:
     address = ruinous(tmp_path, "nothing")
     gathered = Gathered(plan_for(address, seeds=50), tmp_path / "histories")

@@ -80,7 +80,6 @@ def open_history() -> list[Record]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_watch_says_at_its_end_what_is_open_and_what_contradicts_a_declaration(
     tmp_path: Path,

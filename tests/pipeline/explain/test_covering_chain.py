@@ -158,7 +158,6 @@ def test_no_choice_of_fewer_fills_a_span() -> None:
         assert (overtaken_in_turns(early, late)[0][0] >= 0) == bool(sizes)
 
 
-@pytest.mark.slow
 def test_kernels_naive_evaluator_and_slices_agree_on_turns() -> None:
     failed = 0
     for seed in range(0, 80, 10):
@@ -181,7 +180,6 @@ def _of_run(record: Record, run: str) -> Record:
     return replace(record, run=run)
 
 
-@pytest.mark.slow
 def test_turns_are_accused_of_nothing_that_can_be_explained() -> None:
     rules = set()
     for seed in range(40):

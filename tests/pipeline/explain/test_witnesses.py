@@ -106,7 +106,6 @@ def test_every_rule_is_asked_for_under_each_requirement() -> None:
 
 
 @pytest.mark.each_time(12)
-@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "requirement"), SHOWN)
 def test_what_is_written_about_each_rule_breaks_the_same_and_nothing_else(
     rule: str, requirement: str, tmp_path: Path
@@ -126,7 +125,6 @@ def test_what_is_written_about_each_rule_breaks_the_same_and_nothing_else(
     assert pq.read_table(tmp_path / "again" / "rejected.parquet").num_rows == 0
 
 
-@pytest.mark.slow
 def test_what_breaks_more_is_about_messages_with_which_more_is_wrong(tmp_path: Path) -> None:
     for fault in BROKEN_BY:
         records = blurred(simulated(1, Shape(), fault).happened, 1, 20, natural=True)

@@ -20,7 +20,6 @@ from brokerproof.spec.histories import Record, what_is_wrong
 RECORDINGS = Path(__file__).parent / "recordings"
 TRACE = RECORDINGS / "trace.log"
 TEXT = RECORDINGS / "trace-text.log"
-UNNAMED = 5, 12
 
 
 def rows_of(path: Path, told_apart_by: str = "message_id") -> tuple[list[Used], list[Rejected]]:

@@ -94,14 +94,12 @@ def sound() -> Columns:
     return Columns.of(by_message(history, control, torn).intervals)
 
 
-@pytest.mark.slow
 def test_no_rule_accuses_a_sound_queue(sound: Columns) -> None:
     for rule in RULES.values():
         if rule.sides is not None:
             assert sum(wrong.num_rows for wrong in judged_by(rule, sound)) == 0, rule.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("forgotten", WIDER)
 def test_a_rule_that_compares_too_much_accuses_one(forgotten: str, sound: Columns) -> None:
     name, changes = WIDER[forgotten]

@@ -98,7 +98,6 @@ def disagreements(seeds: Sequence[int]) -> Iterator[str]:
             yield f"{run}: a sound queue is accused of {violations}"
 
 
-@pytest.mark.slow
 def test_kernels_and_naive_evaluator_agree_on_600_histories() -> None:
     wrong = [
         each for seed in range(0, 600, CHUNK) for each in disagreements(range(seed, seed + CHUNK))
@@ -106,7 +105,6 @@ def test_kernels_and_naive_evaluator_agree_on_600_histories() -> None:
     assert wrong == []
 
 
-@pytest.mark.slow
 def test_a_history_by_itself_is_judged_as_among_others() -> None:
     for seed in range(60):
         records, _ = recording(seed)
@@ -118,7 +116,6 @@ def test_a_disagreement_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("the kernels alone say" in each for each in disagreements(range(20)))
 
 
-@pytest.mark.slow
 def test_rows_may_stand_in_any_order() -> None:
     for seed in range(30):
         records, _ = recording(seed)
@@ -147,7 +144,6 @@ def test_a_planted_fault_is_found_under_its_name(fault: Fault) -> None:
     pytest.fail(f"{fault} was not found in {SEEDS_MAX} runs")
 
 
-@pytest.mark.slow
 def test_every_rule_finds_a_planted_fault() -> None:
     # How long is too long is a user's to say: `test_stalls.py`.
     missing = set(RULES) - {"stalled"}

@@ -81,7 +81,6 @@ def measured(name: str, seeds: range, source: str) -> Measured:
     return counted
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
@@ -92,7 +91,6 @@ def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", COMPLETE)
 def test_where_the_rules_are_complete_no_wrong_history_is_missed(name: str, source: str) -> None:
@@ -232,7 +230,6 @@ def test_a_crash_may_not_lose_a_message_whose_publish_was_answered(promise: str)
     assert accused(records) == {promise}
 
 
-@pytest.mark.slow
 def test_simulated_crashes_lose_messages_that_were_given_and_whose_publish_was_not_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -169,7 +169,6 @@ def test_what_is_behind_others_waits_for_the_same_consumer() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_kernels_and_naive_evaluator_agree_on_stalls() -> None:
     told = 0
     for bound in (0, 20, 60, 200):
@@ -228,7 +227,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:::pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_spark_finds_the_same_stalls(spark: SparkSession, tmp_path: Path) -> None:

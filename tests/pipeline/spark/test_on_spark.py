@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:::pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -58,7 +58,6 @@ if moment == "while Spark begins":
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "name", "told"),
     [

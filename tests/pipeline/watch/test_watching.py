@@ -156,7 +156,6 @@ def test_a_watch_ends_with_what_a_check_says() -> None:
     _ends_with_what_a_check_says(range(3))
 
 
-@pytest.mark.slow
 def test_a_watch_of_many_histories_ends_with_what_a_check_says() -> None:
     found, early, withdrawn = _ends_with_what_a_check_says(range(SEEDS))
     # What is raised late only is no use to anybody.
@@ -183,7 +182,6 @@ def _ends_with_what_a_check_says(seeds: range) -> tuple[int, int, int]:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
 def test_what_is_raised_with_a_bounded_memory_is_what_a_check_says_too() -> None:
     found = 0
     for seed in range(SEEDS):
@@ -198,7 +196,6 @@ def test_what_is_raised_with_a_bounded_memory_is_what_a_check_says_too() -> None
     assert found > SEEDS / 2
 
 
-@pytest.mark.slow
 def test_a_state_that_is_thrown_away_is_noticed() -> None:
     differ = 0
     for seed in range(SEEDS):

@@ -114,7 +114,6 @@ def eventful() -> tuple[list[list[Record]], int, random.Random]:
     raise AssertionError
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_watch_that_is_killed_says_everything_once(tmp_path: Path) -> None:
     files, late, chance = eventful()

@@ -115,7 +115,6 @@ def test_two_systems_that_are_alike_say_the_same() -> None:
     assert side_by_side(system, other.within(system)) == ()
 
 
-@pytest.mark.slow
 def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
     bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
 
@@ -130,7 +129,6 @@ def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
     assert bound.broken_by(bound.concrete) == bound.broken_above(trace(Contract)) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_an_axiom_that_the_refinement_needs_is_refuted_by_it() -> None:
     bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
@@ -138,7 +136,6 @@ def test_an_axiom_that_the_refinement_needs_is_refuted_by_it() -> None:
     assert "pointer-passes-nothing-of-interest" in bound.broken_by(without)
 
 
-@pytest.mark.slow
 def test_an_update_of_the_contract_that_the_refinement_needs_is_refuted_by_it() -> None:
     bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
     [stays] = [m for m in mutants(bound.abstract) if m.name == "publish: behind: stays as it was"]

@@ -161,7 +161,6 @@ REFINED = {"contract", "cursor-page-in", "paging-places", "pointer-queue", "pull
 """Models whose mutants a refinement refutes too: their reasons are incomplete without it."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(reasons().keys() - REFINED))
 def test_reasons_are_about_mutants(name: str) -> None:
     assert reasons()[name].keys() <= {mutant.name for mutant in mutants(traced(name))}
@@ -172,7 +171,6 @@ def traced(name: str) -> System:
     return trace(CATALOGUE[name].model)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cursor-memory"])
 def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> None:
     found = attack(traced(name), reasons()[name])
@@ -180,7 +178,6 @@ def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> Non
     assert found.idle == ()
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(reasons().keys() - REFINED - {"cursor-memory"}))
 def test_each_survivor_of_a_larger_model_has_a_reason(name: str) -> None:

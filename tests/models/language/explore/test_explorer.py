@@ -40,7 +40,6 @@ def naive(plain: PlainReading) -> tuple[list[list[State]], Counter[str]]:
     return levels[:-1], firings
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "scope"),
     [
@@ -103,7 +102,6 @@ def replays(plain: PlainReading, steps: tuple[Step, ...]) -> bool:
     return bool(states)
 
 
-@pytest.mark.slow
 def test_a_planted_wrong_invariant_gets_a_shortest_counterexample() -> None:
     system = trace(Hopeful)
     scope = Scope({Entry: 3, Subscription: 1}, range(1))

@@ -24,7 +24,6 @@ WIDE = Scope({Item: 5}, range(1 << 13), {"limit": 1})
 POINTERS = Scope({Entry: 6, Subscription: 3}, range(1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "scope", "words"),
     [
@@ -45,7 +44,6 @@ def test_columns_of_several_words_agree_with_plain_python(
         assert differences(plain, columns, states) == []
 
 
-@pytest.mark.slow
 def test_a_search_over_several_words_finds_the_same_in_c_and_numpy() -> None:
     try:
         compiler()

@@ -59,14 +59,20 @@ MEANINGLESS = (
 DRAWN = 6
 """How many changes the quick test draws; the thorough one makes them all."""
 
-AT_ONCE = 20
-"""How many statements of a module one thorough test changes."""
+PARTS = 100
+"""How many thorough tests share the statements."""
 
 
 @functools.cache
 def original() -> dict[str, Given]:
     """Return the models and refinements as they are, by name."""
     return dict(listed())
+
+
+@functools.cache
+def everything() -> list[tuple[str, int]]:
+    """Return each statement that can be changed: its module, and its number there."""
+    return [(module, place) for module in read() for place in units(module)]
 
 
 def stale(module: str, place: int, text: Text) -> tuple[list[str], list[str]]:
@@ -86,24 +92,17 @@ def stale(module: str, place: int, text: Text) -> tuple[list[str], list[str]]:
     return [], []
 
 
-@pytest.mark.slow
 def test_a_changed_statement_is_never_answered_from_the_cache() -> None:
-    everything = [(module, place) for module in read() for place in units(module)]
-    drawn = random.Random(7).sample(everything, DRAWN)  # noqa: S311 (reproducible)
+    drawn = random.Random(7).sample(everything(), DRAWN)  # noqa: S311 (reproducible)
     found = [stale(*each, canonical) for each in drawn]
     assert [forgotten for _, forgotten in found] == [[]] * DRAWN
     assert sum(bool(altered) for altered, _ in found) > DRAWN / 2
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("module", "first"),
-    [(module, first) for module in read() for first in range(0, len(units(module)), AT_ONCE)],
-)
-def test_no_changed_statement_is_answered_from_the_cache(module: str, first: int) -> None:
-    places = units(module)[first : first + AT_ONCE]
-    assert not any(stale(module, place, canonical)[1] for place in places)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_changed_statement_is_answered_from_the_cache(part: int) -> None:
+    assert not any(stale(*each, canonical)[1] for each in everything()[part::PARTS])
 
 
 def without_promises(given: Given) -> str:
@@ -115,7 +114,6 @@ def both_models(given: Given) -> str:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "function", "text", "forgotten"),
     [
@@ -187,7 +185,6 @@ def test_a_changed_abstraction_from_elsewhere_is_proved_anew(
     assert said("worker") == said("worker", "--no-cache") != good
 
 
-@pytest.mark.slow
 def test_a_witness_of_the_queue_of_pointers_decides_about_the_pull_queue(tmp_path: Path) -> None:
     cache, text = Cache(tmp_path), sources()["qpid.pointer_queue_refines_contract"]
     told = "return queue.origin[entry] != Origin.PUBLISHED"

@@ -35,7 +35,6 @@ def proof_of(system: System, name: str) -> InvariantProof:
     return prove_invariant(system, statement)
 
 
-@pytest.mark.slow
 def test_the_pointer_queue_is_proved_for_any_size() -> None:
     reported: list[str] = []
     proof = prove(trace(PointerQueue), report=lambda p: reported.append(p.name))
@@ -58,7 +57,6 @@ class Forgetful(PointerQueue):
         self.holds[who, entry] = False
 
 
-@pytest.mark.slow
 def test_without_the_rewind_a_pointer_passes_what_came_back() -> None:
     proof = proof_of(trace(Forgetful), "pointer-passes-nothing-of-interest")
     assert proof.outcome == "refuted"

@@ -39,8 +39,6 @@ from brokerproof.models.qpid.pointer_queue_refines_contract import (
 )
 from brokerproof.models.qpid.pointer_queue_refines_contract import RememberingQueue
 
-pytestmark = pytest.mark.slow
-
 
 def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:
     """Return the unproved obligations, by action."""

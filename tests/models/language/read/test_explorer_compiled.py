@@ -32,7 +32,6 @@ def _compiler() -> None:
         pytest.skip(str(error))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_compiler")
 @pytest.mark.parametrize(
     ("system", "scope"),
@@ -59,7 +58,6 @@ def test_c_and_numpy_and_plain_python_count_the_same(system: System, scope: Scop
     assert found.firings == {act.name: firings[act.name] for act in system.actions}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_compiler")
 @pytest.mark.parametrize(
     ("system", "scope"),
@@ -74,7 +72,6 @@ def test_the_counterexample_is_the_same(system: System, scope: Scope) -> None:
     assert found == explore(system, scope, engine="columns")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_compiler")
 def test_a_search_is_handed_over_to_c_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     scope = Scope({Entry: 3, Subscription: 2}, range(1))
@@ -131,7 +128,6 @@ def test_all_that_a_guard_says_of_single_cells_is_one_comparison() -> None:
     assert "w0 & " in expand.split("firings[7]++")[0].rsplit("do {", 1)[1]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_compiler")
 @pytest.mark.parametrize(("operator", "wrong"), [("and", "|"), ("or", "&"), ("less", "<=")])
 def test_one_wrong_operator_in_c_is_noticed(

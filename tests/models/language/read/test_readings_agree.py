@@ -129,7 +129,6 @@ def step_differences(
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope"), SCOPES)
 def test_columns_agree_with_plain_python(system: System, scope: Scope) -> None:
     plain, columns = PlainReading(system, scope), ColumnReading(system, scope)
@@ -159,7 +158,6 @@ def test_an_integer_outside_of_the_scope_is_an_error_in_both_readings() -> None:
         columns.successors(number, columns.pack(full))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope"), [SCOPES[0], SCOPES[3], SCOPES[6]])
 def test_z3_agrees_with_plain_python(system: System, scope: Scope) -> None:
     plain = PlainReading(system, scope)

@@ -146,7 +146,6 @@ def orbits(plain: PlainReading, level: list[State], family: type) -> set[frozens
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope", "family"), CASES)
 def test_each_orbit_is_searched_once_and_stands_for_its_states(
     system: System, scope: Scope, family: type
@@ -176,7 +175,6 @@ def test_a_sort_that_ends_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(("system", "scope", "family"), CASES)
 def test_c_and_numpy_find_the_same_up_to_names(system: System, scope: Scope, family: type) -> None:
     try:
@@ -189,7 +187,6 @@ def test_c_and_numpy_find_the_same_up_to_names(system: System, scope: Scope, fam
     assert found == explore(system, scope, engine="columns", symmetric=name, deadlock=True)
 
 
-@pytest.mark.slow
 def test_a_search_up_to_names_is_handed_over_to_c(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         compiler()
@@ -209,7 +206,6 @@ def test_without_symmetry_states_stand_for_themselves() -> None:
     assert found.symmetric is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["columns", "compiled"])
 @pytest.mark.parametrize(
     ("system", "scope", "family", "deadlock"),
@@ -333,7 +329,6 @@ def test_the_command_says_what_the_states_stand_for() -> None:
     assert "before orders its elements" in result.output
 
 
-@pytest.mark.slow
 def test_the_page_shows_what_the_command_prints() -> None:
     result = CliRunner().invoke(explore_command, ["pointer-queue", "--symmetry", "Subscription"])
     page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"

@@ -144,7 +144,6 @@ class SendsUnnoted(EntryStates):
         self.was_sent[self.at[w]] = False
 
 
-@pytest.mark.slow
 def test_it_is_proved_for_any_number_of_entries_consumers_and_threads() -> None:
     system = trace(EntryStates)
     stated = [prove_invariant(system, each) for each in system.invariants]
@@ -152,7 +151,6 @@ def test_it_is_proved_for_any_number_of_entries_consumers_and_threads() -> None:
     assert {FORGOTTEN, "each-move-is-in-the-table"} <= {each.name for each in stated}
 
 
-@pytest.mark.slow
 def test_one_entry_and_two_threads_keep_all_of_it() -> None:
     found = explore(trace(EntryStates), scope(), limit_states=3_000_000)
     assert (found.violation, found.incomplete) == (None, "")

@@ -142,7 +142,6 @@ class TailStaysLinked(NodeList):
         )
 
 
-@pytest.mark.slow
 def test_it_is_proved_for_any_number_of_nodes_and_threads() -> None:
     system = trace(NodeList)
     stated = [prove_invariant(system, each) for each in system.invariants]

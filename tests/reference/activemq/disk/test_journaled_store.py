@@ -286,12 +286,10 @@ def meet_all_meanings() -> int:
     return compared
 
 
-@pytest.mark.slow
 def test_stores_of_one_meaning_behave_alike() -> None:
     assert meet_all_meanings() > 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "old", "new"),
     [

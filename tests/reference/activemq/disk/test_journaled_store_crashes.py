@@ -137,13 +137,11 @@ def by_kills() -> None:
                 assert_comes_back(disk, bench.possible[-2:])
 
 
-@pytest.mark.slow
 def test_the_process_may_end_at_any_change_and_the_power_after_the_start() -> None:
     by_kills()
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_at_any_change(name: str) -> None:
     assert crash_everywhere(SCRIPTS[name]) > 100
@@ -173,15 +171,9 @@ def crash_while_starting(script: str) -> int:
 
 
 @pytest.mark.each_time(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_again_while_the_stores_come_back(name: str) -> None:
     assert crash_while_starting(SCRIPTS[name]) > 100
-
-
-def by_starts() -> None:
-    for script in SCRIPTS.values():
-        crash_while_starting(script)
 
 
 def forget_everywhere() -> None:
@@ -316,7 +308,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_the_stores_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     mistake = MISTAKES[name]
@@ -326,7 +317,6 @@ def test_a_mistake_in_the_stores_is_found_out(monkeypatch: pytest.MonkeyPatch, n
         mistake.check()
 
 
-@pytest.mark.slow
 def test_an_index_that_is_kept_over_a_crash_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nothing:
         @staticmethod

@@ -20,8 +20,8 @@ from brokerproof.spec.protocol.operations import (
     Publish,
     Purge,
 )
+from tests.faults.historic.table import case_of
 from tests.faults.overlay import Edit, plant
-from tests.reference.qpid.push.test_selectors_on_threads import case_of
 
 RUNS = 60
 

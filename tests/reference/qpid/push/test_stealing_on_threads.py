@@ -14,9 +14,9 @@ from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Settle
 from brokerproof.reference import make
 from brokerproof.spec.protocol.operations import Delete
+from tests.faults.historic.table import case_of as case_of_clients
 from tests.faults.overlay import Edit
 from tests.reference.qpid.push.stealing_scenes import ADDRESS, Scene, case_of
-from tests.reference.qpid.push.test_windows_on_threads import case_of as case_of_clients
 from tests.reference.qpid.push.test_windows_on_threads import consume, declare, publish
 
 RUNS = 100
@@ -44,13 +44,7 @@ TRIPLES = (
 )
 
 
-@pytest.mark.parametrize(
-    "scene",
-    [
-        pytest.param(each, id=each.name, marks=[pytest.mark.slow] * (each == SENT_AT_THE_END))
-        for each in PAIRS
-    ],
-)
+@pytest.mark.parametrize("scene", PAIRS, ids=lambda scene: scene.name)
 def test_two_at_one_entry_forget_nothing(scene: Scene) -> None:
     found = explore(case_of(scene))
     assert (found.failed, found.complete) == ([], True)

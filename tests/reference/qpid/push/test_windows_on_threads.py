@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.checks.conversation import Copier, copier_of, reset
-from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.interleavings import explore
-from brokerproof.checks.threads.parallel import Parallel, Recorded, parallel_case
+from brokerproof.checks.threads.parallel import Parallel
 from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.reference import make
 from brokerproof.spec.messages import Credit, Fifo, Message
-from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import (
     Cancel,
     Consume,
@@ -26,6 +22,7 @@ from brokerproof.spec.protocol.operations import (
     Publish,
     SetCredit,
 )
+from tests.faults.historic.table import case_of
 from tests.faults.overlay import Edit, plant
 
 RUNS = 80
@@ -143,13 +140,6 @@ IN_VAIN = Parallel(
     ),
     ((Settle(how="acknowledge", message="a"),), (GET,), (publish("p"),)),
 )
-
-
-def case_of(candidate: Candidate, parallel: Parallel) -> Case[Recorded]:
-    reset(candidate)
-    copier = copier_of(candidate)
-    assert isinstance(copier, Copier)
-    return parallel_case(parallel, candidate, copier, Oracle(candidate.hello().capabilities))
 
 
 @pytest.mark.parametrize("parallel", [*CASES, IN_VAIN], ids=lambda parallel: parallel.name)

@@ -13,7 +13,6 @@ from tests.reference.rabbitmq.disk.index_rows import (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 def test_every_row_is_met_but_those_out_of_reach() -> None:
     with counted() as counts:

@@ -189,7 +189,6 @@ def assert_recovery_is_exact(steps: Sequence[Step]) -> None:
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_recovery_is_exact_whenever_the_power_goes(seed: int) -> None:
     assert_recovery_is_exact(random_steps(random.Random(seed), 8))  # noqa: S311
@@ -288,7 +287,6 @@ BY_RUNS = {
 }
 
 
-@pytest.mark.slow
 def test_every_row_of_the_differences_has_a_run(differences: CountedDifferences) -> None:
     scripts = [
         "publish 0, deliver 0, flush",

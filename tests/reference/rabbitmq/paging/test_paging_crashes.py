@@ -167,7 +167,6 @@ def recovered(bench: PagingBench, disk: SimulatedDisk) -> PagingBench:
     return again
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_at_any_change(name: str) -> None:
     count = 0
@@ -183,7 +182,6 @@ def test_the_power_may_go_at_any_change(name: str) -> None:
 
 
 @pytest.mark.each_time(3)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_power_may_go_again_while_the_queue_comes_back(name: str) -> None:
     count = 0

@@ -257,7 +257,6 @@ MISTAKES = {
 
 
 @pytest.mark.each_time(16)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mistake = MISTAKES[name]
@@ -267,7 +266,6 @@ def test_a_planted_mistake_is_caught(name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.each_time(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("check", dict.fromkeys(mistake.check for mistake in MISTAKES.values()))
 def test_without_a_mistake_the_same_check_is_content(check: Callable[[], None]) -> None:
     check()

@@ -167,7 +167,6 @@ BY_HAND = {"PD"}
 """No walk publishes to a consumer while others are ready: that is below."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", BREAKS)
 def test_a_planted_mistake_breaks_the_rule(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mistake = BREAKS[rule]
@@ -182,7 +181,6 @@ def test_every_rule_has_a_mistake() -> None:
     assert BREAKS.keys() | BY_HAND == of_views | of_models | of_the_code
 
 
-@pytest.mark.slow
 def test_without_a_mistake_no_walk_breaks_any_rule() -> None:
     assert [seed for seed in range(WALKS) if first_broken(seed, STEPS)] == []
     assert [seed for seed in range(WALKS) if first_broken(seed, RETURNING)] == []
@@ -202,7 +200,6 @@ def test_what_goes_to_a_consumer_past_others_is_pending_behind_them(
     assert "I11" in seen_in(bench)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "crash",
     [

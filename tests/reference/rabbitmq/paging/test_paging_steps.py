@@ -237,7 +237,6 @@ def complaints() -> set[str]:
     return found
 
 
-@pytest.mark.slow
 def test_each_step_changes_what_it_should_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -274,7 +273,6 @@ MISTAKES = {
 """For each rule on steps, a mistake that offends against it."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", MISTAKES)
 def test_a_planted_mistake_is_found_at_the_step(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mistake = MISTAKES[rule]

@@ -26,7 +26,6 @@ THOROUGH_SEEDS = 3_000
 
 @pytest.mark.parametrize("durable", [True, False])
 @pytest.mark.parametrize("steps", [None, RETURNING], ids=["all", "returning"])
-@pytest.mark.slow
 def test_a_queue_is_what_its_oracle_is(steps: Sequence[str] | None, durable: bool) -> None:
     for seed in range(SEEDS):
         if steps is None:
@@ -47,7 +46,6 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert walk(1).disk.content() == walk(1).disk.content()
 
 
-@pytest.mark.slow
 def test_a_walk_visits_everything() -> None:
     seen: set[str] = set()
     for seed in range(SEEDS):
@@ -155,7 +153,7 @@ class PagingMachine(RuleBasedStateMachine):
         self.bench.crash({name: int(size * part) for name, size in unsynced.items()})
 
 
-TestPagingMachine = pytest.mark.slow(PagingMachine.TestCase)
+TestPagingMachine = PagingMachine.TestCase
 PagingMachine.TestCase.settings = settings(
     max_examples=60,
     stateful_step_count=40,
