@@ -15,10 +15,6 @@ place moves with the window.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
-from brokerproof.models.activemq.equivalent_mutants import CURSOR_AUDIT
 from brokerproof.models.language import (
     Bool,
     Family,
@@ -36,7 +32,6 @@ from brokerproof.models.language import (
     invariant,
     require,
 )
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 
 NOT_FALSE = "nothing-is-called-a-duplicate-that-was-not-recorded"
 NOT_MISSED = "inside-of-the-window-no-duplicate-is-missed"
@@ -58,8 +53,6 @@ class Word(Family):
 
 class CursorAudit(Model):
     """A bin of words, and the set of indices that were truly recorded."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_AUDIT)
 
     earlier: Order[Word]
     word: Fixed[Index, Word]
@@ -236,3 +229,15 @@ class CursorAudit(Model):
     def window_only_goes_on(self) -> Bool:
         """The window's start never goes back (I13)."""
         return forall(Index, lambda i: implies(self.fell_below[i], self.is_below(i)))
+
+
+CursorAudit.equivalent_mutants = """
+Only an invariant reads the value, and then states less.
+    ask_first: fell_below; ask_beyond: fell_below
+Nothing is required of an index below the window.
+    ask_below: recorded; roll_back_below: recorded
+Outside the window there is no bit to clear.
+    roll_back: guard 1*3
+A window that slides may be the first one, and then begins there.
+    ask_beyond: guard 1
+"""

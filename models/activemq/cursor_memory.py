@@ -15,10 +15,8 @@ A message in memory may leave at any time: the queue decides when.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from brokerproof.models.activemq.equivalent_mutants import CURSOR_MEMORY
 from brokerproof.models.language import (
     Bool,
     Enumeration,
@@ -39,7 +37,6 @@ from brokerproof.models.language import (
     leads_to,
     require,
 )
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 
 WITHIN = "memory-is-within-its-limit-or-one-message-is-alone"
 IN_ORDER = "what-was-taken-came-before-what-is-parked"
@@ -66,8 +63,6 @@ IT = Memory.IT
 
 class CursorMemory(Model):
     """Messages in memory, parked publishes, and the wake-ups of the queue."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_MEMORY)
 
     before: Order[Message]
     size: Fixed[Message, Int]
@@ -257,3 +252,14 @@ class CursorMemory(Model):
     def taking_ends(self) -> tuple[Bool, Bool]:
         """The queue's taking comes to an end."""
         return self.takes[IT], ~self.takes[IT]
+
+
+CursorMemory.equivalent_mutants = """
+A wake-up or a look that is not needed takes no message that does not fit.
+    give_up: guard 1, asked; leave: asked; begin: guard 1*3, woken; take: guard 1; end: guard 1;
+    initially: asked*2, woken*2, takes*2
+A publish that is parked while the queue takes is still parked at the end, or is taken.
+    end: asked
+A publish that is not refused now is taken later: it may be refused at any time.
+    give_up: parked
+"""

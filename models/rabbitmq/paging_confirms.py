@@ -340,3 +340,24 @@ class PagingConfirms(Model):
     def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
         """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]
+
+
+PagingConfirms.equivalent_mutants = """
+A ready message and a pending one need the same data on disk.
+    publish: where; fetch: where*2; requeue: where*2; crash: where
+Nothing is required of a message that is not persistent, and its confirm is not modelled.
+    page: guard 1, written, indexed; crash: where
+A settled message may come back after a crash anyway: no settlement waits for a sync.
+    settle: acked
+The store reports a synced or removed content once more, and the report is still true.
+    settle: tells_ignored*2; sync_store: tells_written
+A report or a confirm is sent once more, which breaks nothing.
+    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm;
+    crash: to_confirm
+If the content of a waiting message is known to be synced, its position is new to the index.
+    sync_index: content_known*2
+The disk may keep any data of a message that was not recovered: the message stays gone.
+    crash: content_synced*13, indexed*11, index_synced*12
+Only the requirement that a message is confirmed reads `forgotten`, and then asks less.
+    initially: forgotten*2
+"""

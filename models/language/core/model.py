@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
@@ -268,8 +268,8 @@ class Model:
 
     symbols_: ClassVar[dict[str, Symbol]]
 
-    equivalent_mutants: ClassVar[Mapping[str, str]] = {}
-    """The reasons why mutants are equivalent, by the name that the mutation test prints."""
+    equivalent_mutants: ClassVar[str] = ""
+    """Why the surviving mutants of this very class are equivalent: reasons, and their places."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
