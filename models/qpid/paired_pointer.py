@@ -22,15 +22,14 @@ from brokerproof.models.language import (
     step,
 )
 from brokerproof.models.qpid.moving_place import (
-    Entry,
     MovingPlace,
     Opener,
     Opening,
     Seeker,
     Seeking,
-    Status,
     Subscription,
 )
+from brokerproof.models.qpid.pointer_queue import Entry, Status
 
 IT = Subscription.IT
 
@@ -62,13 +61,12 @@ class PairedPointer(MovingPlace):
         self.seeker_is_current[who] = True
         self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
 
-    @step(Seeking.MOVES)
+    @step(Seeking.MOVES, Seeking.READS)
     def move(self, who: Seeker) -> None:
         """The place moves onto an unavailable entry if the pair is the one that was read."""
         require(self.seeker_is_current[who])
         self.last_seen[IT] = self.chosen[who]
         self.rewound[IT] = False
-        self.seeking[who] = Seeking.READS
         self._replaced()
 
     @action
@@ -78,7 +76,7 @@ class PairedPointer(MovingPlace):
         require(~self.seeker_is_current[who])
         self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
 
-    @step(Seeking.SETS)
+    @step(Seeking.SETS, Seeking.READS)
     def set(self, who: Seeker, following: Entry) -> None:
         """The place moves onto the acquired entry; a released entry before it stays next."""
         require(self.seeker_is_current[who])
@@ -89,7 +87,6 @@ class PairedPointer(MovingPlace):
         self.last_seen[IT] = self.chosen[who]
         self.rewound[IT] = ite(is_next, stays, True)
         self.released[IT] = ite(is_next, self.released[IT], following)
-        self.seeking[who] = Seeking.READS
         self._replaced()
 
     @step(Seeking.SETS, Seeking.READS)
@@ -107,14 +104,13 @@ class PairedPointer(MovingPlace):
         """An opener reads the pair; the entry was available, and may have been taken since."""
         self.opener_is_current[who] = True
 
-    @step(Opening.LOWERS)
+    @step(Opening.LOWERS, Opening.OPENS)
     def lower(self, who: Opener) -> None:
         """The released entry becomes the earlier of the old and the opened one, in a new pair."""
         require(self.opener_is_current[who])
         earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
         self.released[IT] = ite(earlier, self.released[IT], self.opened[who])
         self.rewound[IT] = True
-        self.opening[who] = Opening.OPENS
         self._replaced()
 
     @step(Opening.LOWERS, Opening.READS)

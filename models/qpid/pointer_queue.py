@@ -57,22 +57,13 @@ class Status(Enumeration):
     DEQUEUED: ClassVar[Status]
 
 
-class PointerQueue(Model):
-    """Subscriptions that each keep a pointer into one queue of any order."""
+class EntryList(Model):
+    """A queue's list of entries in any strict total order."""
 
     head: Entry
     before: Order[Entry]
-    browser: Fixed[Subscription, Bool]
 
     status: Map[Entry, Status]
-    holds: Relation[Subscription, Entry]
-    shown: Relation[Subscription, Entry]
-    overtaken: Map[Subscription, Bool]
-    active: Map[Subscription, Bool]
-    last_seen: Map[Subscription, Entry]
-    rewound: Map[Subscription, Bool]
-    released: Map[Subscription, Entry]
-    arriving: Map[Entry, Bool]
 
     @axiom("head-first")
     def head_first(self) -> Bool:
@@ -81,26 +72,10 @@ class PointerQueue(Model):
 
     @initial
     def empty(self) -> None:
-        """No entry has arrived, no subscription exists, and the head is never available."""
+        """No entry has arrived, and the head is never available."""
         self.status = self.status.map(
             lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
         )
-        self.holds.fill(False)
-        self.shown.fill(False)
-        self.overtaken.fill(False)
-        self.active.fill(False)
-        self.last_seen.fill(self.head)
-        self.rewound.fill(False)
-        self.released.fill(self.head)
-        self.arriving.fill(False)
-
-    def only_arrival(self, entry: Entry) -> Bool:
-        """Whether no other entry is just arriving."""
-        return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
-
-    def nothing_arrives(self) -> Bool:
-        """Whether no entry is just arriving."""
-        return forall(Entry, lambda e: ~self.arriving[e])
 
     def in_list(self, e: Entry) -> Bool:
         """Whether the walk still finds the entry; an unlinked one is invisible."""
@@ -117,6 +92,42 @@ class PointerQueue(Model):
             & self.before(e, f)
             & ~exists(Entry, lambda g: self.in_list(g) & self.before(e, g) & self.before(g, f))
         )
+
+
+class PointerQueue(EntryList):
+    """Subscriptions that each keep a pointer into one queue of any order."""
+
+    browser: Fixed[Subscription, Bool]
+
+    holds: Relation[Subscription, Entry]
+    shown: Relation[Subscription, Entry]
+    overtaken: Map[Subscription, Bool]
+    active: Map[Subscription, Bool]
+    last_seen: Map[Subscription, Entry]
+    rewound: Map[Subscription, Bool]
+    released: Map[Subscription, Entry]
+    arriving: Map[Entry, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """No entry has arrived, and no subscription exists."""
+        super().empty()
+        self.holds.fill(False)
+        self.shown.fill(False)
+        self.overtaken.fill(False)
+        self.active.fill(False)
+        self.last_seen.fill(self.head)
+        self.rewound.fill(False)
+        self.released.fill(self.head)
+        self.arriving.fill(False)
+
+    def only_arrival(self, entry: Entry) -> Bool:
+        """Whether no other entry is just arriving."""
+        return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
+
+    def nothing_arrives(self) -> Bool:
+        """Whether no entry is just arriving."""
+        return forall(Entry, lambda e: ~self.arriving[e])
 
     def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
         """Whether the subscription wants the entry; here it wants every entry."""
