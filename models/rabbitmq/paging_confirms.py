@@ -34,6 +34,7 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
+    step,
 )
 
 WAITING = "what-waits-for-a-sync-is-unconfirmed"
@@ -102,11 +103,9 @@ class PagingConfirms(Model):
 
     # Steps of messages.
 
-    @action
+    @step(Where.NOWHERE, Where.READY)
     def publish(self, m: Message) -> None:
         """A message arrives; a persistent one is written at once."""
-        require(self.where[m] == Where.NOWHERE)
-        self.where[m] = Where.READY
         self.written[m] = self.persistent[m]
         self.indexed[m] = self.persistent[m]
         self.unconfirmed[m] = self.asks[m]
@@ -118,17 +117,13 @@ class PagingConfirms(Model):
         self.written[m] = True
         self.indexed[m] = True
 
-    @action
+    @step(Where.READY, Where.PENDING)
     def fetch(self, m: Message) -> None:
         """A message is delivered to a consumer."""
-        require(self.where[m] == Where.READY)
-        self.where[m] = Where.PENDING
 
-    @action
+    @step(Where.PENDING, Where.READY)
     def requeue(self, m: Message) -> None:
         """A message returns; its confirm is not affected."""
-        require(self.where[m] == Where.PENDING)
-        self.where[m] = Where.READY
 
     @action
     def settle(self, m: Message) -> None:

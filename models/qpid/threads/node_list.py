@@ -14,7 +14,7 @@ and a walk's look at a node's mark. The order of nodes is the order of linking.
 
 from __future__ import annotations
 
-from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require, step
+from brokerproof.models.language import Bool, forall, implies, ite, leads_to, require, step
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
@@ -171,11 +171,9 @@ class NodeList(NodeListInvariants):
         require(~self.refers[self.following[who]])
         self.at[who] = self.following[who]
 
-    @action
+    @step(Walking.HAS_ENDED, Walking.RESTS)
     def rest(self, who: Walker) -> None:
         """The walk is over; there may be another."""
-        require(self.walking[who] == Walking.HAS_ENDED)
-        self.walking[who] = Walking.RESTS
 
     @leads_to(
         "each-walk-ends",

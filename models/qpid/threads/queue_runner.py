@@ -24,7 +24,6 @@ from brokerproof.models.language import (
     Map,
     Model,
     Relation,
-    action,
     exists,
     forall,
     implies,
@@ -121,40 +120,30 @@ class QueueRunner(Model):
         """Whether no runner is in the slot."""
         return forall(Runner, lambda r: ~self.in_slot[r])
 
-    @action
+    @step(Announcing.CHANGES, Announcing.COUNTS)
     def change(self, c: Change) -> None:
         """A change makes a delivery possible."""
-        require(self.announcing[c] == Announcing.CHANGES)
-        self.announcing[c] = Announcing.COUNTS
 
-    @action
+    @step(Announcing.COUNTS, Announcing.TRIES)
     def count(self, c: Change) -> None:
         """The change is counted."""
-        require(self.announcing[c] == Announcing.COUNTS)
-        self.announcing[c] = Announcing.TRIES
 
-    @action
+    @step(Announcing.TRIES, Announcing.IS_DONE)
     def start(self, c: Change, r: Runner) -> None:
         """The slot is free, and a runner is put there."""
-        require(self.announcing[c] == Announcing.TRIES)
         require(self.slot_is_free())
         require(self.running[r] == Running.IS_IDLE)
-        self.announcing[c] = Announcing.IS_DONE
         self.in_slot[r] = True
         self.running[r] = Running.IS_HANDED_OVER
 
-    @action
+    @step(Announcing.TRIES, Announcing.IS_DONE)
     def leave_it(self, c: Change) -> None:
         """The slot has a runner already."""
-        require(self.announcing[c] == Announcing.TRIES)
         require(~self.slot_is_free())
-        self.announcing[c] = Announcing.IS_DONE
 
-    @action
+    @step(Running.IS_HANDED_OVER, Running.BEGINS)
     def hand_over(self, r: Runner) -> None:
         """The executor begins the runner."""
-        require(self.running[r] == Running.IS_HANDED_OVER)
-        self.running[r] = Running.BEGINS
 
     @step(Running.BEGINS, Running.READS)
     def begin(self, r: Runner) -> None:
@@ -187,12 +176,10 @@ class QueueRunner(Model):
         self.in_slot[r] = True
         self.looks_at = self.looks_at.map(lambda s, c, old: ite(s == r, self.is_made(c), old))
 
-    @action
+    @step(Running.TAKES, Running.IS_IDLE)
     def step_aside(self, r: Runner) -> None:
         """The slot has another runner, which will do the work."""
-        require(self.running[r] == Running.TAKES)
         require(~self.slot_is_free())
-        self.running[r] = Running.IS_IDLE
 
     @step(Running.WALKS, Running.GIVES_BACK)
     def complete(self, r: Runner) -> None:
@@ -207,22 +194,19 @@ class QueueRunner(Model):
         require(self.left[r] == Walks.TWO)
         self.left[r] = Walks.ONE
 
-    @action
+    @step(Running.WALKS, Running.GIVES_BACK)
     def go_on(self, r: Runner, c: Change) -> None:
         """The walk delivers, so another walk is needed."""
         self._deliver(r, c)
         self.left[r] = Walks.TWO
-        self.running[r] = Running.GIVES_BACK
 
-    @action
+    @step(Running.WALKS, Running.GIVES_BACK)
     def use_up(self, r: Runner, c: Change) -> None:
         """The walk delivers as much as one run may."""
         self._deliver(r, c)
         self.spent[r] = True
-        self.running[r] = Running.GIVES_BACK
 
     def _deliver(self, r: Runner, c: Change) -> None:
-        require(self.running[r] == Running.WALKS)
         require(self.looks_at[r, c] & ~self.delivered[c])
         self.delivered[c] = True
 
@@ -238,12 +222,10 @@ class QueueRunner(Model):
         require(self.slot_is_free())
         self.in_slot[r] = True
 
-    @action
+    @step(Running.WANTS_MORE, Running.IS_IDLE)
     def leave_the_rest(self, r: Runner) -> None:
         """Another thread was faster, and its runner does the rest."""
-        require(self.running[r] == Running.WANTS_MORE)
         require(~self.slot_is_free())
-        self.running[r] = Running.IS_IDLE
 
     def will_see(self, r: Runner, c: Change) -> Bool:
         """Whether the runner cannot end before a walk sees the change, its own or another's."""
