@@ -184,36 +184,34 @@ class CursorAudit(Model):
     # Invariants.
 
     @invariant(NOT_FALSE)
-    def nothing_is_called_wrongly(self) -> Bool:
+    def nothing_is_called_wrongly(self, i: Index) -> Bool:
         """The audit calls no index a duplicate that was not recorded (I9)."""
-        return forall(Index, lambda i: ~self.called_wrongly[i])
+        return ~self.called_wrongly[i]
 
     @invariant(NOT_MISSED)
-    def nothing_is_missed(self) -> Bool:
+    def nothing_is_missed(self, i: Index) -> Bool:
         """Inside the window, the audit calls every recorded index a duplicate (I10)."""
-        return forall(Index, lambda i: ~self.missed[i])
+        return ~self.missed[i]
 
     @invariant(REMEMBERED)
-    def bits_are_what_was_recorded(self) -> Bool:
+    def bits_are_what_was_recorded(self, i: Index) -> Bool:
         """Inside the window, exactly the recorded indices have a bit (I10)."""
-        return forall(Index, lambda i: implies(self.is_inside(i), self.bit[i] == self.recorded[i]))
+        return implies(self.is_inside(i), self.bit[i] == self.recorded[i])
 
     @invariant(NO_OTHERS)
-    def no_other_bit_is_set(self) -> Bool:
+    def no_other_bit_is_set(self, i: Index) -> Bool:
         """No bit is set outside the window, so a word that the window comes to is empty."""
-        return forall(Index, lambda i: implies(self.bit[i], self.is_inside(i)))
+        return implies(self.bit[i], self.is_inside(i))
 
     @invariant(REACHES)
-    def recorded_is_not_beyond(self) -> Bool:
+    def recorded_is_not_beyond(self, i: Index) -> Bool:
         """No recorded index is beyond the window."""
-        return forall(
-            Index, lambda i: implies(self.recorded[i], self.is_inside(i) | self.is_below(i))
-        )
+        return implies(self.recorded[i], self.is_inside(i) | self.is_below(i))
 
     @invariant(STARTS)
-    def window_starts_at_one_word(self) -> Bool:
+    def window_starts_at_one_word(self, v: Word, w: Word) -> Bool:
         """The window starts at one word at most."""
-        return forall(Word, Word, lambda v, w: implies(self.starts[v] & self.starts[w], v == w))
+        return implies(self.starts[v] & self.starts[w], v == w)
 
     @invariant(NO_FURTHER)
     def window_slides_no_further(self) -> Bool:
@@ -226,9 +224,9 @@ class CursorAudit(Model):
         )
 
     @invariant(GROWS)
-    def window_only_goes_on(self) -> Bool:
+    def window_only_goes_on(self, i: Index) -> Bool:
         """The window's start never goes back (I13)."""
-        return forall(Index, lambda i: implies(self.fell_below[i], self.is_below(i)))
+        return implies(self.fell_below[i], self.is_below(i))
 
 
 CursorAudit.equivalent_mutants = """

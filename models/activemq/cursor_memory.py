@@ -78,9 +78,9 @@ class CursorMemory(Model):
     takes: Map[Memory, Bool]
 
     @axiom("messages-have-a-size")
-    def messages_have_a_size(self) -> Bool:
+    def messages_have_a_size(self, m: Message) -> Bool:
         """A message takes some memory."""
-        return forall(Message, lambda m: self.size[m] >= 1)
+        return self.size[m] >= 1
 
     @initial
     def empty(self) -> None:
@@ -197,49 +197,32 @@ class CursorMemory(Model):
         return (self.used[IT] <= self.limit) | alone
 
     @invariant(IN_ORDER)
-    def taken_in_order(self) -> Bool:
+    def taken_in_order(self, m: Message, n: Message) -> Bool:
         """No publish overtakes a parked one (I18)."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(self.taken[m] & self.parked[n], self.before(m, n)),
-        )
+        return implies(self.taken[m] & self.parked[n], self.before(m, n))
 
     @invariant(ONE_PLACE)
-    def parked_is_not_loaded(self) -> Bool:
+    def parked_is_not_loaded(self, m: Message) -> Bool:
         """A parked message takes no memory, and every message in memory was taken (I15)."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.parked[m], ~self.taken[m]) & implies(self.loaded[m], self.taken[m])
-            ),
-        )
+        return implies(self.parked[m], ~self.taken[m]) & implies(self.loaded[m], self.taken[m])
 
     @invariant(ARRIVED)
-    def unsent_is_nowhere(self) -> Bool:
+    def unsent_is_nowhere(self, m: Message, n: Message) -> Bool:
         """Messages arrive in their order, each once."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: (
-                implies(self.parked[m] | self.taken[m], self.spent[m])
-                & implies(self.before(m, n) & self.spent[n], self.spent[m])
-            ),
+        return implies(self.parked[m] | self.taken[m], self.spent[m]) & implies(
+            self.before(m, n) & self.spent[n], self.spent[m]
         )
 
     @invariant(IS_ASKED)
-    def somebody_will_look(self) -> Bool:
+    def somebody_will_look(self, m: Message) -> Bool:
         """While a publish is parked, the queue takes, is woken, or has asked to be (I18)."""
         will = self.asked[IT] | self.woken[IT] | self.takes[IT]
-        return forall(Message, lambda m: implies(self.parked[m], will))
+        return implies(self.parked[m], will)
 
     @invariant(IS_WOKEN)
-    def is_woken_where_there_is_room(self) -> Bool:
+    def is_woken_where_there_is_room(self, m: Message) -> Bool:
         """If the first parked publish fits, the queue is woken or takes (I18)."""
-        return forall(
-            Message,
-            lambda m: implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT]),
-        )
+        return implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT])
 
     # Liveness.
 

@@ -24,7 +24,6 @@ from brokerproof.models.language import (
     action,
     axiom,
     counts,
-    forall,
     implies,
     initial,
     invariant,
@@ -177,9 +176,9 @@ class CursorRoom(CursorPageIn):
     # Invariants.
 
     @invariant(LOADED)
-    def loaded_is_paged(self) -> Bool:
+    def loaded_is_paged(self, m: Message) -> Bool:
         """Only paged-in messages have a content in memory: settled ones take no room (I15)."""
-        return forall(Message, lambda m: implies(self.loaded[m], self.paged[m]))
+        return implies(self.loaded[m], self.paged[m])
 
     @invariant(WITHIN)
     def memory_is_within(self) -> Bool:

@@ -202,6 +202,6 @@ class MovingPlace(EntryList):
         )
 
     @invariant("place-passes-nothing-of-interest")
-    def passes_nothing(self) -> Bool:
+    def passes_nothing(self, e: Entry) -> Bool:
         """An available entry is ahead of the place, or a thread is about to move it back."""
-        return forall(Entry, lambda e: implies(self.is_for_all(e), self.is_ahead(e)))
+        return implies(self.is_for_all(e), self.is_ahead(e))

@@ -136,36 +136,26 @@ class PairedPointer(MovingPlace):
         )
 
     @invariant("current-is-what-is")
-    def current_is_what_is(self) -> Bool:
+    def current_is_what_is(self, s: Seeker) -> Bool:
         """A seeker with the current pair knows its content."""
-        return forall(
-            Seeker,
-            lambda s: implies(
-                self.seeker_is_current[s],
-                (self.seen[s] == self.last_seen[IT])
-                & (self.knows[s] == self.rewound[IT])
-                & (self.known[s] == self.released[IT]),
-            ),
+        return implies(
+            self.seeker_is_current[s],
+            (self.seen[s] == self.last_seen[IT])
+            & (self.knows[s] == self.rewound[IT])
+            & (self.known[s] == self.released[IT]),
         )
 
     @invariant("what-is-given-is-acquired")
-    def given_is_acquired(self) -> Bool:
+    def given_is_acquired(self, s: Seeker) -> Bool:
         """An entry that a seeker is about to send is acquired."""
-        return forall(
-            Seeker,
-            lambda s: implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED),
-        )
+        return implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED)
 
     @invariant("current-choice-is-first")
-    def choice_is_first(self) -> Bool:
+    def choice_is_first(self, s: Seeker, e: Entry) -> Bool:
         """No available entry is before one that was chosen by the current pair."""
         looks = Seeking.LOOKS
-        return forall(
-            Seeker,
-            Entry,
-            lambda s, e: implies(
-                self.seeker_is_current[s] & self.is_for_all(e),
-                implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
-                & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
-            ),
+        return implies(
+            self.seeker_is_current[s] & self.is_for_all(e),
+            implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
+            & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
         )

@@ -66,9 +66,9 @@ class EntryList(Model):
     status: Map[Entry, Status]
 
     @axiom("head-first")
-    def head_first(self) -> Bool:
+    def head_first(self, e: Entry) -> Bool:
         """The dummy head is before every entry."""
-        return forall(Entry, lambda e: (e == self.head) | self.before(self.head, e))
+        return (e == self.head) | self.before(self.head, e)
 
     @initial
     def empty(self) -> None:
@@ -268,14 +268,10 @@ class PointerQueue(EntryList):
         return self.status[self.head] == Status.DEQUEUED
 
     @invariant("pointers-know-their-entries")
-    def pointers_known(self) -> Bool:
+    def pointers_known(self, who: Subscription) -> Bool:
         """A pointer stands on the head or on an entry that has arrived."""
-        return forall(
-            Subscription,
-            lambda who: (
-                (self.status[self.last_seen[who]] != Status.ABSENT)
-                & (self.status[self.released[who]] != Status.ABSENT)
-            ),
+        return (self.status[self.last_seen[who]] != Status.ABSENT) & (
+            self.status[self.released[who]] != Status.ABSENT
         )
 
     @invariant("held-is-acquired")
@@ -297,57 +293,40 @@ class PointerQueue(EntryList):
         return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e] & ~self.is_held_back(e)
 
     @invariant("one-arrives-at-a-time")
-    def one_arrives(self) -> Bool:
+    def one_arrives(self, e: Entry, f: Entry) -> Bool:
         """No two entries are just arriving."""
-        return forall(
-            Entry, Entry, lambda e, f: implies(self.arriving[e] & self.arriving[f], e == f)
-        )
+        return implies(self.arriving[e] & self.arriving[f], e == f)
 
     @invariant("pointer-passes-nothing-of-interest")
-    def passes_nothing(self) -> Bool:
+    def passes_nothing(self, who: Subscription, e: Entry) -> Bool:
         """An available entry is ahead of each consumer's pointer, or of where that returns to.
 
         Only for subscriptions that want the entry.
         """
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
-                self.before(self.last_seen[who], e)
-                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
-            ),
+        return implies(
+            self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
+            self.before(self.last_seen[who], e)
+            | (self.rewound[who] & self.at_or_before(self.released[who], e)),
         )
 
     @invariant("candidate-is-first")
-    def candidate_is_first(self) -> Bool:
+    def candidate_is_first(self, who: Subscription, e: Entry, f: Entry) -> Bool:
         """No available entry that a consumer wants is before its candidate."""
-        return forall(
-            Subscription,
-            Entry,
-            Entry,
-            lambda who, e, f: implies(
-                self.active[who] & ~self.browser[who] & self.candidate(who, e),
-                ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
-            ),
+        return implies(
+            self.active[who] & ~self.browser[who] & self.candidate(who, e),
+            ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
         )
 
     @invariant("browser-shown-once-in-order")
-    def browser_goes_forward(self) -> Bool:
+    def browser_goes_forward(self, who: Subscription, e: Entry) -> Bool:
         """Without an arrival ahead of others, an entry shown to a browser stays behind it."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.active[who] & self.browser[who] & ~self.overtaken[who],
-                ~self.rewound[who]
-                & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
-            ),
+        return implies(
+            self.active[who] & self.browser[who] & ~self.overtaken[who],
+            ~self.rewound[who]
+            & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
         )
 
     @invariant("browser-takes-nothing")
-    def browser_holds_nothing(self) -> Bool:
+    def browser_holds_nothing(self, who: Subscription, e: Entry) -> Bool:
         """A browser never holds an entry."""
-        return forall(
-            Subscription, Entry, lambda who, e: implies(self.holds[who, e], ~self.browser[who])
-        )
+        return implies(self.holds[who, e], ~self.browser[who])

@@ -40,11 +40,9 @@ class ProgressingQueue(SelectingQueue):
     channel: Fixed[Subscription, Channel]
 
     @axiom("order-is-by-level")
-    def order_is_by_level(self) -> Bool:
+    def order_is_by_level(self, e: Entry, f: Entry) -> Bool:
         """An entry of a higher level is before one of a lower, as in the list of lists."""
-        return forall(
-            Entry, Entry, lambda e, f: implies(self.level[e] > self.level[f], self.before(e, f))
-        )
+        return implies(self.level[e] > self.level[f], self.before(e, f))
 
     @action
     def insert(self, entry: Entry) -> None:

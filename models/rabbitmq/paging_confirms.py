@@ -82,9 +82,9 @@ class PagingConfirms(Model):
     forgotten: Map[Message, Bool]
 
     @axiom("only-of-what-is-persistent-is-it-asked")
-    def only_persistent(self) -> Bool:
+    def only_persistent(self, m: Message) -> Bool:
         """Only confirms of persistent messages are modelled; others are confirmed on arrival."""
-        return forall(Message, lambda m: implies(self.asks[m], self.persistent[m]))
+        return implies(self.asks[m], self.persistent[m])
 
     @initial
     def empty(self) -> None:
@@ -232,101 +232,82 @@ class PagingConfirms(Model):
     # Invariants.
 
     @invariant(WAITING)
-    def waiting_is_unconfirmed(self) -> Bool:
+    def waiting_is_unconfirmed(self, m: Message) -> Bool:
         """Only unconfirmed messages have a noted sync, and none has both (C1)."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m])
-                & ~(self.content_known[m] & self.index_known[m])
-            ),
+        return implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m]) & ~(
+            self.content_known[m] & self.index_known[m]
         )
 
     @invariant(NEVER_BOTH)
-    def never_both(self) -> Bool:
+    def never_both(self, m: Message) -> Bool:
         """An unconfirmed message is neither to be confirmed nor confirmed (C2)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.unconfirmed[m],
-                ~self.to_confirm[m]
-                & ~self.confirmed[m]
-                & (self.where[m] != Where.NOWHERE)
-                & self.asks[m],
-            ),
+        return implies(
+            self.unconfirmed[m],
+            ~self.to_confirm[m]
+            & ~self.confirmed[m]
+            & (self.where[m] != Where.NOWHERE)
+            & self.asks[m],
         )
 
     @invariant(ASKED)
-    def asked_is_not_forgotten(self) -> Bool:
+    def asked_is_not_forgotten(self, m: Message) -> Bool:
         """A publisher that asked was or will be sent a confirm, unless a crash intervened (C3)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.asks[m] & (self.where[m] != Where.NOWHERE),
-                self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
-            ),
+        return implies(
+            self.asks[m] & (self.where[m] != Where.NOWHERE),
+            self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
         )
 
     @invariant(WILL_BE)
-    def will_be_confirmed(self) -> Bool:
+    def will_be_confirmed(self, m: Message) -> Bool:
         """An unconfirmed message lacks a sync or its report; after both, none is left (C3)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.unconfirmed[m],
-                self.tells_ignored[m]
-                | (
-                    (
-                        self.content_known[m]
-                        | self.tells_written[m]
-                        | (self.written[m] & ~self.content_synced[m])
-                    )
-                    & (self.index_known[m] | self.is_index_news(m))
-                ),
+        return implies(
+            self.unconfirmed[m],
+            self.tells_ignored[m]
+            | (
+                (
+                    self.content_known[m]
+                    | self.tells_written[m]
+                    | (self.written[m] & ~self.content_synced[m])
+                )
+                & (self.index_known[m] | self.is_index_news(m))
             ),
         )
 
     @invariant(KNOWN)
-    def known_is_synced(self) -> Bool:
+    def known_is_synced(self, m: Message) -> Bool:
         """Queue and store report only actual syncs, and ignored contents are gone."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
-                & implies(self.index_known[m], self.index_synced[m])
-                & implies(self.tells_ignored[m], ~self.is_there(m))
-                & implies(self.written[m], self.is_there(m))
-                & implies(self.is_there(m), ~self.acked[m])
-                & implies(self.confirmed[m], self.asks[m])
-                & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
-                & implies(
-                    self.where[m] == Where.NOWHERE,
-                    ~self.content_synced[m]
-                    & ~self.index_synced[m]
-                    & ~self.indexed[m]
-                    & ~self.acked[m]
-                    & ~self.to_confirm[m]
-                    & ~self.confirmed[m]
-                    & ~self.tells_ignored[m],
-                )
-            ),
+        return (
+            implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
+            & implies(self.index_known[m], self.index_synced[m])
+            & implies(self.tells_ignored[m], ~self.is_there(m))
+            & implies(self.written[m], self.is_there(m))
+            & implies(self.is_there(m), ~self.acked[m])
+            & implies(self.confirmed[m], self.asks[m])
+            & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
+            & implies(
+                self.where[m] == Where.NOWHERE,
+                ~self.content_synced[m]
+                & ~self.index_synced[m]
+                & ~self.indexed[m]
+                & ~self.acked[m]
+                & ~self.to_confirm[m]
+                & ~self.confirmed[m]
+                & ~self.tells_ignored[m],
+            )
         )
 
     @invariant(ON_DISK)
-    def confirmed_is_on_disk(self) -> Bool:
+    def confirmed_is_on_disk(self, m: Message) -> Bool:
         """Content and position of a confirmed message that is still there are synced."""
-        return forall(
-            Message,
-            lambda m: implies(
-                (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
-                self.content_synced[m] & self.index_synced[m],
-            ),
+        return implies(
+            (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
+            self.content_synced[m] & self.index_synced[m],
         )
 
     @invariant(SURVIVES)
-    def confirmed_survives(self) -> Bool:
+    def confirmed_survives(self, m: Message) -> Bool:
         """No crash has lost a confirmed message that was still there (C4, I20)."""
-        return forall(Message, lambda m: ~self.lost[m])
+        return ~self.lost[m]
 
     @leads_to(
         "who-asks-is-told",

@@ -372,30 +372,26 @@ class PagingIndex(Model):
         )
 
     @invariant(SPLIT)
-    def file_and_journal_have_it_all(self) -> Bool:
+    def file_and_journal_have_it_all(self, p: Position) -> Bool:
         """The file has a prefix of the operations, the journal a suffix, together all (Q1).
 
         For an acknowledged message the file may be empty: it was deleted, or never written.
         """
-
-        def holds(p: Position) -> Bool:
-            found = FALSE
-            for done in FILE:
-                for filed in FILE:
-                    for journal in JOURNAL:
-                        whole = set(filed) | set(journal) == set(done) or (done, filed) == (
-                            "Pda",
-                            "",
+        found = FALSE
+        for done in FILE:
+            for filed in FILE:
+                for journal in JOURNAL:
+                    whole = set(filed) | set(journal) == set(done) or (done, filed) == (
+                        "Pda",
+                        "",
+                    )
+                    if whole and done.startswith(filed) and done.endswith(journal):
+                        found = found | (
+                            (self.done[p] == named(done))
+                            & (self.filed[p] == named(filed))
+                            & (self.journal[p] == named(journal))
                         )
-                        if whole and done.startswith(filed) and done.endswith(journal):
-                            found = found | (
-                                (self.done[p] == named(done))
-                                & (self.filed[p] == named(filed))
-                                & (self.journal[p] == named(journal))
-                            )
-            return found
-
-        return forall(Position, holds)
+        return found
 
     @invariant(MEMORY)
     def file_and_memory_have_it_all(self) -> Bool:
@@ -430,18 +426,15 @@ class PagingIndex(Model):
         )
 
     @invariant(TORN)
-    def torn_follows_the_file(self) -> Bool:
+    def torn_follows_the_file(self, p: Position) -> Bool:
         """Records of an interrupted append are those that the file lacked at the stop."""
-
-        def follows(p: Position) -> Bool:
-            return (
-                self.is_phase(Phase.IS_DOWN)
-                & (self.torn[p] != Ops.PDA)
-                & self.has_row(self.with_journal, self.filed[p], self.torn[p])
-                & (self.joined(self.filed[p], self.torn[p]) == self.done[p])
-            )
-
-        return forall(Position, lambda p: implies(self.torn[p] != Ops.NONE, follows(p)))
+        follows = (
+            self.is_phase(Phase.IS_DOWN)
+            & (self.torn[p] != Ops.PDA)
+            & self.has_row(self.with_journal, self.filed[p], self.torn[p])
+            & (self.joined(self.filed[p], self.torn[p]) == self.done[p])
+        )
+        return implies(self.torn[p] != Ops.NONE, follows)
 
     # Liveness.
 

@@ -21,7 +21,6 @@ from brokerproof.models.language import (
     Map,
     Model,
     action,
-    forall,
     implies,
     initial,
     invariant,
@@ -249,9 +248,9 @@ class PagingLengths(Model):
     # Invariants.
 
     @invariant(NOT_NEGATIVE)
-    def no_length_is_negative(self) -> Bool:
+    def no_length_is_negative(self, part: Part) -> Bool:
         """No length is negative (A5)."""
-        return forall(Part, lambda part: self.length[part] >= 0)
+        return self.length[part] >= 0
 
     @invariant(SUM)
     def total_is_the_sum(self) -> Bool:

@@ -245,46 +245,34 @@ class QueueRunner(Model):
         )
 
     @invariant("one-in-the-slot")
-    def one_in_the_slot(self) -> Bool:
+    def one_in_the_slot(self, r: Runner, s: Runner) -> Bool:
         """At most one runner is in the slot: scheduled or walking (RUN-1)."""
-        return forall(
-            Runner, Runner, lambda r, s: implies(self.in_slot[r] & self.in_slot[s], r == s)
-        )
+        return implies(self.in_slot[r] & self.in_slot[s], r == s)
 
     @invariant("in-the-slot-while-scheduled-or-walking")
-    def slot_is_theirs(self) -> Bool:
+    def slot_is_theirs(self, r: Runner) -> Bool:
         """A runner is in the slot from its scheduling to its begin, and during each walk."""
-        return forall(
-            Runner,
-            lambda r: (
-                self.in_slot[r]
-                == (
-                    (self.running[r] == Running.IS_HANDED_OVER)
-                    | (self.running[r] == Running.BEGINS)
-                    | (self.running[r] == Running.WALKS)
-                    | (self.running[r] == Running.GIVES_BACK)
-                )
-            ),
+        return self.in_slot[r] == (
+            (self.running[r] == Running.IS_HANDED_OVER)
+            | (self.running[r] == Running.BEGINS)
+            | (self.running[r] == Running.WALKS)
+            | (self.running[r] == Running.GIVES_BACK)
         )
 
     @invariant("what-is-counted-is-looked-at")
-    def counted_is_looked_at(self) -> Bool:
+    def counted_is_looked_at(self, r: Runner, c: Change) -> Bool:
         """A walk looks at each change that its runner read as counted, and marks it as seen."""
-
-        def holds(r: Runner, c: Change) -> Bool:
-            walks = self.running[r] == Running.WALKS
-            after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
-            return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
-                after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
-                self.seen[c],
-            )
-
-        return forall(Runner, Change, holds)
+        walks = self.running[r] == Running.WALKS
+        after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
+        return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
+            after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
+            self.seen[c],
+        )
 
     @invariant("counted-was-made")
-    def counted_was_made(self) -> Bool:
+    def counted_was_made(self, r: Runner, c: Change) -> Bool:
         """A runner has read as counted only changes that were counted."""
-        return forall(Runner, Change, lambda r, c: implies(self.counted[r, c], self.is_counted(c)))
+        return implies(self.counted[r, c], self.is_counted(c))
 
     @invariant("what-is-seen-was-made")
     def seen_was_made(self) -> Bool:
@@ -294,14 +282,11 @@ class QueueRunner(Model):
         ) & forall(Change, lambda c: implies(self.seen[c] | self.delivered[c], self.is_made(c)))
 
     @invariant("no-lost-wake-up")
-    def no_lost_wake_up(self) -> Bool:
+    def no_lost_wake_up(self, c: Change) -> Bool:
         """An announced change has been seen, or a runner will see it (RUN-2)."""
-        return forall(
-            Change,
-            lambda c: implies(
-                (self.announcing[c] == Announcing.IS_DONE) & ~self.seen[c],
-                exists(Runner, lambda r: self.will_see(r, c)),
-            ),
+        return implies(
+            (self.announcing[c] == Announcing.IS_DONE) & ~self.seen[c],
+            exists(Runner, lambda r: self.will_see(r, c)),
         )
 
     @leads_to("each-announced-change-is-seen", fair=_RUNS)
