@@ -101,9 +101,9 @@ def explained(reasons: str) -> Explained:
         for part in " ".join(below.split()).split("; "):
             action, _, places = part.partition(": ")
             for each in places.split(", "):
-                place, _, number = each.partition("*")
-                if not place or not (number or "1").isdecimal():
+                if not re.fullmatch(r"[^*]+(\*[1-9]\d*)?", each):
                     raise ModelError(f"{reason} {part!r} is not like 'take: guard 1, symbol*2'")
+                place, _, number = each.partition("*")
                 here = found.setdefault(f"{action}: {place}", {})
                 here[reason] = here.get(reason, 0) + int(number or 1)
     return found

@@ -135,7 +135,7 @@ def test_a_survivor_is_shown_with_all_reasons_of_its_place() -> None:
 
 @pytest.mark.parametrize(
     "reasons",
-    ["It has no place.", "It is no number.\n    light: lit*two", "None.\n    light: *2"],
+    ["It has no place.", "No number.\n    light: lit*two", "None.\n    light: lit*0, *2"],
 )
 def test_reasons_of_another_form_are_refused(reasons: str) -> None:
     with pytest.raises(ModelError, match="is not like 'take: guard 1, symbol"):
