@@ -35,7 +35,6 @@ from brokerproof.models.language import (
     Map,
     Model,
     action,
-    forall,
     initial,
     invariant,
     require,
@@ -82,9 +81,9 @@ class Carrying(Model):
         self.count[self.next[counter]] = self.count[self.next[counter]] + 1
 
     @invariant("below-eight")
-    def below_eight(self) -> Bool:
+    def below_eight(self, c: Counter) -> Bool:
         """No counter leaves its range, although the scope has one integer more."""
-        return forall(Counter, lambda c: self.count[c] < 8)
+        return self.count[c] < 8
 
 
 @dataclass(frozen=True)

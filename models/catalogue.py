@@ -171,7 +171,7 @@ CATALOGUE: dict[str, Listed] = {
     "paired-pointer": Listed(
         paired_pointer.PairedPointer,
         Scope(
-            {moving_place.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1},
+            {pointer_queue.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1},
             range(1),
         ),
     ),

@@ -168,7 +168,6 @@ def attack_lines(attack: Attack) -> Iterator[str]:
     counts = Counter[str](each.outcome for each in attack.judged)
     sums = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
     yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"
-    for each in attack.unexplained:
-        yield f"  without a reason: {each.name}"
-    for name in attack.idle:
-        yield f"  a reason for what is no survivor: {name}"
+    for place, names in attack.different.items():
+        yield f"  {place}: {len(names)} survive, {attack.expected(place)} explained"
+        yield from (f"    {name}" for name in names)

@@ -15,7 +15,6 @@ import click
 from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
-from brokerproof.models.equivalent_mutants import EQUIVALENT_MUTANTS
 from brokerproof.models.language.core.model import ModelError, System, trace
 
 if TYPE_CHECKING:
@@ -26,6 +25,15 @@ if TYPE_CHECKING:
 
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""
+
+QUICKLY_ATTACKED = (
+    "contract",
+    "paging-confirms",
+    "paging-lengths",
+    "pointer-queue",
+    "queue-runner",
+)
+"""The models that --attack takes if none is named; each needs no more than minutes."""
 
 
 @click.command("prove")
@@ -60,7 +68,7 @@ def prove(
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
     complete = True
-    for name in model or tuple(EQUIVALENT_MUTANTS if attacked else CATALOGUE):
+    for name in model or (QUICKLY_ATTACKED if attacked else tuple(CATALOGUE)):
         click.echo(name)
         try:
             with between_questions():
@@ -154,7 +162,12 @@ def _bounded(name: str, steps: int) -> bool:
 
 
 def _attack(name: str, cache: Cache) -> bool:
-    from brokerproof.models.language.attack.mutation_testing import Attack, JudgedMutant, attack  # noqa: PLC0415
+    from brokerproof.models.language.attack.mutation_testing import (  # noqa: PLC0415
+        Attack,
+        JudgedMutant,
+        attack,
+        reasons_of,
+    )
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
@@ -164,10 +177,11 @@ def _attack(name: str, cache: Cache) -> bool:
         below, above = issubclass(refinement.concrete, model), refinement.abstract is model
         if below or above:
             bound = bind(refinement)
-            system = bound.concrete if below else system
+            if below:
+                model, system = refinement.concrete, bound.concrete
             refuter = bound.broken_by if below else bound.broken_above
             break
-    reasons = EQUIVALENT_MUTANTS.get(name, model.equivalent_mutants)
+    reasons = reasons_of(model)
     judged: list[JudgedMutant] = []
 
     def report(each: JudgedMutant) -> None:

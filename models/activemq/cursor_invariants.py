@@ -30,19 +30,19 @@ class CursorInvariants(CursorWords):
     # The places of messages.
 
     @invariant(PLACED)
-    def stored_is_placed(self) -> Bool:
+    def stored_is_placed(self, m: Message) -> Bool:
         """The position has passed only messages that are in memory (I1, I4)."""
-        return forall(Message, lambda m: implies(self.is_unread(m), ~self.behind[m]))
+        return implies(self.is_unread(m), ~self.behind[m])
 
     @invariant(CACHED)
-    def cached_is_in_memory(self) -> Bool:
+    def cached_is_in_memory(self, m: Message) -> Bool:
         """While the cache is on, every stored message is in the batch or paged in (I1)."""
-        return forall(Message, lambda m: implies(self.caches[IT], ~self.is_unread(m)))
+        return implies(self.caches[IT], ~self.is_unread(m))
 
     @invariant(APART)
-    def paged_is_in_no_batch(self) -> Bool:
+    def paged_is_in_no_batch(self, m: Message) -> Bool:
         """No message is both in the batch and paged in (I1, I14)."""
-        return forall(Message, lambda m: ~(self.batch[m] & self.paged[m]))
+        return ~(self.batch[m] & self.paged[m])
 
     @invariant(ONCE)
     def paged_is_in_one_place(self) -> Bool:
@@ -75,18 +75,15 @@ class CursorInvariants(CursorWords):
         )
 
     @invariant(STORED)
-    def in_memory_is_stored(self) -> Bool:
+    def in_memory_is_stored(self, m: Message) -> Bool:
         """Every message in memory is in the store: an acknowledged one is not delivered (I1)."""
-        return forall(Message, lambda m: implies(self.batch[m] | self.paged[m], self.stored[m]))
+        return implies(self.batch[m] | self.paged[m], self.stored[m])
 
     @invariant(SENT)
-    def unsent_is_nowhere(self) -> Bool:
+    def unsent_is_nowhere(self, m: Message) -> Bool:
         """A message that was never sent is neither in the store nor in memory nor in the audit."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.stored[m] | self.given[m] | self.recorded[m] | self.behind[m], self.spent[m]
-            ),
+        return implies(
+            self.stored[m] | self.given[m] | self.recorded[m] | self.behind[m], self.spent[m]
         )
 
     # The position and the audit.
@@ -123,81 +120,53 @@ class CursorInvariants(CursorWords):
         )
 
     @invariant(FRESH)
-    def unread_is_new(self) -> Bool:
+    def unread_is_new(self, m: Message) -> Bool:
         """The audit calls no unread message a duplicate, inside its window or below (I9)."""
-        return forall(Message, lambda m: implies(self.is_unread(m), ~self.is_known(m)))
+        return implies(self.is_unread(m), ~self.is_known(m))
 
     @invariant(KEPT)
-    def in_memory_is_known(self) -> Bool:
+    def in_memory_is_known(self, m: Message) -> Bool:
         """Inside its window the audit knows all messages in memory; below it, none (I10)."""
-        return forall(
-            Message,
-            lambda m: (
-                implies((self.batch[m] | self.paged[m]) & ~self.below[m], self.recorded[m])
-                & implies(self.recorded[m], ~self.below[m])
-            ),
-        )
+        return implies(
+            (self.batch[m] | self.paged[m]) & ~self.below[m], self.recorded[m]
+        ) & implies(self.recorded[m], ~self.below[m])
 
     @invariant(TOLD)
-    def given_is_paged(self) -> Bool:
+    def given_is_paged(self, m: Message) -> Bool:
         """A stored message was given exactly if it is held or returned (I2, I19)."""
-        return forall(
-            Message,
-            lambda m: implies(self.stored[m], self.given[m] == (self.paged[m] & ~self.waiting[m])),
-        )
+        return implies(self.stored[m], self.given[m] == (self.paged[m] & ~self.waiting[m]))
 
     # The order.
 
     @invariant(PREFIX)
-    def in_memory_is_before_the_rest(self) -> Bool:
+    def in_memory_is_before_the_rest(self, m: Message, n: Message) -> Bool:
         """All messages in memory are before the unread ones, so reads are in order (I19, I21)."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                (self.batch[m] | self.paged[m]) & self.is_unread(n), self.before(m, n)
-            ),
-        )
+        return implies((self.batch[m] | self.paged[m]) & self.is_unread(n), self.before(m, n))
 
     @invariant(IN_ORDER)
-    def paged_is_before_the_batch(self) -> Bool:
+    def paged_is_before_the_batch(self, m: Message, n: Message) -> Bool:
         """Paged-in messages are before those in the batch (I19, I21)."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(self.paged[m] & self.batch[n], self.before(m, n)),
-        )
+        return implies(self.paged[m] & self.batch[n], self.before(m, n))
 
     @invariant(FIRST_TIME)
-    def first_deliveries_ascend(self) -> Bool:
+    def first_deliveries_ascend(self, m: Message, n: Message) -> Bool:
         """First deliveries are in the order of the messages, across consumers (I19, I20)."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                self.given[m] & self.stored[n] & ~self.given[n], self.before(m, n)
-            ),
-        )
+        return implies(self.given[m] & self.stored[n] & ~self.given[n], self.before(m, n))
 
     @invariant(IN_TURN)
-    def nothing_overtakes(self) -> Bool:
+    def nothing_overtakes(self, m: Message) -> Bool:
         """Returned messages are given before others, and older ones before younger (I19, I22)."""
-        return forall(Message, lambda m: ~self.out_of_turn[m])
+        return ~self.out_of_turn[m]
 
     @invariant(QUEUED)
-    def returned_and_held_are_ordered(self) -> Bool:
+    def returned_and_held_are_ordered(self, m: Message, n: Message, k: Message) -> Bool:
         """Returned messages are totally ordered, and so are the held ones (I22)."""
 
         def together(m: Message, n: Message) -> Bool:
             return (self.returned[m] & self.returned[n]) | (self.is_held(m) & self.is_held(n))
 
-        return forall(
-            Message,
-            Message,
-            Message,
-            lambda m, n, k: (
-                implies(self.sooner[m, n], together(m, n) & ~self.sooner[n, m])
-                & implies(together(m, n) & (m != n), self.sooner[m, n] | self.sooner[n, m])
-                & implies(self.sooner[m, n] & self.sooner[n, k], self.sooner[m, k])
-            ),
+        return (
+            implies(self.sooner[m, n], together(m, n) & ~self.sooner[n, m])
+            & implies(together(m, n) & (m != n), self.sooner[m, n] | self.sooner[n, m])
+            & implies(self.sooner[m, n] & self.sooner[n, k], self.sooner[m, k])
         )

@@ -15,10 +15,8 @@ A message in memory may leave at any time: the queue decides when.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from brokerproof.models.activemq.equivalent_mutants import CURSOR_MEMORY
 from brokerproof.models.language import (
     Bool,
     Enumeration,
@@ -39,7 +37,6 @@ from brokerproof.models.language import (
     leads_to,
     require,
 )
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 
 WITHIN = "memory-is-within-its-limit-or-one-message-is-alone"
 IN_ORDER = "what-was-taken-came-before-what-is-parked"
@@ -67,8 +64,6 @@ IT = Memory.IT
 class CursorMemory(Model):
     """Messages in memory, parked publishes, and the wake-ups of the queue."""
 
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_MEMORY)
-
     before: Order[Message]
     size: Fixed[Message, Int]
     limit: Int
@@ -83,9 +78,9 @@ class CursorMemory(Model):
     takes: Map[Memory, Bool]
 
     @axiom("messages-have-a-size")
-    def messages_have_a_size(self) -> Bool:
+    def messages_have_a_size(self, m: Message) -> Bool:
         """A message takes some memory."""
-        return forall(Message, lambda m: self.size[m] >= 1)
+        return self.size[m] >= 1
 
     @initial
     def empty(self) -> None:
@@ -202,49 +197,32 @@ class CursorMemory(Model):
         return (self.used[IT] <= self.limit) | alone
 
     @invariant(IN_ORDER)
-    def taken_in_order(self) -> Bool:
+    def taken_in_order(self, m: Message, n: Message) -> Bool:
         """No publish overtakes a parked one (I18)."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(self.taken[m] & self.parked[n], self.before(m, n)),
-        )
+        return implies(self.taken[m] & self.parked[n], self.before(m, n))
 
     @invariant(ONE_PLACE)
-    def parked_is_not_loaded(self) -> Bool:
+    def parked_is_not_loaded(self, m: Message) -> Bool:
         """A parked message takes no memory, and every message in memory was taken (I15)."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.parked[m], ~self.taken[m]) & implies(self.loaded[m], self.taken[m])
-            ),
-        )
+        return implies(self.parked[m], ~self.taken[m]) & implies(self.loaded[m], self.taken[m])
 
     @invariant(ARRIVED)
-    def unsent_is_nowhere(self) -> Bool:
+    def unsent_is_nowhere(self, m: Message, n: Message) -> Bool:
         """Messages arrive in their order, each once."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: (
-                implies(self.parked[m] | self.taken[m], self.spent[m])
-                & implies(self.before(m, n) & self.spent[n], self.spent[m])
-            ),
+        return implies(self.parked[m] | self.taken[m], self.spent[m]) & implies(
+            self.before(m, n) & self.spent[n], self.spent[m]
         )
 
     @invariant(IS_ASKED)
-    def somebody_will_look(self) -> Bool:
+    def somebody_will_look(self, m: Message) -> Bool:
         """While a publish is parked, the queue takes, is woken, or has asked to be (I18)."""
         will = self.asked[IT] | self.woken[IT] | self.takes[IT]
-        return forall(Message, lambda m: implies(self.parked[m], will))
+        return implies(self.parked[m], will)
 
     @invariant(IS_WOKEN)
-    def is_woken_where_there_is_room(self) -> Bool:
+    def is_woken_where_there_is_room(self, m: Message) -> Bool:
         """If the first parked publish fits, the queue is woken or takes (I18)."""
-        return forall(
-            Message,
-            lambda m: implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT]),
-        )
+        return implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT])
 
     # Liveness.
 
@@ -257,3 +235,14 @@ class CursorMemory(Model):
     def taking_ends(self) -> tuple[Bool, Bool]:
         """The queue's taking comes to an end."""
         return self.takes[IT], ~self.takes[IT]
+
+
+CursorMemory.equivalent_mutants = """
+A wake-up or a look that is not needed takes no message that does not fit.
+    give_up: guard 1, asked; leave: asked; begin: guard 1*3, woken; take: guard 1; end: guard 1;
+    initially: asked*2, woken*2, takes*2
+A publish that is parked while the queue takes is still parked at the end, or is taken.
+    end: asked
+A publish that is not refused now is taken later: it may be refused at any time.
+    give_up: parked
+"""

@@ -13,22 +13,17 @@ forgets messages below its window, so the cursor looks up whether an entry is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Callable
 
 from brokerproof.models.activemq.cursor_invariants import CursorInvariants
 from brokerproof.models.activemq.cursor_state import IT, Channel, Consumer, Cursor, Message
-from brokerproof.models.activemq.equivalent_mutants import CURSOR_PAGE_IN
 from brokerproof.models.language import Bool, action, exists, forall, implies, ite, require
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
 
 __all__ = ["Channel", "Consumer", "Cursor", "CursorPageIn", "Message"]
 
 
 class CursorPageIn(CursorInvariants):
     """A queue whose messages are stored, and paged in as its consumers take them."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(CURSOR_PAGE_IN)
 
     # Arrivals.
 

@@ -156,3 +156,27 @@ class CursorQueue(CursorPageIn):
         self.waiting.fill(False)
         self.returned.fill(False)
         self.paged = self.paged.map(lambda m, old: old & self.stored[m])
+
+
+CursorQueue.equivalent_mutants = """
+A read may start anywhere: it leaves messages that are in memory there.
+    send_past_cache: behind; send_past_nothing: guard 1, guard 2*4, behind; pass_over: guard 1;
+    read: read_last; acknowledge: behind, read_last*2; hand: behind, read_last*2;
+    get_for_good: behind, read_last*2
+A message of the batch that is read again takes room twice, which `cursor-room` counts.
+    read: guard 1
+Only the model of passes, `cursor-progress`, requires the cursor to go on.
+    pass_over: behind
+A cache that ends early, or does not begin again, costs only reads of the store.
+    cache_again: caches
+A consumer that has left holds nothing, and is given nothing because it takes nothing.
+    close: attached*2
+The window is set again when a consumer comes.
+    open_window: guard 1
+Only the step that closes a channel at once fixes the order of the returned messages.
+    return_at_close: guard 1*2
+`given` is not read of a message that has left the store.
+    hand: given; get_for_good: given
+The queue may come to this state later, or no message can arrive in it.
+    initially: spent, attached*2, caches*2, below
+"""

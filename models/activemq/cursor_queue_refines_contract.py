@@ -74,72 +74,51 @@ class RememberingCursorQueue(CursorQueue):
             number.fill(0)
 
     @invariant("who-was-given-a-message-holds-it")
-    def holder_holds(self) -> Bool:
+    def holder_holds(self, c: Consumer, m: Message) -> Bool:
         """The contract's holder of a message is the consumer that holds it."""
-        return forall(
-            Consumer, Message, lambda c, m: implies(self.holds[c, m], self.holder[m] == c)
-        )
+        return implies(self.holds[c, m], self.holder[m] == c)
 
     @invariant("what-is-stored-has-not-ended")
-    def stored_has_not_ended(self) -> Bool:
+    def stored_has_not_ended(self, m: Message) -> Bool:
         """A stored message has no end, and an ended message was sent."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.stored[m], self.end[m] == End.NONE)
-                & implies(self.end[m] != End.NONE, self.spent[m])
-                & (
-                    (self.end[m] == End.NONE)
-                    | (self.end[m] == End.SETTLED)
-                    | (self.end[m] == End.PURGED)
-                )
-            ),
+        return (
+            implies(self.stored[m], self.end[m] == End.NONE)
+            & implies(self.end[m] != End.NONE, self.spent[m])
+            & (
+                (self.end[m] == End.NONE)
+                | (self.end[m] == End.SETTLED)
+                | (self.end[m] == End.PURGED)
+            )
         )
 
     @invariant("what-waits-came-back-if-it-was-given")
-    def came_back_if_given(self) -> Bool:
+    def came_back_if_given(self, m: Message) -> Bool:
         """A returned message has come back, and a message that was never given has not."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.returned[m], self.origin[m] != Origin.PUBLISHED)
-                & implies(~self.given[m], self.origin[m] == Origin.PUBLISHED)
-            ),
+        return implies(self.returned[m], self.origin[m] != Origin.PUBLISHED) & implies(
+            ~self.given[m], self.origin[m] == Origin.PUBLISHED
         )
 
     @invariant("stamps-go-up")
-    def stamps_go_up(self) -> Bool:
+    def stamps_go_up(self, m: Message) -> Bool:
         """Every stored message has a lower stamp than the next arrival."""
-        return forall(
-            Message, lambda m: implies(self.stored[m], self.stamp[m] < self.stamps[self.queue])
-        )
+        return implies(self.stored[m], self.stamp[m] < self.stamps[self.queue])
 
     @invariant("stamps-are-in-the-order-of-sending")
-    def stamps_are_in_order(self) -> Bool:
+    def stamps_are_in_order(self, m: Message, n: Message) -> Bool:
         """Messages that never came back are stamped in the order of sending."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                self.stored[m]
-                & self.stored[n]
-                & (self.origin[m] == Origin.PUBLISHED)
-                & (self.origin[n] == Origin.PUBLISHED)
-                & self.before(m, n),
-                self.stamp[m] < self.stamp[n],
-            ),
+        return implies(
+            self.stored[m]
+            & self.stored[n]
+            & (self.origin[m] == Origin.PUBLISHED)
+            & (self.origin[n] == Origin.PUBLISHED)
+            & self.before(m, n),
+            self.stamp[m] < self.stamp[n],
         )
 
     @invariant("what-was-returned-is-in-the-order-of-its-stamps")
-    def returned_in_order(self) -> Bool:
+    def returned_in_order(self, m: Message, n: Message) -> Bool:
         """Returned messages wait in the order of their returns."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                self.sooner[m, n] & self.returned[m], self.stamp[m] < self.stamp[n]
-            ),
-        )
+        return implies(self.sooner[m, n] & self.returned[m], self.stamp[m] < self.stamp[n])
 
 
 def status(queue: RememberingCursorQueue, m: Message) -> Status:

@@ -78,16 +78,11 @@ class CursorWords(Model):
     out_of_turn: Map[Message, Bool]
 
     @axiom("a-window-slides-past-what-is-older")
-    def window_slides_past_older(self) -> Bool:
+    def window_slides_past_older(self, m: Message, n: Message, k: Message) -> Bool:
         """Recording an index drops whole words of older indices, oldest first."""
-        return forall(
-            Message,
-            Message,
-            Message,
-            lambda m, n, k: implies(
-                self.slides[m, n],
-                self.before(n, m) & implies(self.before(k, n), self.slides[m, k]),
-            ),
+        return implies(
+            self.slides[m, n],
+            self.before(n, m) & implies(self.before(k, n), self.slides[m, k]),
         )
 
     @initial

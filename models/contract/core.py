@@ -431,6 +431,25 @@ def _at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
     exercises(label, exists(Consumer, Entry, situation))
 
 
+Contract.equivalent_mutants = """
+The gate takes this step itself, and only where the guard allows it: no broker is judged.
+    consume: guard 1; cancel: guard 1; settle_again: guard 1; deliver: guard 1; get: guard 1;
+    browse: guard 1
+A browser is excused from more, so `browser-sees-all` asks less once the entry is back.
+    consume: excused; deliver: excused; get: excused
+Only the rows of browsers are read in `excused`.
+    deliver: excused; get: excused; consume: excused
+`came_back` is read only of entries behind the browser's place.
+    release: came_back; close_channel: came_back
+A browser is owed the same whether or not it has begun to use its window.
+    browse: served
+The gate asks this to know when to stop waiting; it is no step of a broker.
+    rest: guard 1*10
+The theorems on histories need it, and `test_bindings` compares it with the gate's facts.
+    publish: guard 2; axiom order-is-by-level: dropped
+"""
+
+
 class PurgeableContract(Contract):
     """The core, with queues that clients may purge."""
 

@@ -28,7 +28,6 @@ from brokerproof.models.language import (
     Relation,
     axiom,
     counts,
-    forall,
     implies,
     initial,
     ite,
@@ -104,20 +103,16 @@ class ContractWords(Model):
     unsettled: Map[Consumer, Int]
 
     @axiom("order-is-by-level")
-    def order_is_by_level(self) -> Bool:
+    def order_is_by_level(self, e: Entry, f: Entry) -> Bool:
         """Within one queue, a higher level is before a lower one."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                (self.home[e] == self.home[f]) & (self.level[e] > self.level[f]), self.before(e, f)
-            ),
+        return implies(
+            (self.home[e] == self.home[f]) & (self.level[e] > self.level[f]), self.before(e, f)
         )
 
     @axiom("windows-are-not-negative")
-    def windows_are_not_negative(self) -> Bool:
+    def windows_are_not_negative(self, c: Consumer) -> Bool:
         """A window is at least 0; a window of 0 is a pause."""
-        return forall(Consumer, lambda c: self.limit[c] >= 0)
+        return self.limit[c] >= 0
 
     @initial
     def nothing_yet(self) -> None:

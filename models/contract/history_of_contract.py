@@ -97,12 +97,9 @@ class HistoryOfContract(Contract):
         )
 
     @axiom("answers-are-recorded")
-    def answers_are_recorded(self) -> Bool:
+    def answers_are_recorded(self, e: Entry) -> Bool:
         """A publish with a recorded end was answered: the broker has taken responsibility."""
-        return forall(
-            Entry,
-            lambda e: implies(self.published_end[e] < self.never[self.run], self.answered[e]),
-        )
+        return implies(self.published_end[e] < self.never[self.run], self.answered[e])
 
     @initial
     def nothing_yet(self) -> None:
@@ -298,59 +295,42 @@ class HistoryOfContract(Contract):
     # Lemmas for the theorem.
 
     @invariant("waiting-intervals-follow-the-status")
-    def intervals_follow(self) -> Bool:
+    def intervals_follow(self, e: Entry) -> Bool:
         """A waiting message has one interval more than deliveries; each return begins another."""
-
-        def counted(e: Entry) -> Bool:
-            waits = self.status[e] == Status.AVAILABLE
-            expected = ite(waits, self.deliveries[e] + 1, self.deliveries[e])
-            return (self.intervals[e] == expected) & (self.deliveries[e] >= 0)
-
-        return forall(
-            Entry,
-            lambda e: (
-                counted(e)
-                & (self.has_arrived(e) == (self.intervals[e] >= 1))
-                & (self.has_returned(e) == (self.intervals[e] >= 2))
-            ),
+        waits = self.status[e] == Status.AVAILABLE
+        expected = ite(waits, self.deliveries[e] + 1, self.deliveries[e])
+        counted = (self.intervals[e] == expected) & (self.deliveries[e] >= 0)
+        return (
+            counted
+            & (self.has_arrived(e) == (self.intervals[e] >= 1))
+            & (self.has_returned(e) == (self.intervals[e] >= 2))
         )
 
     @invariant("only-what-need-not-be-kept-is-lost")
-    def only_what_need_not_be_kept_is_lost(self) -> Bool:
+    def only_what_need_not_be_kept_is_lost(self, e: Entry) -> Bool:
         """Only messages that the rules treat as possibly lost are lost in a crash."""
-        return forall(Entry, lambda e: ~(self.left_in_a_crash[e] & self.must_be_kept(e)))
+        return ~(self.left_in_a_crash[e] & self.must_be_kept(e))
 
     @invariant("moments-are-within-their-spans")
-    def moments_within(self) -> Bool:
+    def moments_within(self, e: Entry) -> Bool:
         """Every event happened within its recorded span, in the past, and after its publish."""
 
         def within(start: Int, at: Int, end: Int) -> Bool:
             return (start <= at) & (at <= end) & (at < self.now[self.run])
 
-        def published(e: Entry) -> Bool:
-            return within(self.published_start[e], self.published_at[e], self.published_end[e])
-
-        def begun(e: Entry) -> Bool:
-            later = self.published_at[e] <= self.begun_at[e]
-            first = implies(self.watched[e] == 1, self.published_at[e] == self.begun_at[e])
-            return within(self.begun_start[e], self.begun_at[e], self.begun_end[e]) & later & first
-
-        def left(e: Entry) -> Bool:
-            later = self.begun_at[e] < self.left_at[e]
-            return within(self.left_start[e], self.left_at[e], self.left_end[e]) & later
-
-        def given(e: Entry) -> Bool:
-            later = self.published_at[e] < self.given_at[e]
-            return within(self.given_start[e], self.given_at[e], self.given_end[e]) & later
-
-        return forall(
-            Entry,
-            lambda e: (
-                implies(self.has_arrived(e), published(e))
-                & implies(self.has_begun(e), begun(e))
-                & implies(self.has_left(e), left(e))
-                & implies(self.was_given(e), given(e))
-            ),
+        published = within(self.published_start[e], self.published_at[e], self.published_end[e])
+        in_order = self.published_at[e] <= self.begun_at[e]
+        first = implies(self.watched[e] == 1, self.published_at[e] == self.begun_at[e])
+        begun = within(self.begun_start[e], self.begun_at[e], self.begun_end[e]) & in_order & first
+        after_begin = self.begun_at[e] < self.left_at[e]
+        left = within(self.left_start[e], self.left_at[e], self.left_end[e]) & after_begin
+        after_publish = self.published_at[e] < self.given_at[e]
+        given = within(self.given_start[e], self.given_at[e], self.given_end[e]) & after_publish
+        return (
+            implies(self.has_arrived(e), published)
+            & implies(self.has_begun(e), begun)
+            & implies(self.has_left(e), left)
+            & implies(self.was_given(e), given)
         )
 
     @invariant("the-get-is-within-its-span")
@@ -365,49 +345,38 @@ class HistoryOfContract(Contract):
         return self.empty_gets[self.run] >= self.the_get[self.run]
 
     @invariant("equals-stand-as-they-were-published")
-    def equals_in_order(self) -> Bool:
+    def equals_in_order(self, e: Entry, f: Entry) -> Bool:
         """Within a level, the queue's order is the order of publishing."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                self.of_one_level(e, f)
-                & self.has_arrived(e)
-                & self.has_arrived(f)
-                & (self.published_at[e] < self.published_at[f]),
-                self.before(e, f),
-            ),
+        return implies(
+            self.of_one_level(e, f)
+            & self.has_arrived(e)
+            & self.has_arrived(f)
+            & (self.published_at[e] < self.published_at[f]),
+            self.before(e, f),
         )
 
     @invariant("given-in-order")
-    def given_in_order(self) -> Bool:
+    def given_in_order(self, e: Entry, f: Entry) -> Bool:
         """A message that waited ahead of a delivery had left the queue before that delivery."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                self.of_one_queue(e, f)
-                & self.before(e, f)
-                & self.places_are_known(f, e)
-                & self.has_begun(e)
-                & self.was_given(f)
-                & (self.begun_at[e] < self.given_at[f]),
-                self.has_left(e) & (self.left_at[e] < self.given_at[f]),
-            ),
+        return implies(
+            self.of_one_queue(e, f)
+            & self.before(e, f)
+            & self.places_are_known(f, e)
+            & self.has_begun(e)
+            & self.was_given(f)
+            & (self.begun_at[e] < self.given_at[f]),
+            self.has_left(e) & (self.left_at[e] < self.given_at[f]),
         )
 
     @invariant("nothing-found-where-nothing-waits")
-    def nothing_found(self) -> Bool:
+    def nothing_found(self, e: Entry) -> Bool:
         """A message that waited before the empty get had left the queue by then."""
-        return forall(
-            Entry,
-            lambda e: implies(
-                self.wants[self.asker[self.run], e]
-                & self.has_asked()
-                & self.has_begun(e)
-                & (self.begun_at[e] < self.asked_at[self.run]),
-                self.has_left(e) & (self.left_at[e] < self.asked_at[self.run]),
-            ),
+        return implies(
+            self.wants[self.asker[self.run], e]
+            & self.has_asked()
+            & self.has_begun(e)
+            & (self.begun_at[e] < self.asked_at[self.run]),
+            self.has_left(e) & (self.left_at[e] < self.asked_at[self.run]),
         )
 
     @invariant("no-moment-is-one-at-which-some-waited")

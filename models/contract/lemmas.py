@@ -38,14 +38,9 @@ class HoldsOfContract(HistoryOfContract):
     other_back_at: Map[Entry, Int]
 
     @axiom("the-other-delivery-is-a-later-one")
-    def other_is_later(self) -> Bool:
+    def other_is_later(self, e: Entry) -> Bool:
         """The second watched delivery of a message is the later one."""
-        return forall(
-            Entry,
-            lambda e: (
-                (self.other[e] > self.noticed[e]) & (self.other_given_end[e] < self.never[self.run])
-            ),
-        )
+        return (self.other[e] > self.noticed[e]) & (self.other_given_end[e] < self.never[self.run])
 
     @initial
     def nothing_yet(self) -> None:
@@ -106,47 +101,38 @@ class HoldsOfContract(HistoryOfContract):
         return self.intervals[e] > number
 
     @invariant("returns-are-between-deliveries")
-    def returns_between(self) -> Bool:
+    def returns_between(self, e: Entry) -> Bool:
         """A message was delivered again only after its return, each within its recorded span."""
 
         def within(start: Int, at: Int, end: Int) -> Bool:
             return (start <= at) & (at <= end) & (at < self.now[self.run])
 
-        def in_turn(e: Entry) -> Bool:
-            back = within(self.back_start[e], self.back_at[e], self.back_end[e])
-            again = within(
-                self.other_given_start[e], self.other_given_at[e], self.other_given_end[e]
-            )
-            return implies(self.has_come_back(e, self.noticed[e]), back) & implies(
-                self.was_given_again(e), again & (self.back_at[e] < self.other_given_at[e])
-            )
-
-        return forall(Entry, in_turn)
+        back = within(self.back_start[e], self.back_at[e], self.back_end[e])
+        again = within(self.other_given_start[e], self.other_given_at[e], self.other_given_end[e])
+        return implies(self.has_come_back(e, self.noticed[e]), back) & implies(
+            self.was_given_again(e), again & (self.back_at[e] < self.other_given_at[e])
+        )
 
     @invariant("no-two-hold-a-message")
-    def no_two_hold(self) -> Bool:
+    def no_two_hold(self, e: Entry) -> Bool:
         """No recording of a run of the contract shows two consumers holding a message at once."""
-
-        def kept(e: Entry) -> Bool:
-            nothing, never = Span(0, 0), self.never[self.run]
-            back = ite(self.has_come_back(e, self.noticed[e]), self.back_start[e], never)
-            other = ite(self.has_come_back(e, self.other[e]), self.other_back_start[e], never)
-            first = WaitingInterval(
-                nothing,
-                nothing,
-                nothing,
-                Span(self.given_start[e], self.given_end[e]),
-                place=nothing,
-                back=Span(back, self.back_end[e]),
-            )
-            second = WaitingInterval(
-                nothing,
-                nothing,
-                nothing,
-                Span(self.other_given_start[e], self.other_given_end[e]),
-                place=nothing,
-                back=Span(other, self.other_back_end[e]),
-            )
-            return implies(self.was_given_again(e), ~HELD_BY_TWO.shown_by(second, first))
-
-        return forall(Entry, kept)
+        nothing, never = Span(0, 0), self.never[self.run]
+        back = ite(self.has_come_back(e, self.noticed[e]), self.back_start[e], never)
+        other = ite(self.has_come_back(e, self.other[e]), self.other_back_start[e], never)
+        first = WaitingInterval(
+            nothing,
+            nothing,
+            nothing,
+            Span(self.given_start[e], self.given_end[e]),
+            place=nothing,
+            back=Span(back, self.back_end[e]),
+        )
+        second = WaitingInterval(
+            nothing,
+            nothing,
+            nothing,
+            Span(self.other_given_start[e], self.other_given_end[e]),
+            place=nothing,
+            back=Span(other, self.other_back_end[e]),
+        )
+        return implies(self.was_given_again(e), ~HELD_BY_TWO.shown_by(second, first))

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from brokerproof.models.contract.core_state import Consumer, Entry, Mode, Status
 from brokerproof.models.contract.whole_state import End, WholeContractWords
-from brokerproof.models.language import Bool, forall, implies, invariant
+from brokerproof.models.language import Bool, implies, invariant
 
 
 class WholeContractInvariants(WholeContractWords):
     """Statements about every state of a conforming broker, with all capabilities."""
 
     @invariant("window-is-never-exceeded")
-    def window_is_never_exceeded(self) -> Bool:
+    def window_is_never_exceeded(self, c: Consumer) -> Bool:
         """A consumer's unsettled messages fit its window, unless the window was lowered since."""
-        return forall(
-            Consumer,
-            lambda c: implies(
-                self.limited[c]
-                & ~self.lowered[c]
-                & self.consuming[c]
-                & (self.mode[c] == Mode.ACKNOWLEDGE),
-                self.unsettled[c] <= self.limit[c],
-            ),
+        return implies(
+            self.limited[c]
+            & ~self.lowered[c]
+            & self.consuming[c]
+            & (self.mode[c] == Mode.ACKNOWLEDGE),
+            self.unsettled[c] <= self.limit[c],
         )
 
     @invariant("what-is-gone-has-ended")
-    def gone_has_ended(self) -> Bool:
+    def gone_has_ended(self, e: Entry) -> Bool:
         """An entry is dequeued exactly if it has an end."""
-        return forall(
-            Entry, lambda e: (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)
-        )
+        return (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)
 
     @invariant("what-survives-is-not-lost")
-    def survivors_are_not_lost(self) -> Bool:
+    def survivors_are_not_lost(self, e: Entry) -> Bool:
         """A crash loses no message that has to survive it."""
-        return forall(Entry, lambda e: implies(self.survives[e], self.end[e] != End.LOST))
+        return implies(self.survives[e], self.end[e] != End.LOST)

@@ -32,7 +32,6 @@ from brokerproof.models.language import (
     axiom,
     counts,
     exists,
-    forall,
     implies,
     initial,
     invariant,
@@ -104,49 +103,35 @@ class WholeContractWords(PurgeableContract):
     untold: Map[Consumer, Bool]
 
     @axiom("sizes-are-not-negative")
-    def sizes_are_not_negative(self) -> Bool:
+    def sizes_are_not_negative(self, e: Entry) -> Bool:
         """A message's size is at least 0 bytes."""
-        return forall(Entry, lambda e: self.size[e] >= 0)
+        return self.size[e] >= 0
 
     @invariant("windows-are-not-negative")
-    def windows_are_not_negative(self) -> Bool:
+    def windows_are_not_negative(self, c: Consumer) -> Bool:
         """A window is at least 0; a window of 0 is a pause."""
-        return forall(Consumer, lambda c: self.limit[c] >= 0)
+        return self.limit[c] >= 0
 
     @axiom("wanted-is-concerned")
-    def wanted_is_concerned(self) -> Bool:
+    def wanted_is_concerned(self, c: Consumer, e: Entry) -> Bool:
         """A selector chooses among the messages of the queues subscribed to."""
-        return forall(
-            Consumer,
-            Entry,
-            lambda c, e: (
-                implies(self.wants[c, e], self.concerned[c, e])
-                & (self.concerned[c, e] == self.subscribed[c, self.home[e]])
-            ),
+        return implies(self.wants[c, e], self.concerned[c, e]) & (
+            self.concerned[c, e] == self.subscribed[c, self.home[e]]
         )
 
     @axiom("ties-are-of-one-level")
-    def ties_are_of_one_level(self) -> Bool:
+    def ties_are_of_one_level(self, e: Entry, f: Entry) -> Bool:
         """Arrival alone orders two entries of a level, except in a queue that is sorted by key."""
         of_one_level = super().of_one_level
-
-        def is_right(e: Entry, f: Entry) -> Bool:
-            tied, by_key = self.ties[e, f], self.is_sorted_by_key[self.home[e]]
-            needed = of_one_level(e, f) & ~by_key
-            return implies(tied, of_one_level(e, f) & self.ties[f, e]) & implies(needed, tied)
-
-        return forall(Entry, Entry, lambda e, f: (e == f) | is_right(e, f))
+        tied, by_key = self.ties[e, f], self.is_sorted_by_key[self.home[e]]
+        needed = of_one_level(e, f) & ~by_key
+        is_right = implies(tied, of_one_level(e, f) & self.ties[f, e]) & implies(needed, tied)
+        return (e == f) | is_right
 
     @axiom("replacing-is-mutual")
-    def replacing_is_mutual(self) -> Bool:
+    def replacing_is_mutual(self, e: Entry, f: Entry) -> Bool:
         """Of two entries of one key in a queue, the later arrival replaces the earlier one."""
-        return forall(
-            Entry,
-            Entry,
-            lambda e, f: implies(
-                self.replaces[e, f], self.replaces[f, e] & (self.home[e] == self.home[f])
-            ),
-        )
+        return implies(self.replaces[e, f], self.replaces[f, e] & (self.home[e] == self.home[f]))
 
     @axiom("one-way-to-return")
     def one_way_to_return(self) -> Bool:

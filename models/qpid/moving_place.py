@@ -20,10 +20,7 @@ from brokerproof.models.language import (
     Enumeration,
     Family,
     Map,
-    Model,
-    Order,
     action,
-    axiom,
     exists,
     forall,
     implies,
@@ -33,10 +30,7 @@ from brokerproof.models.language import (
     require,
     step,
 )
-
-
-class Entry(Family):
-    """A place in the queue's list; one of them is the dummy head."""
+from brokerproof.models.qpid.pointer_queue import Entry, EntryList, Status
 
 
 class Subscription(Enumeration):
@@ -51,15 +45,6 @@ class Seeker(Family):
 
 class Opener(Family):
     """A thread that makes an entry available and then moves the place back."""
-
-
-class Status(Enumeration):
-    """The stage of an entry's life."""
-
-    ABSENT: ClassVar[Status]
-    AVAILABLE: ClassVar[Status]
-    ACQUIRED: ClassVar[Status]
-    DEQUEUED: ClassVar[Status]
 
 
 class Seeking(Enumeration):
@@ -82,13 +67,9 @@ class Opening(Enumeration):
     LOWERS: ClassVar[Opening]
 
 
-class MovingPlace(Model):
+class MovingPlace(EntryList):
     """A last seen entry and the first released entry behind it, changed by several threads."""
 
-    head: Entry
-    before: Order[Entry]
-
-    status: Map[Entry, Status]
     last_seen: Map[Subscription, Entry]
     rewound: Map[Subscription, Bool]
     released: Map[Subscription, Entry]
@@ -102,17 +83,10 @@ class MovingPlace(Model):
     opening: Map[Opener, Opening]
     opened: Map[Opener, Entry]
 
-    @axiom("head-first")
-    def head_first(self) -> Bool:
-        """The dummy head is before every entry."""
-        return forall(Entry, lambda e: (e == self.head) | self.before(self.head, e))
-
     @initial
     def empty(self) -> None:
         """No entry has arrived, and the place is the head."""
-        self.status = self.status.map(
-            lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
-        )
+        super().empty()
         self.last_seen.fill(self.head)
         self.rewound.fill(False)
         self.released.fill(self.head)
@@ -123,22 +97,6 @@ class MovingPlace(Model):
         self.chosen.fill(self.head)
         self.opening.fill(Opening.OPENS)
         self.opened.fill(self.head)
-
-    def in_list(self, e: Entry) -> Bool:
-        """Whether a walk still finds the entry."""
-        return (self.status[e] == Status.AVAILABLE) | (self.status[e] == Status.ACQUIRED)
-
-    def at_or_before(self, e: Entry, f: Entry) -> Bool:
-        """Whether e is f or before it."""
-        return (e == f) | self.before(e, f)
-
-    def follows(self, e: Entry, f: Entry) -> Bool:
-        """Whether f is the first entry of the list after e."""
-        return (
-            self.in_list(f)
-            & self.before(e, f)
-            & ~exists(Entry, lambda g: self.in_list(g) & self.before(e, g) & self.before(g, f))
-        )
 
     def candidate(self, who: Seeker, e: Entry) -> Bool:
         """Whether e is next by what the seeker has read: the released or the following entry."""
@@ -185,17 +143,14 @@ class MovingPlace(Model):
         """The opened entry is taken again; if it returns, that opener sees to the place."""
         require(self.status[self.opened[who]] != Status.AVAILABLE)
 
-    @action
+    @step(Status.AVAILABLE, Status.ACQUIRED)
     def taken_by_another(self, entry: Entry) -> None:
         """Another subscription acquires the entry."""
-        require(self.status[entry] == Status.AVAILABLE)
-        self.status[entry] = Status.ACQUIRED
 
-    @action
+    @step(Status.ACQUIRED, Status.DEQUEUED)
     def dequeue(self, entry: Entry) -> None:
         """The holder of an entry has settled it."""
-        require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
-        self.status[entry] = Status.DEQUEUED
+        require(~self.is_given(entry))
 
     @step(Seeking.CHOOSES, Seeking.LOOKS)
     def choose(self, who: Seeker, entry: Entry) -> None:
@@ -247,6 +202,6 @@ class MovingPlace(Model):
         )
 
     @invariant("place-passes-nothing-of-interest")
-    def passes_nothing(self) -> Bool:
+    def passes_nothing(self, e: Entry) -> Bool:
         """An available entry is ahead of the place, or a thread is about to move it back."""
-        return forall(Entry, lambda e: implies(self.is_for_all(e), self.is_ahead(e)))
+        return implies(self.is_for_all(e), self.is_ahead(e))

@@ -22,15 +22,14 @@ from brokerproof.models.language import (
     step,
 )
 from brokerproof.models.qpid.moving_place import (
-    Entry,
     MovingPlace,
     Opener,
     Opening,
     Seeker,
     Seeking,
-    Status,
     Subscription,
 )
+from brokerproof.models.qpid.pointer_queue import Entry, Status
 
 IT = Subscription.IT
 
@@ -62,13 +61,12 @@ class PairedPointer(MovingPlace):
         self.seeker_is_current[who] = True
         self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
 
-    @step(Seeking.MOVES)
+    @step(Seeking.MOVES, Seeking.READS)
     def move(self, who: Seeker) -> None:
         """The place moves onto an unavailable entry if the pair is the one that was read."""
         require(self.seeker_is_current[who])
         self.last_seen[IT] = self.chosen[who]
         self.rewound[IT] = False
-        self.seeking[who] = Seeking.READS
         self._replaced()
 
     @action
@@ -78,7 +76,7 @@ class PairedPointer(MovingPlace):
         require(~self.seeker_is_current[who])
         self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
 
-    @step(Seeking.SETS)
+    @step(Seeking.SETS, Seeking.READS)
     def set(self, who: Seeker, following: Entry) -> None:
         """The place moves onto the acquired entry; a released entry before it stays next."""
         require(self.seeker_is_current[who])
@@ -89,7 +87,6 @@ class PairedPointer(MovingPlace):
         self.last_seen[IT] = self.chosen[who]
         self.rewound[IT] = ite(is_next, stays, True)
         self.released[IT] = ite(is_next, self.released[IT], following)
-        self.seeking[who] = Seeking.READS
         self._replaced()
 
     @step(Seeking.SETS, Seeking.READS)
@@ -107,14 +104,13 @@ class PairedPointer(MovingPlace):
         """An opener reads the pair; the entry was available, and may have been taken since."""
         self.opener_is_current[who] = True
 
-    @step(Opening.LOWERS)
+    @step(Opening.LOWERS, Opening.OPENS)
     def lower(self, who: Opener) -> None:
         """The released entry becomes the earlier of the old and the opened one, in a new pair."""
         require(self.opener_is_current[who])
         earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
         self.released[IT] = ite(earlier, self.released[IT], self.opened[who])
         self.rewound[IT] = True
-        self.opening[who] = Opening.OPENS
         self._replaced()
 
     @step(Opening.LOWERS, Opening.READS)
@@ -140,36 +136,26 @@ class PairedPointer(MovingPlace):
         )
 
     @invariant("current-is-what-is")
-    def current_is_what_is(self) -> Bool:
+    def current_is_what_is(self, s: Seeker) -> Bool:
         """A seeker with the current pair knows its content."""
-        return forall(
-            Seeker,
-            lambda s: implies(
-                self.seeker_is_current[s],
-                (self.seen[s] == self.last_seen[IT])
-                & (self.knows[s] == self.rewound[IT])
-                & (self.known[s] == self.released[IT]),
-            ),
+        return implies(
+            self.seeker_is_current[s],
+            (self.seen[s] == self.last_seen[IT])
+            & (self.knows[s] == self.rewound[IT])
+            & (self.known[s] == self.released[IT]),
         )
 
     @invariant("what-is-given-is-acquired")
-    def given_is_acquired(self) -> Bool:
+    def given_is_acquired(self, s: Seeker) -> Bool:
         """An entry that a seeker is about to send is acquired."""
-        return forall(
-            Seeker,
-            lambda s: implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED),
-        )
+        return implies(self.gives(s), self.status[self.chosen[s]] == Status.ACQUIRED)
 
     @invariant("current-choice-is-first")
-    def choice_is_first(self) -> Bool:
+    def choice_is_first(self, s: Seeker, e: Entry) -> Bool:
         """No available entry is before one that was chosen by the current pair."""
         looks = Seeking.LOOKS
-        return forall(
-            Seeker,
-            Entry,
-            lambda s, e: implies(
-                self.seeker_is_current[s] & self.is_for_all(e),
-                implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
-                & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
-            ),
+        return implies(
+            self.seeker_is_current[s] & self.is_for_all(e),
+            implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
+            & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
         )

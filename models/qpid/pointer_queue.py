@@ -57,50 +57,25 @@ class Status(Enumeration):
     DEQUEUED: ClassVar[Status]
 
 
-class PointerQueue(Model):
-    """Subscriptions that each keep a pointer into one queue of any order."""
+class EntryList(Model):
+    """A queue's list of entries in any strict total order."""
 
     head: Entry
     before: Order[Entry]
-    browser: Fixed[Subscription, Bool]
 
     status: Map[Entry, Status]
-    holds: Relation[Subscription, Entry]
-    shown: Relation[Subscription, Entry]
-    overtaken: Map[Subscription, Bool]
-    active: Map[Subscription, Bool]
-    last_seen: Map[Subscription, Entry]
-    rewound: Map[Subscription, Bool]
-    released: Map[Subscription, Entry]
-    arriving: Map[Entry, Bool]
 
     @axiom("head-first")
-    def head_first(self) -> Bool:
+    def head_first(self, e: Entry) -> Bool:
         """The dummy head is before every entry."""
-        return forall(Entry, lambda e: (e == self.head) | self.before(self.head, e))
+        return (e == self.head) | self.before(self.head, e)
 
     @initial
     def empty(self) -> None:
-        """No entry has arrived, no subscription exists, and the head is never available."""
+        """No entry has arrived, and the head is never available."""
         self.status = self.status.map(
             lambda e, _: ite(e == self.head, Status.DEQUEUED, Status.ABSENT)
         )
-        self.holds.fill(False)
-        self.shown.fill(False)
-        self.overtaken.fill(False)
-        self.active.fill(False)
-        self.last_seen.fill(self.head)
-        self.rewound.fill(False)
-        self.released.fill(self.head)
-        self.arriving.fill(False)
-
-    def only_arrival(self, entry: Entry) -> Bool:
-        """Whether no other entry is just arriving."""
-        return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
-
-    def nothing_arrives(self) -> Bool:
-        """Whether no entry is just arriving."""
-        return forall(Entry, lambda e: ~self.arriving[e])
 
     def in_list(self, e: Entry) -> Bool:
         """Whether the walk still finds the entry; an unlinked one is invisible."""
@@ -117,6 +92,42 @@ class PointerQueue(Model):
             & self.before(e, f)
             & ~exists(Entry, lambda g: self.in_list(g) & self.before(e, g) & self.before(g, f))
         )
+
+
+class PointerQueue(EntryList):
+    """Subscriptions that each keep a pointer into one queue of any order."""
+
+    browser: Fixed[Subscription, Bool]
+
+    holds: Relation[Subscription, Entry]
+    shown: Relation[Subscription, Entry]
+    overtaken: Map[Subscription, Bool]
+    active: Map[Subscription, Bool]
+    last_seen: Map[Subscription, Entry]
+    rewound: Map[Subscription, Bool]
+    released: Map[Subscription, Entry]
+    arriving: Map[Entry, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """No entry has arrived, and no subscription exists."""
+        super().empty()
+        self.holds.fill(False)
+        self.shown.fill(False)
+        self.overtaken.fill(False)
+        self.active.fill(False)
+        self.last_seen.fill(self.head)
+        self.rewound.fill(False)
+        self.released.fill(self.head)
+        self.arriving.fill(False)
+
+    def only_arrival(self, entry: Entry) -> Bool:
+        """Whether no other entry is just arriving."""
+        return forall(Entry, lambda e: implies(self.arriving[e], e == entry))
+
+    def nothing_arrives(self) -> Bool:
+        """Whether no entry is just arriving."""
+        return forall(Entry, lambda e: ~self.arriving[e])
 
     def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
         """Whether the subscription wants the entry; here it wants every entry."""
@@ -257,14 +268,10 @@ class PointerQueue(Model):
         return self.status[self.head] == Status.DEQUEUED
 
     @invariant("pointers-know-their-entries")
-    def pointers_known(self) -> Bool:
+    def pointers_known(self, who: Subscription) -> Bool:
         """A pointer stands on the head or on an entry that has arrived."""
-        return forall(
-            Subscription,
-            lambda who: (
-                (self.status[self.last_seen[who]] != Status.ABSENT)
-                & (self.status[self.released[who]] != Status.ABSENT)
-            ),
+        return (self.status[self.last_seen[who]] != Status.ABSENT) & (
+            self.status[self.released[who]] != Status.ABSENT
         )
 
     @invariant("held-is-acquired")
@@ -286,57 +293,40 @@ class PointerQueue(Model):
         return (self.status[e] == Status.AVAILABLE) & ~self.arriving[e] & ~self.is_held_back(e)
 
     @invariant("one-arrives-at-a-time")
-    def one_arrives(self) -> Bool:
+    def one_arrives(self, e: Entry, f: Entry) -> Bool:
         """No two entries are just arriving."""
-        return forall(
-            Entry, Entry, lambda e, f: implies(self.arriving[e] & self.arriving[f], e == f)
-        )
+        return implies(self.arriving[e] & self.arriving[f], e == f)
 
     @invariant("pointer-passes-nothing-of-interest")
-    def passes_nothing(self) -> Bool:
+    def passes_nothing(self, who: Subscription, e: Entry) -> Bool:
         """An available entry is ahead of each consumer's pointer, or of where that returns to.
 
         Only for subscriptions that want the entry.
         """
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
-                self.before(self.last_seen[who], e)
-                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
-            ),
+        return implies(
+            self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
+            self.before(self.last_seen[who], e)
+            | (self.rewound[who] & self.at_or_before(self.released[who], e)),
         )
 
     @invariant("candidate-is-first")
-    def candidate_is_first(self) -> Bool:
+    def candidate_is_first(self, who: Subscription, e: Entry, f: Entry) -> Bool:
         """No available entry that a consumer wants is before its candidate."""
-        return forall(
-            Subscription,
-            Entry,
-            Entry,
-            lambda who, e, f: implies(
-                self.active[who] & ~self.browser[who] & self.candidate(who, e),
-                ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
-            ),
+        return implies(
+            self.active[who] & ~self.browser[who] & self.candidate(who, e),
+            ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
         )
 
     @invariant("browser-shown-once-in-order")
-    def browser_goes_forward(self) -> Bool:
+    def browser_goes_forward(self, who: Subscription, e: Entry) -> Bool:
         """Without an arrival ahead of others, an entry shown to a browser stays behind it."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.active[who] & self.browser[who] & ~self.overtaken[who],
-                ~self.rewound[who]
-                & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
-            ),
+        return implies(
+            self.active[who] & self.browser[who] & ~self.overtaken[who],
+            ~self.rewound[who]
+            & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
         )
 
     @invariant("browser-takes-nothing")
-    def browser_holds_nothing(self) -> Bool:
+    def browser_holds_nothing(self, who: Subscription, e: Entry) -> Bool:
         """A browser never holds an entry."""
-        return forall(
-            Subscription, Entry, lambda who, e: implies(self.holds[who, e], ~self.browser[who])
-        )
+        return implies(self.holds[who, e], ~self.browser[who])

@@ -14,7 +14,6 @@ from brokerproof.models.language import (
     Bool,
     Map,
     action,
-    forall,
     implies,
     initial,
     invariant,
@@ -61,8 +60,6 @@ class TimedQueue(SelectingQueue):
         self.held_back[entry] = False
 
     @invariant("what-is-held-back-is-there")
-    def held_back_is_there(self) -> Bool:
+    def held_back_is_there(self, e: Entry) -> Bool:
         """Only an available entry is held back."""
-        return forall(
-            Entry, lambda e: implies(self.held_back[e], self.status[e] == Status.AVAILABLE)
-        )
+        return implies(self.held_back[e], self.status[e] == Status.AVAILABLE)

@@ -73,123 +73,90 @@ class RememberingQueue(ProgressingQueue):
         return self.active[who] & self.browser[who]
 
     @invariant("what-is-taken-is-excused")
-    def taken_is_excused(self) -> Bool:
+    def taken_is_excused(self, who: Subscription, e: Entry) -> Bool:
         """An entry that was taken while a browser was there is excused for the browser."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.is_browsing(who)
-                & (e != self.head)
-                & ((self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)),
-                self.excused[who, e],
-            ),
+        return implies(
+            self.is_browsing(who)
+            & (e != self.head)
+            & ((self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)),
+            self.excused[who, e],
         )
 
     @invariant("what-a-browser-passed-is-excused")
-    def passed_is_excused(self) -> Bool:
+    def passed_is_excused(self, who: Subscription, e: Entry) -> Bool:
         """A browser passes only entries excused, unwanted or arriving, or goes back to them."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.is_browsing(who)
-                & (e != self.head)
-                & (self.status[e] != Status.ABSENT)
-                & self.at_or_before(e, self.last_seen[who]),
-                self.excused[who, e]
-                | ~self.wants[who, e]
-                | self.arriving[e]
-                | (self.rewound[who] & self.at_or_before(self.released[who], e)),
-            ),
+        return implies(
+            self.is_browsing(who)
+            & (e != self.head)
+            & (self.status[e] != Status.ABSENT)
+            & self.at_or_before(e, self.last_seen[who]),
+            self.excused[who, e]
+            | ~self.wants[who, e]
+            | self.arriving[e]
+            | (self.rewound[who] & self.at_or_before(self.released[who], e)),
         )
 
     @invariant("what-is-acquired-is-held")
-    def acquired_is_held(self) -> Bool:
+    def acquired_is_held(self, e: Entry) -> Bool:
         """An acquired entry is held by the subscription that it was given to."""
-        return forall(
-            Entry,
-            lambda e: implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e]),
-        )
+        return implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e])
 
     @invariant("what-is-absent-is-unknown")
-    def absent_is_unknown(self) -> Bool:
+    def absent_is_unknown(self, who: Subscription, e: Entry) -> Bool:
         """No browser has met an entry that has not arrived."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.status[e] == Status.ABSENT,
-                ~self.excused[who, e] & ~self.behind[who, e] & ~self.ever_shown[who, e],
-            ),
+        return implies(
+            self.status[e] == Status.ABSENT,
+            ~self.excused[who, e] & ~self.behind[who, e] & ~self.ever_shown[who, e],
         )
 
     @invariant("what-is-behind-was-passed")
-    def behind_was_passed(self) -> Bool:
+    def behind_was_passed(self, who: Subscription, e: Entry) -> Bool:
         """An entry that is certainly behind a browser was passed and is not returned to.
 
         Dequeued entries are excepted: they never come back.
         """
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.is_browsing(who) & self.behind[who, e] & (self.status[e] != Status.DEQUEUED),
-                self.at_or_before(e, self.last_seen[who])
-                & ~(self.rewound[who] & self.at_or_before(self.released[who], e)),
-            ),
+        return implies(
+            self.is_browsing(who) & self.behind[who, e] & (self.status[e] != Status.DEQUEUED),
+            self.at_or_before(e, self.last_seen[who])
+            & ~(self.rewound[who] & self.at_or_before(self.released[who], e)),
         )
 
     @invariant("a-browser-taken-back-may-repeat")
-    def taken_back_may_repeat(self) -> Bool:
+    def taken_back_may_repeat(self, who: Subscription, e: Entry) -> Bool:
         """An entry ahead of a browser's place, and not before its `released`, may repeat."""
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.is_browsing(who)
-                & self.rewound[who]
-                & self.at_or_before(self.released[who], e)
-                & self.before(self.last_seen[who], e),
-                self.may_repeat[who, e],
-            ),
+        return implies(
+            self.is_browsing(who)
+            & self.rewound[who]
+            & self.at_or_before(self.released[who], e)
+            & self.before(self.last_seen[who], e),
+            self.may_repeat[who, e],
         )
 
     @invariant("an-arrival-is-behind-no-browser")
-    def arrival_is_behind_nobody(self) -> Bool:
+    def arrival_is_behind_nobody(self, who: Subscription, e: Entry, f: Entry) -> Bool:
         """While an arrival is offered, no entry from it on is behind a browser; each may repeat."""
-        return forall(
-            Subscription,
-            Entry,
-            Entry,
-            lambda who, e, f: implies(
-                self.is_browsing(who) & self.arriving[e] & self.at_or_before(e, f),
-                ~self.behind[who, f]
-                & (self.may_repeat[who, f] | ((e == f) & self.ever_shown[who, e])),
-            ),
+        return implies(
+            self.is_browsing(who) & self.arriving[e] & self.at_or_before(e, f),
+            ~self.behind[who, f] & (self.may_repeat[who, f] | ((e == f) & self.ever_shown[who, e])),
         )
 
     @invariant("an-arrival-is-shown-twice-at-most")
-    def arrival_is_shown_twice(self) -> Bool:
+    def arrival_is_shown_twice(self, who: Subscription, e: Entry) -> Bool:
         """A browser is shown an arrival again only if it still goes back to a dequeued entry.
 
         The search then first steps back to that entry, and afterwards finds the arrival anew.
         """
-        return forall(
-            Subscription,
-            Entry,
-            lambda who, e: implies(
-                self.is_browsing(who) & self.arriving[e],
-                implies(self.rewound[who], self.released[who] != e)
-                & implies(
-                    self.ever_shown[who, e] & self.rewound[who],
-                    self.at_or_before(self.released[who], self.last_seen[who])
-                    | self.at_or_before(e, self.last_seen[who]),
-                )
-                & implies(
-                    ~self.may_repeat[who, e],
-                    ~self.rewound[who] & self.at_or_before(e, self.last_seen[who]),
-                ),
+        return implies(
+            self.is_browsing(who) & self.arriving[e],
+            implies(self.rewound[who], self.released[who] != e)
+            & implies(
+                self.ever_shown[who, e] & self.rewound[who],
+                self.at_or_before(self.released[who], self.last_seen[who])
+                | self.at_or_before(e, self.last_seen[who]),
+            )
+            & implies(
+                ~self.may_repeat[who, e],
+                ~self.rewound[who] & self.at_or_before(e, self.last_seen[who]),
             ),
         )
 

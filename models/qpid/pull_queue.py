@@ -183,29 +183,20 @@ class PullQueue(ProgressingQueue):
         )
 
     @invariant("who-is-subscribed-is-in-a-list")
-    def subscribed_is_listed(self) -> Bool:
+    def subscribed_is_listed(self, who: Subscription) -> Bool:
         """Exactly the subscribed consumers are in a list (QCM-1)."""
-        return forall(
-            Subscription,
-            lambda who: self.active[who] == ~self.is_listed(who, Listed.REMOVED),
-        )
+        return self.active[who] == ~self.is_listed(who, Listed.REMOVED)
 
     @invariant("each-is-where-it-belongs")
-    def where_it_belongs(self) -> Bool:
+    def where_it_belongs(self, who: Subscription) -> Bool:
         """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
-        return forall(
-            Subscription,
-            lambda who: (
-                implies(
-                    self.browser[who],
-                    ~self.is_told(who),
-                )
-                & implies(~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING))
-            ),
-        )
+        return implies(
+            self.browser[who],
+            ~self.is_told(who),
+        ) & implies(~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING))
 
     @invariant("each-move-is-a-row-of-the-table")
-    def moves_are_rows(self) -> Bool:
+    def moves_are_rows(self, who: Subscription) -> Bool:
         """Each consumer has come from a list that leads to its present one (QCM-5)."""
 
         def came_from(who: Subscription, now: Listed, *before: Listed) -> Bool:
@@ -214,18 +205,15 @@ class PullQueue(ProgressingQueue):
                 possible = possible | (self.was_listed[who] == each)
             return implies(self.is_listed(who, now), possible)
 
-        def holds(who: Subscription) -> Bool:
-            nobody, idle = Listed.REMOVED, Listed.NOT_INTERESTED
-            told, notified = Listed.INTERESTED, Listed.NOTIFIED
-            browsing = Listed.NON_ACQUIRING
-            return (
-                came_from(who, idle, nobody, told, notified, browsing)
-                & came_from(who, told, idle, notified)
-                & came_from(who, notified, told)
-                & came_from(who, browsing, idle)
-            )
-
-        return forall(Subscription, holds)
+        nobody, idle = Listed.REMOVED, Listed.NOT_INTERESTED
+        told, notified = Listed.INTERESTED, Listed.NOTIFIED
+        browsing = Listed.NON_ACQUIRING
+        return (
+            came_from(who, idle, nobody, told, notified, browsing)
+            & came_from(who, told, idle, notified)
+            & came_from(who, notified, told)
+            & came_from(who, browsing, idle)
+        )
 
     @invariant("each-list-is-in-one-order")
     def lists_are_in_order(self) -> Bool:

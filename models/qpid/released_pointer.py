@@ -23,7 +23,6 @@ from brokerproof.models.language import (
     step,
 )
 from brokerproof.models.qpid.moving_place import (
-    Entry,
     MovingPlace,
     Opener,
     Opening,
@@ -31,6 +30,7 @@ from brokerproof.models.qpid.moving_place import (
     Seeking,
     Subscription,
 )
+from brokerproof.models.qpid.pointer_queue import Entry
 
 IT = Subscription.IT
 

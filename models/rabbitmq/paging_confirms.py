@@ -34,6 +34,7 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
+    step,
 )
 
 WAITING = "what-waits-for-a-sync-is-unconfirmed"
@@ -81,9 +82,9 @@ class PagingConfirms(Model):
     forgotten: Map[Message, Bool]
 
     @axiom("only-of-what-is-persistent-is-it-asked")
-    def only_persistent(self) -> Bool:
+    def only_persistent(self, m: Message) -> Bool:
         """Only confirms of persistent messages are modelled; others are confirmed on arrival."""
-        return forall(Message, lambda m: implies(self.asks[m], self.persistent[m]))
+        return implies(self.asks[m], self.persistent[m])
 
     @initial
     def empty(self) -> None:
@@ -102,11 +103,9 @@ class PagingConfirms(Model):
 
     # Steps of messages.
 
-    @action
+    @step(Where.NOWHERE, Where.READY)
     def publish(self, m: Message) -> None:
         """A message arrives; a persistent one is written at once."""
-        require(self.where[m] == Where.NOWHERE)
-        self.where[m] = Where.READY
         self.written[m] = self.persistent[m]
         self.indexed[m] = self.persistent[m]
         self.unconfirmed[m] = self.asks[m]
@@ -118,17 +117,13 @@ class PagingConfirms(Model):
         self.written[m] = True
         self.indexed[m] = True
 
-    @action
+    @step(Where.READY, Where.PENDING)
     def fetch(self, m: Message) -> None:
         """A message is delivered to a consumer."""
-        require(self.where[m] == Where.READY)
-        self.where[m] = Where.PENDING
 
-    @action
+    @step(Where.PENDING, Where.READY)
     def requeue(self, m: Message) -> None:
         """A message returns; its confirm is not affected."""
-        require(self.where[m] == Where.PENDING)
-        self.where[m] = Where.READY
 
     @action
     def settle(self, m: Message) -> None:
@@ -237,101 +232,82 @@ class PagingConfirms(Model):
     # Invariants.
 
     @invariant(WAITING)
-    def waiting_is_unconfirmed(self) -> Bool:
+    def waiting_is_unconfirmed(self, m: Message) -> Bool:
         """Only unconfirmed messages have a noted sync, and none has both (C1)."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m])
-                & ~(self.content_known[m] & self.index_known[m])
-            ),
+        return implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m]) & ~(
+            self.content_known[m] & self.index_known[m]
         )
 
     @invariant(NEVER_BOTH)
-    def never_both(self) -> Bool:
+    def never_both(self, m: Message) -> Bool:
         """An unconfirmed message is neither to be confirmed nor confirmed (C2)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.unconfirmed[m],
-                ~self.to_confirm[m]
-                & ~self.confirmed[m]
-                & (self.where[m] != Where.NOWHERE)
-                & self.asks[m],
-            ),
+        return implies(
+            self.unconfirmed[m],
+            ~self.to_confirm[m]
+            & ~self.confirmed[m]
+            & (self.where[m] != Where.NOWHERE)
+            & self.asks[m],
         )
 
     @invariant(ASKED)
-    def asked_is_not_forgotten(self) -> Bool:
+    def asked_is_not_forgotten(self, m: Message) -> Bool:
         """A publisher that asked was or will be sent a confirm, unless a crash intervened (C3)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.asks[m] & (self.where[m] != Where.NOWHERE),
-                self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
-            ),
+        return implies(
+            self.asks[m] & (self.where[m] != Where.NOWHERE),
+            self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
         )
 
     @invariant(WILL_BE)
-    def will_be_confirmed(self) -> Bool:
+    def will_be_confirmed(self, m: Message) -> Bool:
         """An unconfirmed message lacks a sync or its report; after both, none is left (C3)."""
-        return forall(
-            Message,
-            lambda m: implies(
-                self.unconfirmed[m],
-                self.tells_ignored[m]
-                | (
-                    (
-                        self.content_known[m]
-                        | self.tells_written[m]
-                        | (self.written[m] & ~self.content_synced[m])
-                    )
-                    & (self.index_known[m] | self.is_index_news(m))
-                ),
+        return implies(
+            self.unconfirmed[m],
+            self.tells_ignored[m]
+            | (
+                (
+                    self.content_known[m]
+                    | self.tells_written[m]
+                    | (self.written[m] & ~self.content_synced[m])
+                )
+                & (self.index_known[m] | self.is_index_news(m))
             ),
         )
 
     @invariant(KNOWN)
-    def known_is_synced(self) -> Bool:
+    def known_is_synced(self, m: Message) -> Bool:
         """Queue and store report only actual syncs, and ignored contents are gone."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
-                & implies(self.index_known[m], self.index_synced[m])
-                & implies(self.tells_ignored[m], ~self.is_there(m))
-                & implies(self.written[m], self.is_there(m))
-                & implies(self.is_there(m), ~self.acked[m])
-                & implies(self.confirmed[m], self.asks[m])
-                & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
-                & implies(
-                    self.where[m] == Where.NOWHERE,
-                    ~self.content_synced[m]
-                    & ~self.index_synced[m]
-                    & ~self.indexed[m]
-                    & ~self.acked[m]
-                    & ~self.to_confirm[m]
-                    & ~self.confirmed[m]
-                    & ~self.tells_ignored[m],
-                )
-            ),
+        return (
+            implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
+            & implies(self.index_known[m], self.index_synced[m])
+            & implies(self.tells_ignored[m], ~self.is_there(m))
+            & implies(self.written[m], self.is_there(m))
+            & implies(self.is_there(m), ~self.acked[m])
+            & implies(self.confirmed[m], self.asks[m])
+            & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
+            & implies(
+                self.where[m] == Where.NOWHERE,
+                ~self.content_synced[m]
+                & ~self.index_synced[m]
+                & ~self.indexed[m]
+                & ~self.acked[m]
+                & ~self.to_confirm[m]
+                & ~self.confirmed[m]
+                & ~self.tells_ignored[m],
+            )
         )
 
     @invariant(ON_DISK)
-    def confirmed_is_on_disk(self) -> Bool:
+    def confirmed_is_on_disk(self, m: Message) -> Bool:
         """Content and position of a confirmed message that is still there are synced."""
-        return forall(
-            Message,
-            lambda m: implies(
-                (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
-                self.content_synced[m] & self.index_synced[m],
-            ),
+        return implies(
+            (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
+            self.content_synced[m] & self.index_synced[m],
         )
 
     @invariant(SURVIVES)
-    def confirmed_survives(self) -> Bool:
+    def confirmed_survives(self, m: Message) -> Bool:
         """No crash has lost a confirmed message that was still there (C4, I20)."""
-        return forall(Message, lambda m: ~self.lost[m])
+        return ~self.lost[m]
 
     @leads_to(
         "who-asks-is-told",
@@ -340,3 +316,24 @@ class PagingConfirms(Model):
     def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
         """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]
+
+
+PagingConfirms.equivalent_mutants = """
+A ready message and a pending one need the same data on disk.
+    publish: where; fetch: where*2; requeue: where*2; crash: where
+Nothing is required of a message that is not persistent, and its confirm is not modelled.
+    page: guard 1, written, indexed; crash: where
+A settled message may come back after a crash anyway: no settlement waits for a sync.
+    settle: acked
+The store reports a synced or removed content once more, and the report is still true.
+    settle: tells_ignored*2; sync_store: tells_written
+A report or a confirm is sent once more, which breaks nothing.
+    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm;
+    crash: to_confirm
+If the content of a waiting message is known to be synced, its position is new to the index.
+    sync_index: content_known*2
+The disk may keep any data of a message that was not recovered: the message stays gone.
+    crash: content_synced*13, indexed*11, index_synced*12
+Only the requirement that a message is confirmed reads `forgotten`, and then asks less.
+    initially: forgotten*2
+"""

@@ -16,12 +16,9 @@ target, batch and segment size. Counts are in `paging_lengths`, crashes in `pagi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Callable
 
 from brokerproof.models.language import Bool, action, exists, forall, implies, ite, require
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
-from brokerproof.models.rabbitmq.equivalent_mutants import PAGING_PLACES
 from brokerproof.models.rabbitmq.paging_invariants import PagingInvariants
 from brokerproof.models.rabbitmq.paging_state import Message, Place, Segment
 
@@ -30,8 +27,6 @@ __all__ = ["Message", "PagingPlaces", "Place", "Segment"]
 
 class PagingPlaces(PagingInvariants):
     """A queue whose messages leave memory as it fills, and come back as they are fetched."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(PAGING_PLACES)
 
     # Arrivals.
 

@@ -274,3 +274,40 @@ class PagingQueue(PagingPlaces):
         return forall(Message, lambda m: implies(self.offered[m], ~self.used[m])) & forall(
             Message, Message, lambda m, n: implies(self.offered[m] & self.offered[n], m == n)
         )
+
+
+PagingQueue.equivalent_mutants = """
+No other live message is in these positions: the rest of the condition says the same.
+    fetch_last_and_reload: place*3, from_start; fetch_last_and_reload_all: place;
+    get_last_and_reload: place*3, from_start; get_last_and_reload_all: place;
+    put_back_and_reload: place*3, from_start; put_back_and_reload_all: place
+Outside delta, memory and index agree on `delivered`, so a second read changes nothing.
+    fetch_last_and_reload: delivered*4; fetch_last_and_reload_all: delivered*4;
+    get_last_and_reload: delivered*4; get_last_and_reload_all: delivered*4;
+    put_back_and_reload: delivered*4; put_back_and_reload_all: delivered*4
+All of delta is in one segment, so any position there finds it.
+    fetch_last_and_reload_all: guard 3*5; get_last_and_reload_all: guard 3*5;
+    put_back_and_reload_all: guard 2*5
+A segment without messages of delta is read: it adds nothing, and q3 is not empty.
+    put_back_and_reload: guard 2*4
+Content or delta is read sooner than needed, behind the messages of q4 and q3.
+    put_back_into_q4: guard 1, guard 2; put_back_and_reload: guard 1*3;
+    put_back_and_reload_all: guard 1*3
+A message behind one of q3, or in a later segment, is so relative to q3's first too.
+    page_q3: guard 1; requeue_to_q3: guard 2
+Delta starts behind all of q3 and before all of q2, and beside delta q3 is not empty.
+    page_q2: from_start*3; requeue_to_delta: guard 2*4;
+    close_channel_beside_q3: stored, delivered, indexed, before_end
+Pending messages may be between delta's bounds: a reload leaves them out.
+    close_channel_beside_q3: before_end
+Contents of pending messages leave in any order, and a second time changes nothing.
+    limit_ram_acks: guard 1, guard 2
+A message in the index that is not ready was delivered, and that is noted already.
+    purge: noted
+The queue may serve any consumer, so it may always serve the same one.
+    choose: taker
+The value is set before it is read.
+    initially: delivered*2
+If no position is free, no message arrives.
+    initially: used
+"""

@@ -16,7 +16,6 @@ from brokerproof.models.language import (
     Bool,
     Int,
     Map,
-    forall,
     implies,
     initial,
     invariant,
@@ -47,17 +46,11 @@ class RememberingPagingQueue(PagingQueue):
         self.unsettled.fill(0)
 
     @invariant("what-waits-came-back-if-it-was-fetched", by=(FLAG, FOUND, USED, OFFERED))
-    def came_back_if_fetched(self) -> Bool:
+    def came_back_if_fetched(self, m: Message) -> Bool:
         """A message that is ready came back exactly if it was fetched before."""
-        return forall(
-            Message,
-            lambda m: (
-                implies(
-                    self.is_ready(m), (self.origin[m] != Origin.PUBLISHED) == self.was_fetched[m]
-                )
-                & implies(self.is_in(m, Place.NOWHERE), self.origin[m] == Origin.PUBLISHED)
-            ),
-        )
+        return implies(
+            self.is_ready(m), (self.origin[m] != Origin.PUBLISHED) == self.was_fetched[m]
+        ) & implies(self.is_in(m, Place.NOWHERE), self.origin[m] == Origin.PUBLISHED)
 
 
 def status(queue: RememberingPagingQueue, m: Message) -> Status:

@@ -15,7 +15,6 @@ number is any from a segment's size on, whatever the formula.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from brokerproof.models.language import (
@@ -35,8 +34,6 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.core.terms import integer
-from brokerproof.models.qpid.threads.equivalent_mutants import by_name
-from brokerproof.models.rabbitmq.equivalent_mutants import PAGING_REDUCTION
 from brokerproof.models.rabbitmq.paging_lengths import Part, Whole
 
 __all__ = ["Call", "PagingReduction", "Part", "Whole"]
@@ -77,8 +74,6 @@ def smaller(one: Int, other: Int) -> Int:
 
 class PagingReduction(Model):
     """The lengths of a paging queue's places, and a target for the contents in memory."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(PAGING_REDUCTION)
 
     batch: Int
     segment_size: Int
@@ -452,3 +447,23 @@ class PagingReduction(Model):
         """After the contents, a call looks at positions."""
         begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
         return begins, self.is_at(Call.LOOKS)
+
+
+PagingReduction.equivalent_mutants = """
+A limit only ends an exploration; the proof is for any limit.
+    come: guard 1*2; come_to_be_pending: guard 1*2
+The report of the last call stays true when a message leaves.
+    go: worked, is_done; settle: worked, is_done; settle_paged: worked, is_done
+Either kind of content may leave first.
+    begin: call*4
+The call looks at one kind once more, and nothing of it is left to do.
+    end_pending: call*4; end_queued: call*4
+Another content or position leaves instead, and no more of them leave.
+    page_q1: guard 1*2; page_q4: guard 1*2, guard 2; push_q2: guard 1
+A call that is under way at first finds nothing to do.
+    initially: call*7
+`is_done` is true of an empty queue, whatever the target.
+    initially: is_done*2
+The value is set before it is read.
+    initially: target, quota, pushable*2, permits*2, contents_before*2, positions_before*2
+"""

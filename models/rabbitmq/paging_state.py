@@ -70,15 +70,9 @@ class PagingWords(Model):
     out_of_turn: Map[Message, Bool]
 
     @axiom("segments-follow-the-order")
-    def segments_follow_the_order(self) -> Bool:
+    def segments_follow_the_order(self, m: Message, n: Message) -> Bool:
         """A later position is in no earlier segment."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                self.before(m, n), ~self.earlier(self.segment[n], self.segment[m])
-            ),
-        )
+        return implies(self.before(m, n), ~self.earlier(self.segment[n], self.segment[m]))
 
     @initial
     def empty(self) -> None:

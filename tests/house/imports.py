@@ -38,7 +38,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "contract projections",
         "qpid",
         "activemq rabbitmq",
-        "equivalent_mutants",
         "refinements",
         "catalogue",
     ),

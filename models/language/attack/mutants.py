@@ -4,8 +4,8 @@ Owns the set of mutants and their names; their outcome is up to `mutation_testin
 weakened, because a stronger one breaks no invariant; the negations above a part decide which way it
 changes. Of updates and initial values any part is changed; an axiom is dropped.
 
-Invariant: names are unique within a system and depend on the model's text alone, because the
-reasons for equivalent mutants are kept by name.
+Invariant: names are unique within a system, depend on the model's text alone, and begin with the
+place of the change, because the reasons for equivalent mutants are kept by place.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ invariant counts as kept: no mutant is refuted by a timeout.
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +27,7 @@ from brokerproof.models.language.attack.frame import judged_frame
 from brokerproof.models.language.attack.mutants import Mutant, mutants
 from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter
 from brokerproof.models.language.attack.progress import Held, held, judged_in_the_end
-from brokerproof.models.language.core.model import Action, ModelError, System
+from brokerproof.models.language.core.model import Action, Model, ModelError, System
 from brokerproof.models.language.core.rewriting import subterms
 from brokerproof.models.language.core.scope import families
 from brokerproof.models.language.core.systems import Ghost, Statement
@@ -48,37 +50,73 @@ from brokerproof.models.language.prove.z3_queries import (
     taken,
 )
 
-__all__ = ["Attack", "JudgedMutant", "attack"]
+__all__ = ["Attack", "JudgedMutant", "attack", "explained", "reasons_of"]
+
+
+Explained: TypeAlias = dict[str, dict[str, int]]
+"""The number of equivalent mutants at each place, by reason."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """The outcomes of all mutants; `idle` are reasons for mutants that do not survive."""
+    """The outcomes of all mutants, and the number of equivalent ones that reasons explain."""
 
     system: str
     judged: tuple[JudgedMutant, ...]
-    idle: tuple[str, ...]
+    explained: Explained
     seconds: float = field(compare=False)
 
+    def expected(self, place: str) -> int:
+        """Return the number of mutants that the reasons explain at a place."""
+        return sum(self.explained.get(place, {}).values())
+
     @property
-    def unexplained(self) -> tuple[JudgedMutant, ...]:
-        """The surviving mutants without a reason."""
-        return tuple(each for each in self.judged if each.outcome == "survivor" and not each.by)
+    def different(self) -> dict[str, list[str]]:
+        """The surviving mutants of each place where they are more or fewer than explained."""
+        found: dict[str, list[str]] = {place: [] for place in self.explained}
+        for each in self.judged:
+            if each.outcome == "survivor":
+                found.setdefault(each.place, []).append(each.name)
+        return {at: names for at, names in found.items() if len(names) != self.expected(at)}
 
     @property
     def complete(self) -> bool:
-        """Whether each mutant is refuted, or equivalent for a reason that is still needed."""
-        return not self.unexplained and not self.idle
+        """Whether each place has exactly the surviving mutants that reasons explain."""
+        return not self.different
+
+
+def reasons_of(model: type[Model]) -> str:
+    """Return the model's own reasons: with the statements of a subclass, fewer mutants survive."""
+    return str(vars(model).get("equivalent_mutants", ""))
+
+
+def explained(reasons: str) -> Explained:
+    """Return how many equivalent mutants each reason explains at each place.
+
+    A reason is a line, and the places are indented below it: `take: guard 1, place*2; end: place`.
+    Raises `ModelError` for anything else.
+    """
+    found: Explained = {}
+    for reason, below in re.findall(r"(\S.*)((?:\n(?: .*)?)*)", inspect.cleandoc(reasons)):
+        for part in " ".join(below.split()).split("; "):
+            action, _, places = part.partition(": ")
+            for each in places.split(", "):
+                if not re.fullmatch(r"[^*]+(\*[1-9]\d*)?", each):
+                    raise ModelError(f"{reason} {part!r} is not like 'take: guard 1, symbol*2'")
+                place, _, number = each.partition("*")
+                here = found.setdefault(f"{action}: {place}", {})
+                here[reason] = here.get(reason, 0) + int(number or 1)
+    return found
 
 
 def attack(
     system: System,
-    reasons: Mapping[str, str],
+    reasons: str = "",
     refuter: Refuter | None = None,
     report: Callable[[JudgedMutant], None] | None = None,
 ) -> Attack:
-    """Judge every mutant; `reasons` say by name why surviving mutants are equivalent."""
-    started = time.perf_counter()
+    """Judge every mutant; `reasons` say by place why surviving mutants are equivalent."""
+    started, expected = time.perf_counter(), explained(reasons)
     if initial_state_exists(system).outcome == "never":
         raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
     unproved = [s.name for s in system.invariants if prove_invariant(system, s).outcome != "proved"]
@@ -94,14 +132,12 @@ def attack(
             found = _judged(system, mutant, refuter, where)
         else:
             found = judged_frame(system, mutant, refuter, where)
-        if found.outcome == "survivor" and mutant.name in reasons:
-            found = dataclasses.replace(found, by=(reasons[mutant.name],))
+        if found.outcome == "survivor":
+            found = dataclasses.replace(found, by=tuple(expected.get(found.place, ())))
         judged.append(found)
         if report:
             report(judged[-1])
-    survivors = {each.name for each in judged if each.outcome == "survivor"}
-    idle = tuple(name for name in reasons if name not in survivors)
-    return Attack(system.name, tuple(judged), idle, time.perf_counter() - started)
+    return Attack(system.name, tuple(judged), expected, time.perf_counter() - started)
 
 
 def _judged(

@@ -21,14 +21,19 @@ SIZES = (2, 3)
 class JudgedMutant:
     """A mutant's name, its outcome, the reasons for that, and the run or step that shows it.
 
-    `by` names the invariants, proof obligations or requirements. For a surviving mutant it is the
-    reason why it is equivalent, or empty if none is known.
+    `by` names the invariants, proof obligations or requirements. For a surviving mutant it has the
+    reasons why those of its place are equivalent, or is empty if none is known.
     """
 
     name: str
     outcome: MutantOutcome
     by: tuple[str, ...] = ()
     witness: tuple[Step, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The action and its guard or symbol: the name up to its second colon."""
+        return ": ".join(self.name.split(": ")[:2])
 
 
 Refuter: TypeAlias = Callable[[System], tuple[str, ...]]

@@ -40,8 +40,8 @@ def initial(method: Method) -> Method:
 def invariant(name: str, *, by: tuple[str, ...] = ()) -> Callable[[Method], Method]:
     """Mark a method that returns a formula which holds in every reachable state.
 
-    It is proved from itself and all other invariants. If that is too much for Z3, `by` names a
-    sufficient selection, which is tried first.
+    It holds for all values of the method's parameters. It is proved from itself and all other
+    invariants. If that is too much for Z3, `by` names a sufficient selection, which is tried first.
     """
     return _by(_role("invariant", name), by)
 
@@ -55,7 +55,7 @@ def _by(role: Callable[[Method], Method], names: tuple[str, ...]) -> Callable[[M
 
 
 def axiom(name: str) -> Callable[[Method], Method]:
-    """Mark a method that returns an assumption on the rigid symbols."""
+    """Mark a method that returns an assumption on the rigid symbols, for all its parameters."""
     return _role("axiom", name)
 
 

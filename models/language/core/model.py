@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
@@ -46,6 +46,7 @@ from brokerproof.models.language.core.terms import (
     integer,
     ite,
     lift,
+    quantify,
     read,
 )
 from brokerproof.models.language.core.well_formed import check_well_formed
@@ -268,8 +269,8 @@ class Model:
 
     symbols_: ClassVar[dict[str, Symbol]]
 
-    equivalent_mutants: ClassVar[Mapping[str, str]] = {}
-    """The reasons why mutants are equivalent, by the name that the mutation test prints."""
+    equivalent_mutants: ClassVar[str] = ""
+    """Why the surviving mutants of this very class are equivalent: reasons, and their places."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
@@ -420,11 +421,19 @@ def _action(
 def _stated(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> Statement:
+    elements = _elements(method)
     with run(model.symbols_) as traced:
-        term = lift(method(instance), Bool)
+        term = quantify("forall", elements, lift(method(instance, *elements), Bool))
     _changes_nothing(model, name, traced)
     by = getattr(method, "__model_by__", ())
     return Statement(name, inspect.getdoc(method) or "", term, by)
+
+
+def _elements(method: Callable[..., object]) -> tuple[Term, ...]:
+    """Return a variable for each parameter of a method."""
+    hints = typing.get_type_hints(method)
+    hints.pop("return", None)
+    return tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
 
 
 def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
@@ -437,9 +446,7 @@ def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
 def _leading(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> LeadsTo:
-    hints = typing.get_type_hints(method)
-    hints.pop("return", None)
-    parameters = tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    parameters = _elements(method)
     with run(model.symbols_) as traced:
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
     _changes_nothing(model, name, traced)
@@ -451,9 +458,7 @@ def _leading(
 def _counting(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> Ghost:
-    hints = typing.get_type_hints(method)
-    hints.pop("return", None)
-    *indices, element = (fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    *indices, element = _elements(method)
     symbol = model.symbols_.get(name)
     if symbol is None or symbol.rigid or symbol.domain != tuple(map(type, indices)):
         raise ModelError(f"{model.__name__}: {name} is no counter of the state with these indices")

@@ -26,7 +26,7 @@ class EntryInvariants(EntryWords):
     """Statements about every state of entries and threads."""
 
     @invariant("each-move-is-in-the-table", by=(SEEN,))
-    def moves_are_in_the_table(self) -> Bool:
+    def moves_are_in_the_table(self, e: Entry) -> Bool:
         """Each state of an entry has come from an allowed one (ENT-2, ENT-3, ENT-4, ENT-5).
 
         A deleted entry stays deleted; only an acquired one is dequeued; only an available or
@@ -40,26 +40,21 @@ class EntryInvariants(EntryWords):
                 came_from = came_from | (self.was[e] == state)
             return implies(self.state[e] == now, came_from)
 
-        def holds(e: Entry) -> Bool:
-            was_a_consumers = (self.was[e] == State.UNSTEALABLE) | (self.was[e] == State.STEALABLE)
-            acquired = State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES
-            return (
-                may_be(e, State.AVAILABLE, State.ABSENT, *acquired)
-                & may_be(e, State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
-                & may_be(e, State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
-                & may_be(e, State.STEALABLE, State.UNSTEALABLE)
-                & may_be(e, State.DEQUEUED, *acquired)
-                & may_be(e, State.DELETED, State.DEQUEUED)
-                & implies(
-                    self.is_a_consumers(e) & was_a_consumers, self.owner[e] == self.was_owner[e]
-                )
-                & implies(
-                    (self.state[e] == State.AVAILABLE) & was_a_consumers,
-                    self.put_back_for[e] == self.was_owner[e],
-                )
+        was_a_consumers = (self.was[e] == State.UNSTEALABLE) | (self.was[e] == State.STEALABLE)
+        acquired = State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES
+        return (
+            may_be(e, State.AVAILABLE, State.ABSENT, *acquired)
+            & may_be(e, State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
+            & may_be(e, State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
+            & may_be(e, State.STEALABLE, State.UNSTEALABLE)
+            & may_be(e, State.DEQUEUED, *acquired)
+            & may_be(e, State.DELETED, State.DEQUEUED)
+            & implies(self.is_a_consumers(e) & was_a_consumers, self.owner[e] == self.was_owner[e])
+            & implies(
+                (self.state[e] == State.AVAILABLE) & was_a_consumers,
+                self.put_back_for[e] == self.was_owner[e],
             )
-
-        return forall(Entry, holds)
+        )
 
     @invariant(ONE, by=(OWN_OR_LOST, SENT))
     def one_has_it(self) -> Bool:
@@ -93,112 +88,78 @@ class EntryInvariants(EntryWords):
         )
 
     @invariant(SENT, by=(ONE, GIVER, KEPT))
-    def sent_is_acquired(self) -> Bool:
+    def sent_is_acquired(self, w: Worker) -> Bool:
         """An entry being sent is the consumer's, and had not expired at the last look (ENT-7)."""
-        return forall(
-            Worker,
-            lambda w: (
-                implies(
-                    self.doing[w] == Doing.SENDS,
-                    (self.state[self.at[w]] == State.UNSTEALABLE)
-                    & (self.owner[self.at[w]] == self.for_whom[w])
-                    & (self.was[self.at[w]] == State.AVAILABLE),
-                )
-                & implies(
-                    (self.doing[w] == Doing.ACQUIRES) | (self.doing[w] == Doing.SENDS),
-                    ~self.saw_expired[w],
-                )
-            ),
+        return implies(
+            self.doing[w] == Doing.SENDS,
+            (self.state[self.at[w]] == State.UNSTEALABLE)
+            & (self.owner[self.at[w]] == self.for_whom[w])
+            & (self.was[self.at[w]] == State.AVAILABLE),
+        ) & implies(
+            (self.doing[w] == Doing.ACQUIRES) | (self.doing[w] == Doing.SENDS),
+            ~self.saw_expired[w],
         )
 
     @invariant(GIVER, by=(GIVER,))
-    def one_gives(self) -> Bool:
+    def one_gives(self, w: Worker, c: Consumer) -> Bool:
         """One thread has a consumer's send lock."""
-        return forall(Worker, Consumer, lambda w, c: implies(self.gives(w, c), self.giver[c] == w))
+        return implies(self.gives(w, c), self.giver[c] == w)
 
     @invariant("nothing-acquired-is-forgotten", by=(ONE,))
-    def nothing_is_forgotten(self) -> Bool:
+    def nothing_is_forgotten(self, e: Entry) -> Bool:
         """An entry that a consumer has acquired is unsettled, or in a thread's hand (ENT-6).
 
         In particular, a delete handles an entry that has become stealable meanwhile (QPID-6419).
         """
-
-        def in_hand(e: Entry) -> Bool:
-            hand = self.hand[e]
-            return (self.at[hand] == e) & self.has_in_hand(hand)
-
-        return forall(
-            Entry,
-            lambda e: implies(
-                self.is_a_consumers(e), self.unsettled[self.owner[e], e] | in_hand(e)
-            ),
-        )
+        hand = self.hand[e]
+        in_hand = (self.at[hand] == e) & self.has_in_hand(hand)
+        return implies(self.is_a_consumers(e), self.unsettled[self.owner[e], e] | in_hand)
 
     @invariant("what-the-queue-has-is-not-forgotten", by=(KEPT,))
-    def queues_is_not_forgotten(self) -> Bool:
+    def queues_is_not_forgotten(self, e: Entry) -> Bool:
         """An entry that the queue has taken or stolen is handled by one of its threads (ENT-6)."""
-
-        def kept(e: Entry) -> Bool:
-            keeper = self.keeper[e]
-            return (self.at[keeper] == e) & self.for_queue[keeper] & self.is_in_the_taking(keeper)
-
-        return forall(Entry, lambda e: implies(self.state[e] == State.THE_QUEUES, kept(e)))
+        keeper = self.keeper[e]
+        kept = (self.at[keeper] == e) & self.for_queue[keeper] & self.is_in_the_taking(keeper)
+        return implies(self.state[e] == State.THE_QUEUES, kept)
 
     @invariant("what-is-dequeued-is-disposed-of", by=(ONCE,))
-    def dequeued_is_disposed_of(self) -> Bool:
+    def dequeued_is_disposed_of(self, e: Entry) -> Bool:
         """A thread is about to delete a dequeued entry for good (ENT-6)."""
-
-        def holds(e: Entry) -> Bool:
-            disposer = self.disposer[e]
-            disposes = (self.at[disposer] == e) & (self.doing[disposer] == Doing.DISPOSES)
-            return implies(self.state[e] == State.DEQUEUED, disposes)
-
-        return forall(Entry, holds)
+        disposer = self.disposer[e]
+        disposes = (self.at[disposer] == e) & (self.doing[disposer] == Doing.DISPOSES)
+        return implies(self.state[e] == State.DEQUEUED, disposes)
 
     @invariant(ONCE, by=(SEEN,))
-    def leaves_once(self) -> Bool:
+    def leaves_once(self, w: Worker) -> Bool:
         """One thread disposes of an entry (ENT-6)."""
-        return forall(
-            Worker,
-            lambda w: implies(
-                self.doing[w] == Doing.DISPOSES,
-                (self.disposer[self.at[w]] == w) & (self.state[self.at[w]] == State.DEQUEUED),
-            ),
+        return implies(
+            self.doing[w] == Doing.DISPOSES,
+            (self.disposer[self.at[w]] == w) & (self.state[self.at[w]] == State.DEQUEUED),
         )
 
     @invariant(KEPT, by=(OWN_OR_LOST, SEEN))
-    def queue_puts_back(self) -> Bool:
+    def queue_puts_back(self, w: Worker) -> Bool:
         """One thread of the queue deletes or puts back a taken entry, and deletes a stolen one."""
-
-        def holds(w: Worker) -> Bool:
-            entry = self.at[w]
-            kept = (self.state[entry] == State.THE_QUEUES) & (self.keeper[entry] == w)
-            return implies(
-                self.for_queue[w],
-                (self.doing[w] != Doing.LOCKS)
-                & implies(self.puts_back(w), kept & (self.was[entry] == State.AVAILABLE))
-                & implies(self.deletes(w), kept | self.is_gone(entry)),
-            )
-
-        return forall(Worker, holds)
+        entry = self.at[w]
+        kept = (self.state[entry] == State.THE_QUEUES) & (self.keeper[entry] == w)
+        return implies(
+            self.for_queue[w],
+            (self.doing[w] != Doing.LOCKS)
+            & implies(self.puts_back(w), kept & (self.was[entry] == State.AVAILABLE))
+            & implies(self.deletes(w), kept | self.is_gone(entry)),
+        )
 
     @invariant(SEEN, by=(SEEN,))
-    def seen_may_be_swapped(self) -> Bool:
+    def seen_may_be_swapped(self, w: Worker) -> Bool:
         """A delete or release goes ahead only if its thread saw a state that allows it."""
-        return forall(
-            Worker,
-            lambda w: (
-                implies(self.doing[w] == Doing.DELETES, self.saw_acquired(w))
-                & implies(
-                    self.doing[w] == Doing.RELEASES,
-                    ite(
-                        self.for_queue[w],
-                        self.saw[w] == State.THE_QUEUES,
-                        self.saw_acquired(w)
-                        & (self.saw[w] != State.THE_QUEUES)
-                        & (self.saw_owner[w] == self.for_whom[w]),
-                    ),
-                )
+        return implies(self.doing[w] == Doing.DELETES, self.saw_acquired(w)) & implies(
+            self.doing[w] == Doing.RELEASES,
+            ite(
+                self.for_queue[w],
+                self.saw[w] == State.THE_QUEUES,
+                self.saw_acquired(w)
+                & (self.saw[w] != State.THE_QUEUES)
+                & (self.saw_owner[w] == self.for_whom[w]),
             ),
         )
 
@@ -222,20 +183,17 @@ class EntryInvariants(EntryWords):
         )
 
     @invariant("what-is-unsettled-was-sent", by=("what-is-unsettled-was-sent",))
-    def unsettled_was_sent(self) -> Bool:
+    def unsettled_was_sent(self, c: Consumer, e: Entry) -> Bool:
         """An entry that a consumer has not settled was sent, and is recorded so (ENT-8)."""
-        return forall(Consumer, Entry, lambda c, e: implies(self.unsettled[c, e], self.was_sent[e]))
+        return implies(self.unsettled[c, e], self.was_sent[e])
 
     @invariant("what-is-returned-is-put-back", by=("what-is-returned-is-put-back",))
-    def does_as_asked(self) -> Bool:
+    def does_as_asked(self, w: Worker) -> Bool:
         """A thread deletes no returned entry, and puts back no acknowledged one (ENT-5)."""
-        return forall(
-            Worker,
-            lambda w: implies(
-                ~self.for_queue[w],
-                implies(self.puts_back(w), self.releases[w])
-                & implies(self.deletes(w), ~self.releases[w]),
-            ),
+        return implies(
+            ~self.for_queue[w],
+            implies(self.puts_back(w), self.releases[w])
+            & implies(self.deletes(w), ~self.releases[w]),
         )
 
     @invariant(ABSENT, by=(OWN_OR_LOST,))

@@ -14,11 +14,7 @@ and a walk's look at a node's mark. The order of nodes is the order of linking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
-from brokerproof.models.language import Bool, action, forall, implies, ite, leads_to, require, step
-from brokerproof.models.qpid.threads.equivalent_mutants import NODE_LIST, by_name
+from brokerproof.models.language import Bool, forall, implies, ite, leads_to, require, step
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
@@ -37,8 +33,6 @@ IT = List.IT
 
 class NodeList(NodeListInvariants):
     """Nodes that are appended, marked and walked over, each by threads of their own."""
-
-    equivalent_mutants: ClassVar[Mapping[str, str]] = by_name(NODE_LIST)
 
     # Appends.
 
@@ -177,11 +171,9 @@ class NodeList(NodeListInvariants):
         require(~self.refers[self.following[who]])
         self.at[who] = self.following[who]
 
-    @action
+    @step(Walking.HAS_ENDED, Walking.RESTS)
     def rest(self, who: Walker) -> None:
         """The walk is over; there may be another."""
-        require(self.walking[who] == Walking.HAS_ENDED)
-        self.walking[who] = Walking.RESTS
 
     @leads_to(
         "each-walk-ends",
@@ -216,3 +208,22 @@ class NodeList(NodeListInvariants):
     def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
         """A remover clears the reference of its marked node and subtracts it from the size."""
         return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING
+
+
+NodeList.equivalent_mutants = """
+Before the link an appender only looks: the swap shows that no node is behind.
+    link: guard 1
+The hint may lag or go back: any linked node will do, because the swap checks its link.
+    read_tail: appending, saw_tail; read_next: appending*3; help: tail*3, appending;
+    link: appending; find_another_linked: appending; move_tail: tail*3
+The value is false by the guard, and false for all other walks that have found a node.
+    find: saw_marked
+A walk that unlinks less or looks again returns the same: nodes left linked are marked.
+    unlink: next; pass_by: at
+A walk that is over need not be followed by another.
+    rest: walking*2
+The value is set before it is read.
+    initially: next, saw_next, target, marked_by, saw_marked*2
+A thread that starts in the middle has read only the head, which is linked.
+    initially: appending*3, walking*2
+"""

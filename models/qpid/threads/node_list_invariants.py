@@ -32,37 +32,22 @@ class NodeListInvariants(NodeListWords):
     """Statements about every state of the list and its threads."""
 
     @invariant(FORWARD)
-    def links_go_forward(self) -> Bool:
+    def links_go_forward(self, n: Node) -> Bool:
         """A link leads to a node that was linked later (EL-1)."""
-        return forall(
-            Node,
-            lambda n: implies(
-                self.has_next[n],
-                self.linked[n] & self.linked[self.next[n]] & self.before(n, self.next[n]),
-            ),
+        return implies(
+            self.has_next[n],
+            self.linked[n] & self.linked[self.next[n]] & self.before(n, self.next[n]),
         )
 
     @invariant("links-pass-nothing-live")
-    def links_pass_nothing(self) -> Bool:
+    def links_pass_nothing(self, n: Node, x: Node) -> Bool:
         """Between a node and the one that it links to, all nodes are marked (EL-2, CL-2, CL-5)."""
-        return forall(
-            Node,
-            Node,
-            lambda n, x: implies(
-                self.has_next[n] & self.is_live(x), ~self.is_between(n, x, self.next[n])
-            ),
-        )
+        return implies(self.has_next[n] & self.is_live(x), ~self.is_between(n, x, self.next[n]))
 
     @invariant("where-no-link-is-nothing-is-behind", by=(KNOWN,))
-    def end_is_last(self) -> Bool:
+    def end_is_last(self, n: Node, x: Node) -> Bool:
         """A linked node without a link is the last: it was never unlinked (EL-4, CL-5)."""
-        return forall(
-            Node,
-            Node,
-            lambda n, x: implies(
-                self.linked[n] & ~self.has_next[n] & self.linked[x], self.at_or_before(x, n)
-            ),
-        )
+        return implies(self.linked[n] & ~self.has_next[n] & self.linked[x], self.at_or_before(x, n))
 
     @invariant(KNOWN, by=(FORWARD, APPENDED))
     def threads_know_linked(self) -> Bool:
@@ -140,17 +125,13 @@ class NodeListInvariants(NodeListWords):
         return forall(Walker, Node, holds) & forall(Walker, reads)
 
     @invariant("what-is-there-throughout-is-returned")
-    def throughout_is_returned(self) -> Bool:
+    def throughout_is_returned(self, w: Walker, n: Node) -> Bool:
         """A walk returns each node that is live from its beginning to its end (CL-4)."""
-        return forall(
-            Walker,
-            Node,
-            lambda w, n: implies(
-                self.throughout[w, n],
-                self.is_live(n)
-                & implies(self.walks(w) & self.at_or_before(n, self.at[w]), self.returned[w, n])
-                & implies(self.walking[w] == Walking.HAS_ENDED, self.returned[w, n]),
-            ),
+        return implies(
+            self.throughout[w, n],
+            self.is_live(n)
+            & implies(self.walks(w) & self.at_or_before(n, self.at[w]), self.returned[w, n])
+            & implies(self.walking[w] == Walking.HAS_ENDED, self.returned[w, n]),
         )
 
     @invariant("nothing-is-returned-twice", by=(WALK,))
@@ -165,35 +146,29 @@ class NodeListInvariants(NodeListWords):
         )
 
     @invariant(UNMARKED, by=(UNMARKED,))
-    def returned_was_not_marked(self) -> Bool:
+    def returned_was_not_marked(self, w: Walker) -> Bool:
         """A node that a walk returns was not marked when the walk looked (EL-3, CL-4)."""
-        return forall(
-            Walker, lambda w: implies(self.walking[w] == Walking.FOUND, ~self.saw_marked[w])
-        )
+        return implies(self.walking[w] == Walking.FOUND, ~self.saw_marked[w])
 
     @invariant("what-is-returned-refers-to-something", by=(UNMARKED,))
-    def returned_refers(self) -> Bool:
+    def returned_refers(self, w: Walker) -> Bool:
         """A walk returns no node whose reference has been cleared (CL-4)."""
-        return forall(Walker, lambda w: ~self.gave_nothing[w])
+        return ~self.gave_nothing[w]
 
     @invariant("what-is-removed-is-let-go-of", by=(APPENDED, ONE, SIZE))
-    def removed_is_let_go_of(self) -> Bool:
+    def removed_is_let_go_of(self, n: Node) -> Bool:
         """A marked node has no reference once its remover has passed that step, even if linked.
 
         The last node stays linked until another one is appended (QPID-7593).
         """
-
-        def holds(n: Node) -> Bool:
-            who = self.marked_by[n]
-            lets_go = (self.removing[who] == Removing.LETS_GO) & (self.target[who] == n)
-            return implies(self.deleted[n] & self.refers[n], lets_go)
-
-        return forall(Node, holds)
+        who = self.marked_by[n]
+        lets_go = (self.removing[who] == Removing.LETS_GO) & (self.target[who] == n)
+        return implies(self.deleted[n] & self.refers[n], lets_go)
 
     @invariant("what-is-live-refers-to-something", by=(APPENDED, SIZE))
-    def live_refers(self) -> Bool:
+    def live_refers(self, n: Node) -> Bool:
         """Only marked nodes lose their reference."""
-        return forall(Node, lambda n: implies(self.is_live(n), self.refers[n]))
+        return implies(self.is_live(n), self.refers[n])
 
     @invariant(ONE, by=(ONE,))
     def one_removes(self) -> Bool:

@@ -15,7 +15,6 @@ from brokerproof.models.language import (
     Relation,
     axiom,
     counts,
-    forall,
     initial,
     ite,
 )
@@ -107,9 +106,9 @@ class NodeListWords(Model):
     saw_marked: Map[Walker, Bool]
 
     @axiom("head-first")
-    def head_first(self) -> Bool:
+    def head_first(self, n: Node) -> Bool:
         """The dummy head is before every node."""
-        return forall(Node, lambda n: (n == self.head) | self.before(self.head, n))
+        return (n == self.head) | self.before(self.head, n)
 
     @initial
     def empty(self) -> None:

@@ -24,7 +24,6 @@ from brokerproof.models.language import (
     Map,
     Model,
     Relation,
-    action,
     exists,
     forall,
     implies,
@@ -121,40 +120,30 @@ class QueueRunner(Model):
         """Whether no runner is in the slot."""
         return forall(Runner, lambda r: ~self.in_slot[r])
 
-    @action
+    @step(Announcing.CHANGES, Announcing.COUNTS)
     def change(self, c: Change) -> None:
         """A change makes a delivery possible."""
-        require(self.announcing[c] == Announcing.CHANGES)
-        self.announcing[c] = Announcing.COUNTS
 
-    @action
+    @step(Announcing.COUNTS, Announcing.TRIES)
     def count(self, c: Change) -> None:
         """The change is counted."""
-        require(self.announcing[c] == Announcing.COUNTS)
-        self.announcing[c] = Announcing.TRIES
 
-    @action
+    @step(Announcing.TRIES, Announcing.IS_DONE)
     def start(self, c: Change, r: Runner) -> None:
         """The slot is free, and a runner is put there."""
-        require(self.announcing[c] == Announcing.TRIES)
         require(self.slot_is_free())
         require(self.running[r] == Running.IS_IDLE)
-        self.announcing[c] = Announcing.IS_DONE
         self.in_slot[r] = True
         self.running[r] = Running.IS_HANDED_OVER
 
-    @action
+    @step(Announcing.TRIES, Announcing.IS_DONE)
     def leave_it(self, c: Change) -> None:
         """The slot has a runner already."""
-        require(self.announcing[c] == Announcing.TRIES)
         require(~self.slot_is_free())
-        self.announcing[c] = Announcing.IS_DONE
 
-    @action
+    @step(Running.IS_HANDED_OVER, Running.BEGINS)
     def hand_over(self, r: Runner) -> None:
         """The executor begins the runner."""
-        require(self.running[r] == Running.IS_HANDED_OVER)
-        self.running[r] = Running.BEGINS
 
     @step(Running.BEGINS, Running.READS)
     def begin(self, r: Runner) -> None:
@@ -187,12 +176,10 @@ class QueueRunner(Model):
         self.in_slot[r] = True
         self.looks_at = self.looks_at.map(lambda s, c, old: ite(s == r, self.is_made(c), old))
 
-    @action
+    @step(Running.TAKES, Running.IS_IDLE)
     def step_aside(self, r: Runner) -> None:
         """The slot has another runner, which will do the work."""
-        require(self.running[r] == Running.TAKES)
         require(~self.slot_is_free())
-        self.running[r] = Running.IS_IDLE
 
     @step(Running.WALKS, Running.GIVES_BACK)
     def complete(self, r: Runner) -> None:
@@ -207,22 +194,19 @@ class QueueRunner(Model):
         require(self.left[r] == Walks.TWO)
         self.left[r] = Walks.ONE
 
-    @action
+    @step(Running.WALKS, Running.GIVES_BACK)
     def go_on(self, r: Runner, c: Change) -> None:
         """The walk delivers, so another walk is needed."""
         self._deliver(r, c)
         self.left[r] = Walks.TWO
-        self.running[r] = Running.GIVES_BACK
 
-    @action
+    @step(Running.WALKS, Running.GIVES_BACK)
     def use_up(self, r: Runner, c: Change) -> None:
         """The walk delivers as much as one run may."""
         self._deliver(r, c)
         self.spent[r] = True
-        self.running[r] = Running.GIVES_BACK
 
     def _deliver(self, r: Runner, c: Change) -> None:
-        require(self.running[r] == Running.WALKS)
         require(self.looks_at[r, c] & ~self.delivered[c])
         self.delivered[c] = True
 
@@ -238,12 +222,10 @@ class QueueRunner(Model):
         require(self.slot_is_free())
         self.in_slot[r] = True
 
-    @action
+    @step(Running.WANTS_MORE, Running.IS_IDLE)
     def leave_the_rest(self, r: Runner) -> None:
         """Another thread was faster, and its runner does the rest."""
-        require(self.running[r] == Running.WANTS_MORE)
         require(~self.slot_is_free())
-        self.running[r] = Running.IS_IDLE
 
     def will_see(self, r: Runner, c: Change) -> Bool:
         """Whether the runner cannot end before a walk sees the change, its own or another's."""
@@ -263,46 +245,34 @@ class QueueRunner(Model):
         )
 
     @invariant("one-in-the-slot")
-    def one_in_the_slot(self) -> Bool:
+    def one_in_the_slot(self, r: Runner, s: Runner) -> Bool:
         """At most one runner is in the slot: scheduled or walking (RUN-1)."""
-        return forall(
-            Runner, Runner, lambda r, s: implies(self.in_slot[r] & self.in_slot[s], r == s)
-        )
+        return implies(self.in_slot[r] & self.in_slot[s], r == s)
 
     @invariant("in-the-slot-while-scheduled-or-walking")
-    def slot_is_theirs(self) -> Bool:
+    def slot_is_theirs(self, r: Runner) -> Bool:
         """A runner is in the slot from its scheduling to its begin, and during each walk."""
-        return forall(
-            Runner,
-            lambda r: (
-                self.in_slot[r]
-                == (
-                    (self.running[r] == Running.IS_HANDED_OVER)
-                    | (self.running[r] == Running.BEGINS)
-                    | (self.running[r] == Running.WALKS)
-                    | (self.running[r] == Running.GIVES_BACK)
-                )
-            ),
+        return self.in_slot[r] == (
+            (self.running[r] == Running.IS_HANDED_OVER)
+            | (self.running[r] == Running.BEGINS)
+            | (self.running[r] == Running.WALKS)
+            | (self.running[r] == Running.GIVES_BACK)
         )
 
     @invariant("what-is-counted-is-looked-at")
-    def counted_is_looked_at(self) -> Bool:
+    def counted_is_looked_at(self, r: Runner, c: Change) -> Bool:
         """A walk looks at each change that its runner read as counted, and marks it as seen."""
-
-        def holds(r: Runner, c: Change) -> Bool:
-            walks = self.running[r] == Running.WALKS
-            after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
-            return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
-                after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
-                self.seen[c],
-            )
-
-        return forall(Runner, Change, holds)
+        walks = self.running[r] == Running.WALKS
+        after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
+        return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
+            after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
+            self.seen[c],
+        )
 
     @invariant("counted-was-made")
-    def counted_was_made(self) -> Bool:
+    def counted_was_made(self, r: Runner, c: Change) -> Bool:
         """A runner has read as counted only changes that were counted."""
-        return forall(Runner, Change, lambda r, c: implies(self.counted[r, c], self.is_counted(c)))
+        return implies(self.counted[r, c], self.is_counted(c))
 
     @invariant("what-is-seen-was-made")
     def seen_was_made(self) -> Bool:
@@ -312,14 +282,11 @@ class QueueRunner(Model):
         ) & forall(Change, lambda c: implies(self.seen[c] | self.delivered[c], self.is_made(c)))
 
     @invariant("no-lost-wake-up")
-    def no_lost_wake_up(self) -> Bool:
+    def no_lost_wake_up(self, c: Change) -> Bool:
         """An announced change has been seen, or a runner will see it (RUN-2)."""
-        return forall(
-            Change,
-            lambda c: implies(
-                (self.announcing[c] == Announcing.IS_DONE) & ~self.seen[c],
-                exists(Runner, lambda r: self.will_see(r, c)),
-            ),
+        return implies(
+            (self.announcing[c] == Announcing.IS_DONE) & ~self.seen[c],
+            exists(Runner, lambda r: self.will_see(r, c)),
         )
 
     @leads_to("each-announced-change-is-seen", fair=_RUNS)
@@ -336,3 +303,31 @@ class QueueRunner(Model):
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
         """With finitely many changes, every run ends (RUN-7)."""
         return self.running[r] != Running.IS_IDLE, self.running[r] == Running.IS_IDLE
+
+
+QueueRunner.equivalent_mutants = """
+Other threads may announce their changes at once too: the started runner sees them.
+    count: announcing; start: announcing; leave_it: announcing, guard 1
+A runner that is put in the slot while it runs begins again, and walks before it ends.
+    start: guard 3
+The executor's own step is left out, as if it took no time.
+    start: running; reschedule: running
+The thread waits for the slot instead of leaving it, and another runner does the work.
+    leave_it: announcing*2; step_aside: running*3; leave_the_rest: running*3
+The count was read earlier, which costs one walk at most.
+    begin: running
+A thread that has counted its change and not yet tried the slot starts a runner itself.
+    end: guard 3
+No other runner walks, and `looks_at` is set again before one does.
+    take: looks_at
+A delivering walk may have any length: it goes on in the slot, or begins again there.
+    go_on: running*4; use_up: running*4
+Any number of walks without a delivery will do, from one on.
+    begin: left*2; read: left*2; complete: guard 2; go_again: running*2, left; go_on: left*2
+Another runner begins again; the end of a run is checked only in scopes of one runner.
+    begin: spent
+A change or a runner that is under way at first is like a later one.
+    initially: announcing, running*2
+A runner that begins sets the value.
+    initially: left*3, spent*2
+"""

@@ -63,7 +63,6 @@ def test_a_guard_forbids_what_it_forbade(contract: str, action: str, label: str)
         assert label in blamed(read, frame, world, run.steps[-1]), run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("contract", "action", "label"), GUARDS)
 def test_a_guard_that_is_dropped_or_weakened_does_not(
     contract: str, action: str, label: str

@@ -10,8 +10,9 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.prove.prover import prove
-from brokerproof.models.qpid.moving_place import Entry, Opener, Opening, Seeker, Status
+from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker
 from brokerproof.models.qpid.paired_pointer import IT, PairedPointer
+from brokerproof.models.qpid.pointer_queue import Entry, Status
 from brokerproof.models.qpid.released_pointer import Between, ReleasedPointer
 
 PROMISE = "place-passes-nothing-of-interest"

@@ -11,6 +11,7 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
+from tests.models.contract.test_contract import states_of
 
 SCOPE = Scope(
     {Entry: 4, Subscription: 2, Channel: 2},
@@ -34,21 +35,6 @@ class ByTheLast(ProgressingQueue):
         )
         self._leave(which)
         self._rewind_to(first, browsers=False)
-
-
-def nearest(plain: PlainReading) -> Iterator[State]:
-    """Yield reachable states, the nearest first."""
-    seen = dict.fromkeys(plain.initial_states())
-    ahead = list(seen)
-    for state in ahead:
-        yield state
-        for each in plain.system.actions:
-            for arguments in plain.arguments(each.name):
-                if len(seen) < STATES and plain.enabled(each.name, state, arguments):
-                    after = plain.step(each.name, state, arguments)
-                    if after not in seen:
-                        seen[after] = None
-                        ahead.append(after)
 
 
 def one_by_one(plain: PlainReading, state: State, channel: int) -> Iterator[State]:
@@ -84,7 +70,7 @@ def differences(model: type[ProgressingQueue]) -> tuple[int, int]:
     """
     plain = PlainReading(trace(model), SCOPE)
     several = wrong = 0
-    for state in nearest(plain):
+    for state in states_of(plain, STATES):
         for channel, first in plain.arguments("close_channel"):
             if plain.enabled("close_channel", state, (channel, first)):
                 at_once = plain.step("close_channel", state, (channel, first))

@@ -85,7 +85,7 @@ def test_a_start_that_shows_later_is_refuted_by_the_promise_that_it_changes() ->
 
 def test_a_start_that_nothing_is_said_of_survives() -> None:
     assert frame_outcomes(Lamps)["initially: plugged: true instead of false"].outcome == "survivor"
-    judged = {each.name: each.outcome for each in attack(trace(Lamps), {}).judged}
+    judged = {each.name: each.outcome for each in attack(trace(Lamps)).judged}
     assert judged["initially: plugged: true instead of false"] == "survivor"
 
 

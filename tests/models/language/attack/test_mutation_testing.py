@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import operator
-from pathlib import Path
+from collections import Counter
 
 import pytest
 from click.testing import CliRunner
 
-from brokerproof.checks.commands.proof_lines import attack_lines
 from brokerproof.checks.commands.prove import prove
-from brokerproof.models import equivalent_mutants
-from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.catalogue import CATALOGUE, Listed
 from brokerproof.models.contract.core import Contract
 from brokerproof.models.language import (
     Bool,
@@ -28,10 +26,11 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.attack.mutants import Mutant, mutants
-from brokerproof.models.language.attack.mutation_testing import attack
-from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.attack.mutation_testing import attack, explained, reasons_of
+from brokerproof.models.language.attack.outcomes import JudgedMutant
+from brokerproof.models.language.core.model import ModelError, trace
 from brokerproof.models.language.core.scope import Scope
-from brokerproof.models.qpid.pointer_queue_progress import ProgressingQueue
+from brokerproof.models.refinements import REFINEMENTS
 from tests.faults.catalogue import faults
 
 
@@ -100,12 +99,12 @@ class Wires(Model):
 
 def outcomes() -> dict[str, str]:
     """Return the outcome of each mutant of the lamps."""
-    return {each.name: each.outcome for each in attack(trace(Lamps), {}).judged}
+    return {each.name: each.outcome for each in attack(trace(Lamps)).judged}
 
 
 def test_a_guard_that_an_invariant_needs_is_refuted_by_a_run() -> None:
     [judged] = [
-        each for each in attack(trace(Lamps), {}).judged if each.name == "light: guard 1: dropped"
+        each for each in attack(trace(Lamps)).judged if each.name == "light: guard 1: dropped"
     ]
     assert (judged.outcome, judged.by) == ("reachable", ("lit-is-plugged",))
     assert [step.action for step in judged.witness] == ["", "light"]
@@ -122,26 +121,40 @@ def test_what_does_the_same_is_no_mutant() -> None:
 
 
 def test_a_weak_place_survives_and_fails_without_a_reason() -> None:
-    found = attack(trace(Lamps), {})
-    weak = "plug: plugged: stays as it was"
-    assert [each.name for each in found.unexplained if each.name == weak] == [weak]
+    found = attack(trace(Lamps))
+    assert found.different["plug: plugged"] == ["plug: plugged: stays as it was"]
     assert not found.complete
-    assert f"  without a reason: {weak}" in list(attack_lines(found))
 
 
-def test_reasons_make_it_complete_and_idle_ones_are_told() -> None:
-    names = [each.name for each in attack(trace(Lamps), {}).unexplained]
-    assert attack(trace(Lamps), dict.fromkeys(names, "It is only a lamp.")).complete
-    idle = attack(trace(Lamps), dict.fromkeys([*names, "no such mutant"], "It is only a lamp."))
-    assert idle.idle == ("no such mutant",)
-    assert not idle.complete
+def test_a_survivor_is_shown_with_all_reasons_of_its_place() -> None:
+    found = attack(trace(Lamps), "It wears out.\n    light: lit\nIt is dark.\n    light: lit")
+    shown = {each.name: each.by for each in found.judged if each.place == "light: lit"}
+    assert set(shown.values()) == {("It wears out.", "It is dark.")}
+    assert "light: lit" not in found.different
 
 
-def test_names_of_mutants_are_unique_and_reasons_are_about_them() -> None:
-    for name, model in (("contract", Contract), ("pointer-queue", ProgressingQueue)):
-        names = [mutant.name for mutant in mutants(trace(model))]
-        assert len(set(names)) == len(names)
-        assert set(equivalent_mutants.EQUIVALENT_MUTANTS[name]) <= set(names)
+@pytest.mark.parametrize(
+    "reasons",
+    ["It has no place.", "No number.\n    light: lit*two", "None.\n    light: lit*0, *2"],
+)
+def test_reasons_of_another_form_are_refused(reasons: str) -> None:
+    with pytest.raises(ModelError, match="is not like 'take: guard 1, symbol"):
+        attack(trace(Lamps), reasons)
+
+
+MODELS = [
+    *(listed.model for listed in CATALOGUE.values()),
+    *(refinement.concrete for refinement in REFINEMENTS.values()),
+]
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if reasons_of(model)])
+def test_names_of_mutants_are_unique_and_reasons_are_about_them(model: type[Model]) -> None:
+    names = [mutant.name for mutant in mutants(trace(model))]
+    assert len(set(names)) == len(names)
+    places = Counter(JudgedMutant(name, "survivor").place for name in names)
+    for place, reasons in explained(reasons_of(model)).items():
+        assert sum(reasons.values()) <= places[place]
 
 
 def test_what_is_read_at_other_places_is_not_what_it_was() -> None:
@@ -160,18 +173,31 @@ def test_each_guard_that_is_a_promise_has_a_planted_fault_that_breaks_it() -> No
     assert labels <= planted
 
 
-def test_the_command_fails_for_a_survivor_without_a_reason(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+REASONS = """
+It is only a lamp.
+    plug: plugged; light: lit*2; unplug: guard 1, plugged*2; initially: plugged*2
+"""
+
+
+@pytest.mark.parametrize(
+    ("reasons", "status", "said"),
+    [
+        (REASONS, 0, "light: lit: stays as it was                survives: It is only a lamp.\n"),
+        ("", 1, "  plug: plugged: 1 survive, 0 explained\n    plug: plugged: stays as it was\n"),
+        (
+            REASONS.replace("lit*2", "lit"),
+            1,
+            "  light: lit: 2 survive, 1 explained\n    light: lit: stays as it was\n",
+        ),
+        (REASONS.replace("lit*2", "lit*3"), 1, "  light: lit: 2 survive, 3 explained\n"),
+        (f"{REASONS}It shone.\n    light: shines", 1, "  light: shines: 0 survive, 1 explained\n"),
+    ],
+)
+def test_the_command_fails_unless_as_many_mutants_survive_as_reasons_explain(
+    reasons: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(
-        CATALOGUE, "lamps", type(CATALOGUE["contract"])(Lamps, Scope({Lamp: 2}, range(1)))
-    )
-    result = CliRunner().invoke(prove, ["--attack", "lamps"])
-    assert result.exit_code == 1
-    assert "without a reason: plug: plugged: stays as it was" in result.output
-    names = [each.name for each in attack(trace(Lamps), {}).unexplained]
-    monkeypatch.setitem(
-        equivalent_mutants.EQUIVALENT_MUTANTS, "lamps", dict.fromkeys(names, "It is only a lamp.")
-    )
-    assert CliRunner().invoke(prove, ["--attack", "lamps"]).exit_code == 0
+    monkeypatch.setitem(CATALOGUE, "lamps", Listed(Lamps, Scope({Lamp: 2}, range(1))))
+    monkeypatch.setattr(Lamps, "equivalent_mutants", reasons)
+    result = CliRunner().invoke(prove, ["--attack", "lamps", "--no-cache"])
+    assert said in result.output
+    assert result.exit_code == status

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import z3
 
-from brokerproof.models import equivalent_mutants
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language import (
     Bool,
@@ -23,10 +22,10 @@ from brokerproof.models.language import (
 from brokerproof.models.language.attack import mutation_testing as attack_module
 from brokerproof.models.language.attack import progress as attack_progress
 from brokerproof.models.language.attack.mutants import mutants
-from brokerproof.models.language.attack.mutation_testing import attack
+from brokerproof.models.language.attack.mutation_testing import attack, reasons_of
 from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.attack.progress import held, judged_in_the_end
-from brokerproof.models.language.core.model import System, trace
+from brokerproof.models.language.core.model import trace
 
 
 class Guest(Family):
@@ -83,7 +82,7 @@ class Hoping(Door):
 
 def judged(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return the outcome of each mutant."""
-    return {each.name: each for each in attack(trace(model), {}).judged}
+    return {each.name: each for each in attack(trace(model)).judged}
 
 
 def test_what_only_a_promise_about_the_end_holds_is_refuted_by_a_run_of_it() -> None:
@@ -148,49 +147,41 @@ def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -
     assert (before[unneeded].outcome, after[unneeded].outcome) == ("survivor", "survivor")
 
 
-def reasons() -> dict[str, dict[str, str]]:
-    """Return the reasons of each model of the catalogue that has any."""
-    found = {
-        name: dict(equivalent_mutants.EQUIVALENT_MUTANTS.get(name, listed.model.equivalent_mutants))
-        for name, listed in CATALOGUE.items()
-    }
-    return {name: each for name, each in found.items() if each}
+REASONED = {name: listed.model for name, listed in CATALOGUE.items() if reasons_of(listed.model)}
+REASONED.pop("contract")  # A refinement refutes its mutants too: without it more of them survive.
 
 
-REFINED = {"contract", "cursor-page-in", "paging-places", "pointer-queue", "pull-queue"}
-"""Models whose mutants a refinement refutes too: their reasons are incomplete without it."""
-
-
-@pytest.mark.parametrize("name", sorted(reasons().keys() - REFINED))
-def test_reasons_are_about_mutants(name: str) -> None:
-    assert reasons()[name].keys() <= {mutant.name for mutant in mutants(traced(name))}
-
-
-def traced(name: str) -> System:
-    """Return a system of the catalogue."""
-    return trace(CATALOGUE[name].model)
-
-
-@pytest.mark.parametrize("name", ["cursor-memory"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "cursor-memory" else pytest.mark.thorough)
+        for name in REASONED
+    ],
+)
 def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> None:
-    found = attack(traced(name), reasons()[name])
-    assert [each.name for each in found.unexplained] == []
-    assert found.idle == ()
+    model = REASONED[name]
+    assert attack(trace(model), reasons_of(model)).different == {}
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(reasons().keys() - REFINED - {"cursor-memory"}))
-def test_each_survivor_of_a_larger_model_has_a_reason(name: str) -> None:
-    found = attack(traced(name), reasons()[name])
-    assert [each.name for each in found.unexplained] == []
-    assert found.idle == ()
+REASONS = """
+It is only a door.
+    ring: guard 1; open: guard 1, is_in; initially: rang*2
+"""
 
 
-def test_a_reason_too_few_or_too_many_is_told() -> None:
-    names = [each.name for each in attack(trace(Promising), {}).unexplained]
-    assert names
-    assert attack(trace(Promising), dict.fromkeys(names, "It is only a door.")).complete
-    fewer = attack(trace(Promising), dict.fromkeys(names[1:], "It is only a door."))
-    assert [each.name for each in fewer.unexplained] == names[:1]
-    more = dict.fromkeys([*names, "open: is_in: stays as it was"], "It is only a door.")
-    assert attack(trace(Promising), more).idle == ("open: is_in: stays as it was",)
+def test_a_mutant_that_newly_survives_at_a_known_place_is_told() -> None:
+    assert attack(trace(Promising), REASONS).complete
+    found = attack(trace(Door), REASONS)
+    assert found.different == {
+        "open: is_in": ["open: is_in: stays as it was", "open: is_in: without is_in[g]"],
+        "ring: rang": ["ring: rang: stays as it was"],
+    }
+    assert not found.complete
+
+
+def test_a_reason_is_stale_once_a_property_refutes_its_mutant() -> None:
+    more = REASONS + "It has no bell.\n    ring: rang; open: is_in"
+    assert attack(trace(Door), more).complete
+    found = attack(trace(Promising), more)
+    assert found.different == {"open: is_in": ["open: is_in: without is_in[g]"], "ring: rang": []}
+    assert not found.complete

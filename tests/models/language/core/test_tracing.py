@@ -14,6 +14,8 @@ from brokerproof.models.language import (
     Relation,
     action,
     exists,
+    forall,
+    implies,
     initial,
     invariant,
     require,
@@ -21,6 +23,8 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.core.terms import show
+from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.read.plain import PlainReading
 from tests.models.small_models import Counters, Item, Phase, Place, Shelves
 
@@ -172,6 +176,39 @@ def test_a_model_has_one_initial_state() -> None:
 
     with pytest.raises(ModelError, match="needs exactly one @initial method, has 0"):
         trace(Without)
+
+
+class ByElement(Flags):
+    """States the same twice, and the opposite."""
+
+    @action
+    def put_up(self, item: Item) -> None:
+        """A flag goes up."""
+        self.flag[item] = True
+
+    @invariant("for-all")
+    def for_all(self) -> Bool:
+        """No other flag is up beside a flag."""
+        return forall(Item, Item, lambda i, j: implies(self.flag[i], ~self.other[j]))
+
+    @invariant("by-element")
+    def by_element(self, i: Item, j: Item) -> Bool:
+        """No other flag is up beside a flag."""
+        return implies(self.flag[i], ~self.other[j])
+
+    @invariant("broken")
+    def broken(self, i: Item) -> Bool:
+        """No flag is up."""
+        return ~self.flag[i]
+
+
+def test_a_statement_holds_for_all_elements_that_are_its_parameters() -> None:
+    system = trace(ByElement)
+    for_all, by_element, _ = (show(statement.term) for statement in system.invariants)
+    assert by_element == for_all
+    found = explore(system, Scope({Item: 2}, range(1)))
+    assert found.violation is not None
+    assert found.violation.invariant == "broken"
 
 
 def test_a_statement_changes_nothing() -> None:

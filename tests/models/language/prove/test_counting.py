@@ -182,7 +182,7 @@ def test_a_proof_that_reads_the_counter_lists_it_and_no_other_does() -> None:
 
 
 def test_an_attack_on_a_step_is_refuted_by_the_counter() -> None:
-    fates = {j.name: (j.outcome, j.by) for j in attack(trace(Library), {}).judged}
+    fates = {j.name: (j.outcome, j.by) for j in attack(trace(Library)).judged}
     assert fates["take: count: stays as it was"] == ("induction", ("count-moves",))
     assert fates["initially: count: 1 instead of 0"] == ("reachable", ("count-moves",))
 

@@ -15,8 +15,9 @@ from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.language.watch.paths import Taken
-from brokerproof.models.qpid.moving_place import Entry, Opener, Opening, Seeker, Seeking, Status
+from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker, Seeking
 from brokerproof.models.qpid.paired_pointer import PairedPointer
+from brokerproof.models.qpid.pointer_queue import Entry, Status
 from brokerproof.models.qpid.released_pointer import ReleasedPointer
 from brokerproof.reference import Broker, make
 from brokerproof.reference.qpid.push.entries import QueueEntry
