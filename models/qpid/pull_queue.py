@@ -33,7 +33,10 @@ from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQ
 
 
 class Listed(Enumeration):
-    """The list that a consumer is in."""
+    """The document's list that a consumer is in: NotInterested, Interested, Notified, NonAcquiring.
+
+    The All list is the consumers that are not removed.
+    """
 
     REMOVED: ClassVar[Listed]
     NOT_INTERESTED: ClassVar[Listed]

@@ -3,7 +3,8 @@
 Owns what it has beyond a `Consumer`: its pointer, the entry that it waits at, and its selector. The
 pointer owns the position, and the queue offers the messages.
 
-Source: Qpid, Message Delivery, section Subscriptions.
+Source: Qpid, Message Delivery, section Subscriptions. Model: `models/qpid/pointer_queue.py`; the
+channel of a subscription is in `pointer_queue_progress.py`.
 """
 
 from __future__ import annotations

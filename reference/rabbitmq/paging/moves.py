@@ -7,6 +7,9 @@ order (I24).
 The message needed last goes first: the first of q1, which has q2 and delta before it; the last of
 q4; the last of q3, but never one in the segment of its first, so that q3 keeps something; the first
 of q2, since delta ends where q2 begins.
+
+Source: the analysis of RabbitMQ's queue mechanism (2.8.2), the functions of these names. Models:
+`models/rabbitmq/paging_places.py` for each move, `paging_reduction.py` for how many move.
 """
 
 from __future__ import annotations
@@ -98,7 +101,7 @@ def permitted_beta_count(queue: VariableQueue) -> int | None:
 
 
 def _beta_surplus(queue: VariableQueue) -> int:
-    """Return how many betas go to delta now; 0 unless they are a batch at least."""
+    """Return how many betas go to delta now; 0 unless a batch (`IO_BATCH_SIZE`) at least."""
     parameters = queue.parameters
     current = len(queue.q2) + len(queue.q3)
     if current < parameters.batch:
@@ -171,7 +174,10 @@ def push_alphas_to_betas(queue: VariableQueue, quota: int) -> int:
 
 
 def push_betas_to_deltas(queue: VariableQueue, quota: int) -> None:
-    """Page positions: of q3 from the rear, beyond the segment of its first; then of q2."""
+    """Page positions: of q3 from the rear, beyond the segment of its first; then of q2.
+
+    It is the `BetaDeltaFun` of the document's `reduce_memory_use`.
+    """
     if queue.q3:
         limit = next_segment_boundary(queue.q3[0].seq, queue.parameters.segment)
         while quota and queue.q3[-1].seq >= limit:

@@ -12,6 +12,9 @@ exactly when both are.
 The document derives this from the bringing up alone. It takes more: paging leaves in q3 at least
 its first message (`moves`); a requeue puts messages in q3 only if it has some, and never begins a
 delta; a purge and a start bring up delta too.
+
+Source: the analysis of RabbitMQ's queue mechanism (2.8.2), `queue_out` and `fetch_from_q3`. Model:
+`models/rabbitmq/paging_places.py`.
 """
 
 from __future__ import annotations
