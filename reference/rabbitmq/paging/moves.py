@@ -16,8 +16,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.rabbitmq.paging.invariants import broken
-from brokerproof.reference.rabbitmq.paging.statuses import BLANK, Delta, MessageStatus, checked
+from brokerproof.reference.rabbitmq.paging.statuses import (
+    BLANK,
+    Delta,
+    InvariantBroken,
+    MessageStatus,
+    checked,
+)
 
 if TYPE_CHECKING:
     from brokerproof.reference.rabbitmq.disk.records import IndexEntry
@@ -41,7 +46,7 @@ def maybe_deltas_to_betas(queue: VariableQueue) -> None:
         kept = _betas_from_entries(queue, queue.holdings.index.read(delta.start, high))
         left = delta.count - len(kept)
         if left < 0:
-            raise broken("R1")
+            raise InvariantBroken("R1")
         if left == 0 and (kept or high == delta.end):
             queue.q3.extend(kept)
             queue.q3.extend(queue.q2)

@@ -28,7 +28,6 @@ from brokerproof.reference.rabbitmq.paging.holdings import Holdings
 from brokerproof.reference.rabbitmq.paging.invariants import (
     assert_sound,
     assert_status_sound,
-    broken,
 )
 from brokerproof.reference.rabbitmq.paging.moves import (
     maybe_deltas_to_betas,
@@ -41,6 +40,7 @@ from brokerproof.reference.rabbitmq.paging.statuses import (
     BLANK,
     Delta,
     Fetched,
+    InvariantBroken,
     MessageStatus,
     checked,
     expand,
@@ -170,7 +170,7 @@ class VariableQueue:
         Only while nothing is ready. Without acknowledgement nothing is kept.
         """
         if self.length:
-            raise broken("PD")
+            raise InvariantBroken("PD")
         if not ack_required:
             if needs_confirming:
                 self.confirms.record((msg_id,))
@@ -244,9 +244,9 @@ class VariableQueue:
         if not self.q3:
             if self.delta.count == 0:
                 if self.q2:
-                    raise broken("F1")
+                    raise InvariantBroken("F1")
                 if self.q4:
-                    raise broken("F2")
+                    raise InvariantBroken("F2")
                 self.q4, self.q1 = self.q1, self.q4
             else:
                 maybe_deltas_to_betas(self)
