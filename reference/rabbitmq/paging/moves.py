@@ -43,7 +43,7 @@ def maybe_deltas_to_betas(queue: VariableQueue) -> None:
     delta = queue.delta
     while not delta.is_blank:
         high = min(next_segment_boundary(delta.start, queue.parameters.segment), delta.end)
-        kept = _betas_from_entries(queue, queue.holdings.index.read(delta.start, high))
+        kept = _betas_from_index_entries(queue, queue.holdings.index.read(delta.start, high))
         left = delta.count - len(kept)
         if left < 0:
             raise InvariantBroken("R1")
@@ -60,7 +60,9 @@ def maybe_deltas_to_betas(queue: VariableQueue) -> None:
             break
 
 
-def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list[MessageStatus]:
+def _betas_from_index_entries(
+    queue: VariableQueue, entries: list[IndexEntry]
+) -> list[MessageStatus]:
     kept: list[MessageStatus] = []
     undelivered: list[int] = []
     stale: list[int] = []
@@ -81,7 +83,7 @@ def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list
     return kept
 
 
-def chunk(current: int, permitted: int | None, batch: int) -> int:
+def chunk_size(current: int, permitted: int | None, batch: int) -> int:
     """Return how many of `current` to move at once if `permitted` may stay; None permits all."""
     if permitted is None or permitted >= current:
         return 0
@@ -113,15 +115,15 @@ def _beta_surplus(queue: VariableQueue) -> int:
         return 0
     permitted = permitted_beta_count(queue)
     if parameters.surplus == "any":
-        surplus = chunk(current, permitted, current)
+        surplus = chunk_size(current, permitted, current)
     else:
-        surplus = chunk(current, permitted, parameters.batch)
+        surplus = chunk_size(current, permitted, parameters.batch)
     return surplus if surplus >= parameters.batch else 0
 
 
 def _alpha_surplus(queue: VariableQueue) -> int:
     current = queue.ram_count + len(queue.ram_acks)
-    return chunk(current, queue.target, queue.parameters.batch)
+    return chunk_size(current, queue.target, queue.parameters.batch)
 
 
 def reduction_is_due(queue: VariableQueue) -> bool:
@@ -151,7 +153,7 @@ def reduce_memory_use(queue: VariableQueue) -> bool:
 def limit_ram_acks(queue: VariableQueue, quota: int) -> int:
     """Page bodies of pending messages, the latest first; return the quota left.
 
-    The document takes the latest of all pending messages; correct is the latest of those in RAM.
+    The document takes the latest of all pending messages, the release the latest of those in RAM.
     """
     while quota and queue.ram_acks:
         queue.make_beta(queue.pending[queue.ram_acks.pop_largest()])

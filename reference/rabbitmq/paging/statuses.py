@@ -33,7 +33,7 @@ class InvariantBroken(AssertionError):
 class MessageStatus:
     """A message that has a position in RAM; `body` is None if it is on disk alone.
 
-    `seq` is its place in the queue, and its tag while it is delivered and not acknowledged.
+    `seq` is its position in the queue, and its tag while it is delivered and not acknowledged.
     `msg_on_disk` and `index_on_disk`: body and position were written, not necessarily synced.
     `expiry` is in µs of the caller's clock, None if it never expires.
     """
@@ -79,7 +79,7 @@ class MessageStatus:
             return "alpha"
         return "gamma" if self.index_on_disk else "beta"
 
-    def facts(self) -> tuple[int, *tuple[Hashable, ...]]:
+    def fields(self) -> tuple[int, *tuple[Hashable, ...]]:
         """Return all its fields, `seq` first."""
         return (
             self.seq,

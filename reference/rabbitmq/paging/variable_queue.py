@@ -9,9 +9,9 @@ Messages leave in this order: q4 (alpha), q3 (beta and gamma), delta, q2 (beta a
 Whenever the last message leaves q3 the next ones are brought up at once, so the queue is empty
 exactly when both are.
 
-The document derives this from the bringing up alone. It takes more: paging leaves in q3 at least
-its first message (`moves`); a requeue puts messages in q3 only if it has some, and never begins a
-delta; a purge and a start bring up delta too.
+The document gives the bringing up as the only reason. Three others are needed: paging leaves in q3
+at least its first message (`moves`); a requeue puts messages in q3 only if it has some, and never
+begins a delta; a purge and a start bring up delta too.
 
 Source: the analysis of RabbitMQ's queue mechanism (2.8.2), `queue_out` and `fetch_from_q3`. Model:
 `models/rabbitmq/paging_places.py`.
@@ -203,7 +203,7 @@ class VariableQueue:
         self.next_seq += 1
         self.in_count += 1
         if needs_confirming:
-            assert is_persistent, "what is not kept is confirmed by the layer above"
+            assert is_persistent, "the layer above confirms transient messages"
             self.confirms.expect(msg_id)
         if is_persistent:
             self.persistent_count += 1
@@ -402,7 +402,9 @@ class VariableQueue:
     def ram_duration(self, now_us: int) -> float:
         """Return for how many seconds the messages in RAM last; begin a new counting period."""
         counts = Counts(self.in_count, self.out_count, self.ack_in_count, self.ack_out_count)
-        self.rates, seconds = self.rates.look(now_us, counts, self.ram_count, len(self.ram_acks))
+        self.rates, seconds = self.rates.begin_period(
+            now_us, counts, self.ram_count, len(self.ram_acks)
+        )
         self.in_count = self.out_count = self.ack_in_count = self.ack_out_count = 0
         return seconds
 

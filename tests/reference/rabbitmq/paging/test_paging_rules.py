@@ -98,7 +98,7 @@ BREAKS = {
     "M1": Mistake(VariableQueue, "_new_status", "self.holdings.write_index(status)", "pass"),
     "M2": Mistake(
         moves,
-        "_betas_from_entries",
+        "_betas_from_index_entries",
         "status.msg_on_disk = status.index_on_disk = True",
         "status.index_on_disk = True",
     ),
