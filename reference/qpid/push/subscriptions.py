@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Subscription(Consumer):
-    """One consumer of one queue of pointers, or one `get`.
+    """The relationship of an AMQP Channel and a queue: one consumer, or one `get`.
 
     `awaits` is the entry that it waits at, having no room for it. An entry that it holds is in its
     `owning_state`. With a `stealable_state` that is so only during sending and settling; in between
