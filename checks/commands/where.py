@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import tomllib
 from collections.abc import Iterator
@@ -28,19 +29,48 @@ FOUND_MAX = 30
 def where(word: str) -> None:
     """Show where a requirement or an invariant is stated, proved, executed, tested and described.
 
-    For a WORD, list the ids whose sentence has it. Planted faults and pages are in a checkout only.
+    For a WORD, list the ids whose sentence has it, and the reference's and the models' lines whose
+    name or docstring has it: a term or a section of a document, in its spelling (`deliverMessage`).
+    Planted faults and pages are in a checkout only.
     """
     known: dict[str, Requirement | Invariant] = {**catalogue(), **invariants()}
     if word in known:
         click.echo("\n".join(lines_about(word)))
         return
-    found = [e for e in known.values() if word.lower() in f"{e.id} {e.statement}".lower()]
-    if not found:
+    sentences = [f"{each.id:<28} {each.statement}" for each in known.values()]
+    lists = (
+        [each for each in sentences if word.lower() in each.lower()],
+        *([*_described(word, room)] for room in ("reference", "models/[!l]*")),
+    )
+    if not any(lists):
         raise CannotRun(f"nothing is called {word!r} or says it{meant(word, known)}")
-    for each in found[:FOUND_MAX]:
-        click.echo(f"{each.id:<28} {each.statement}")
-    if len(found) > FOUND_MAX:
-        click.echo(f"and {len(found) - FOUND_MAX} more")
+    for found in lists:
+        click.echo("\n".join(found[:FOUND_MAX]), nl=bool(found))
+        if len(found) > FOUND_MAX:
+            click.echo(f"and {len(found) - FOUND_MAX} more")
+
+
+def _described(word: str, room: str) -> Iterator[str]:
+    """Yield each definition of a room that has a word: in its name, or else in its docstring."""
+    sought = _folded(word)
+    said = []
+    for path, lines in _texts(f"{room}/**/*.py"):
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                name, text = getattr(node, "name", "module"), ast.get_docstring(node) or ""
+                line = (
+                    f"{path}:{getattr(node, 'lineno', 1)} {name}: {''.join(text.splitlines()[:1])}"
+                )
+                if sought in _folded(name):
+                    yield line
+                elif sought in _folded(" ".join(text.split())):
+                    said.append(line)
+    yield from said
+
+
+def _folded(text: str) -> str:
+    """Return a text as it is compared: `deliverMessage` is `deliver_message`."""
+    return text.lower().replace("_", "")
 
 
 def lines_about(name: str) -> Iterator[str]:

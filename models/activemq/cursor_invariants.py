@@ -1,4 +1,4 @@
-"""The invariants of ActiveMQ's queue; ids are those of later notes on its releases."""
+"""The invariants of ActiveMQ's queue; I1 is AMQ-I1 in `spec/activemq/invariants.toml`."""
 
 from __future__ import annotations
 

@@ -3,12 +3,13 @@
 Sources: the analysis of ActiveMQ's queue (5.1), and the releases to 5.3.0 with their repairs; the
 ids are those of later notes on these releases.
 
-While the cache is on and there is room, an arriving message joins the cursor's batch. The first
-message without room ends the cache, and the position is where the cache ended (AMQ-2020). From then
-on the cursor reads the store, passes over entries in memory, and stops without moving if there is
-no room. Room is left open: a read without room is no step, so the proofs cover any memory. If the
-position's entry or the entry recovered last is removed, the next read starts over. The audit
-forgets messages below its window, so the cursor looks up whether an entry is in memory.
+While the cache of the cursor (the document's storage pointer) is on and there is room, an arriving
+message joins the cursor's batch. The first message without room ends the cache, and the position is
+where the cache ended (AMQ-2020). From then on the cursor reads the store, passes over entries in
+memory, and stops without moving if there is no room. Room is left open: a read without room is no
+step, so the proofs cover any memory. If the position's entry or the entry recovered last is
+removed, the next read starts over. The audit forgets messages below its window, so the cursor looks
+up whether an entry is in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def send_cached(self, m: Message) -> None:
-        """A message arrives and joins the batch: the cache is on and there is room."""
+        """A message arrives and joins the batch: the cache is on, and there is room in memory."""
         require(~self.spent[m] & self.caches[IT])
         self._arrives(m)
         self._joins_batch(m)
@@ -42,7 +43,7 @@ class CursorPageIn(CursorInvariants):
 
     @action
     def send_past_cache(self, m: Message, cached: Message) -> None:
-        """A message finds no room: the cache ends, and its last entry is the position."""
+        """A message finds no room in memory: the cache ends, its last entry is the position."""
         require(~self.spent[m] & self.caches[IT])
         require(self.is_latest(cached) & self.stored[cached])
         self._arrives(m)

@@ -5,7 +5,7 @@ Sources: Qpid, Message Delivery (Subscriptions; Reject and Release) and Priority
 A subscription keeps the last entry that it has seen and, if entries behind that were released, the
 first of them (`released`). Its next entry is the released one if that is at or behind the last seen
 one, otherwise the next in the list after the last seen one. The order is any strict total order in
-which entries may arrive anywhere, so one proof serves FIFO and priority queues.
+which entries may arrive anywhere, so one proof serves every `QueueEntryList`, FIFO or priority.
 
 The steps are those of the document with one thread: a return and the following pass over the
 subscriptions are one step. An arrival that may be ahead of pointers takes several: it is offered
@@ -201,7 +201,7 @@ class PointerQueue(EntryList):
 
     @action
     def deliver(self, who: Subscription, entry: Entry) -> None:
-        """The candidate is available: the subscription acquires it and gets it."""
+        """The candidate is available: the subscription acquires it and gets it (deliverMessage)."""
         require(self.active[who] & ~self.browser[who])
         require(self.candidate(who, entry))
         require(self.can_have(who, entry))

@@ -29,7 +29,7 @@ from brokerproof.models.qpid.pointer_queue_selectors import SelectingQueue
 
 
 class Channel(Family):
-    """A client's channel."""
+    """A client's AMQP Channel; each subscription relates one to the queue."""
 
 
 class ProgressingQueue(SelectingQueue):

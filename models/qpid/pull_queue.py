@@ -8,7 +8,8 @@ four lists: not interested, interested, notified, or, for a browser, non-acquiri
 the order of arrival, so a consumer that returns to the interested is their last. Any move may
 happen at any time. A consumer may take an entry only while it is interested or notified, and a
 browser only while it wants to be told of messages. The queue is at rest when no consumer is
-notified and no available entry is ahead of a consumer that wants messages.
+notified and no available entry is ahead of a consumer that wants messages. The model has one queue,
+so a ConsumerTarget, with a consumer in each of its queues, is not in it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQ
 
 
 class Listed(Enumeration):
-    """The list that a consumer is in."""
+    """The document's list that a consumer is in: NotInterested, Interested, Notified, NonAcquiring.
+
+    The All list is the consumers that are not removed.
+    """
 
     REMOVED: ClassVar[Listed]
     NOT_INTERESTED: ClassVar[Listed]

@@ -1,4 +1,4 @@
-"""The invariants of a queue that pages its messages out; ids are those of `paging_places`.
+"""The invariants of a queue that pages its messages out; ids as in `spec/rabbitmq/invariants.toml`.
 
 Each message has one place, so no message is ready twice, or both ready and pending (I8).
 """
@@ -6,7 +6,7 @@ Each message has one place, so no message is ready twice, or both ready and pend
 from __future__ import annotations
 
 from brokerproof.models.language import Bool, forall, implies, invariant, ite
-from brokerproof.models.rabbitmq.paging_state import Message, PagingWords, Place
+from brokerproof.models.rabbitmq.paging_state import Message, PagingState, Place
 
 Q1_BESIDE_Q3 = "where-q1-has-messages-so-has-q3"
 Q2_BESIDE_DELTA = "where-q2-has-messages-so-has-delta"
@@ -32,7 +32,7 @@ FLAG = "what-was-fetched-says-so"
 USED = "what-has-come-is-before-the-next-position"
 
 
-class PagingInvariants(PagingWords):
+class PagingInvariants(PagingState):
     """Statements about every state of a paging queue."""
 
     # Which places are empty if others are.

@@ -119,7 +119,10 @@ class PagingPlaces(PagingInvariants):
         )
 
     def _reloads_all(self, first: Message) -> None:
-        """Read the segment's entries into q3, and then q2; delta is blank."""
+        """Read the segment's entries into q3, and then q2; delta is blank.
+
+        In the document: `maybe_deltas_to_betas`, when it has read as many as delta counts.
+        """
         self._reads(first)
         self.place = self.place.map(
             lambda n, old: ite(self.is_reloaded(first, n) | (old == Place.Q2), Place.Q3, old)
@@ -162,7 +165,7 @@ class PagingPlaces(PagingInvariants):
 
     @action
     def page_q1_to_q3(self, m: Message) -> None:
-        """The content of q1's first message leaves memory; delta is blank."""
+        """Beside a blank delta, q1's first message goes to q3 (push_alphas_to_betas)."""
         require(self.is_first_of(Place.Q1, m))
         require(self.has_none(Place.DELTA))
         self._leaves_memory(m)
@@ -170,7 +173,7 @@ class PagingPlaces(PagingInvariants):
 
     @action
     def page_q1_to_q2(self, m: Message) -> None:
-        """The content of q1's first message leaves memory; the message is behind delta."""
+        """Q1's first message goes behind delta, its content to disk (push_alphas_to_betas)."""
         require(self.is_first_of(Place.Q1, m))
         require(self.has_any(Place.DELTA))
         self._leaves_memory(m)
@@ -178,7 +181,7 @@ class PagingPlaces(PagingInvariants):
 
     @action
     def page_q4(self, m: Message) -> None:
-        """The content of q4's last message leaves memory; the message becomes q3's first."""
+        """Q4's last message becomes q3's first, its content on disk (push_alphas_to_betas)."""
         require(self.is_last_of(Place.Q4, m))
         self._leaves_memory(m)
         self.place[m] = Place.Q3

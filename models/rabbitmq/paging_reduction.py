@@ -1,11 +1,11 @@
 """How a paging queue reduces its memory: the calls end, and memory is then within limits.
 
 Source: the document on RabbitMQ's queue (2.8.2), `reduce_memory_use`; the ids are those of later
-notes on RabbitMQ. A call pages out contents of q4, q1 and pending messages while more are in memory
-than the target allows, at most a batch. Then it pages out positions of q3 and q2, at most a batch,
-if at least a batch more than permitted are in memory. Each message that leaves is a step; no other
-event happens within a call. The queue calls again while a call reports work, and never without a
-target; each call has its own target.
+notes on RabbitMQ. A batch is the document's `IO_BATCH_SIZE`. A call pages out contents of q4, q1
+and pending messages while more are in memory than the target allows, at most a batch. Then it pages
+out positions of q3 and q2, at most a batch, if at least a batch more than permitted are in memory.
+Each message that leaves is a step; no other event happens within a call. The queue calls again
+while a call reports work, and never without a target; each call has its own target.
 
 A call that reports work lowers a measure, a whole number that is not negative. The model has
 lengths alone, and any change may happen between calls; `paging_lengths` says which places are
@@ -278,7 +278,10 @@ class PagingReduction(Model):
 
     @action
     def look(self, permitted: Int, pushable: Int) -> None:
-        """The call has work if at least a batch more positions are in memory than permitted."""
+        """The call has work if at least a batch more positions are in memory than permitted.
+
+        In the document: the test before `BetaDeltaFun` (`push_betas_to_deltas`).
+        """
         require(self.is_at(Call.LOOKS))
         require(self.may_be_permitted(permitted))
         require(self.may_be_pushed(pushable))

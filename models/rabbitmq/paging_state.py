@@ -48,8 +48,14 @@ class Place(Enumeration):
     GONE: ClassVar[Place]
 
 
-class PagingWords(Model):
-    """Messages in five places, with their parts in memory and in the index."""
+class PagingState(Model):
+    """Messages in five places, with their parts in memory, in the store and in the index.
+
+    `in_ram` and `stored` say where a message's content is, `delivered` is the flag of its status.
+    `indexed`, `noted` and `acked` say that the index has its publish, its delivery and its
+    acknowledgement. `used` is the positions that were given out. Two variables are history alone:
+    `was_fetched`, and `out_of_turn` if an earlier message was ready at the last fetch.
+    """
 
     before: Order[Message]
     earlier: Order[Segment]

@@ -1,4 +1,4 @@
-"""Reads a view of a RabbitMQ backing queue as a state of its model, an operation as its steps.
+"""The projection of RabbitMQ: a view of a backing queue as a state of its model, and its steps.
 
 A query concerns one backing queue, which is of one level. Messages are numbered in the order of
 their positions, segments in the order of those that have a message. The queue may fetch for a
@@ -57,7 +57,7 @@ def queries_at_rest(_: PagingQueueView) -> Iterator[PathQuery]:
 def states(view: PagingQueueView, *, rests: bool) -> Iterator[PathQuery]:
     """Yield the state of each backing queue; at rest also that of its memory reduction."""
     for queue in view.levels:
-        read = _Read(queue)
+        read = _Positions(queue)
         yield _query(read, read, ClientStep(op.Drain()), set(), None)
         is_empty = not (queue.length or queue.pending or queue.delta.count)
         if rests and queue.target is not None and not is_empty:
@@ -116,10 +116,10 @@ def queries(
         if step.settles:
             settled = next((each.seq for each in one.pending if each.message == step.settled), None)
         if one != other or returned or settled is not None:
-            yield _query(_Read(one), _Read(other), step, returned, settled)
+            yield _query(_Positions(one), _Positions(other), step, returned, settled)
 
 
-class _Read:
+class _Positions:
     """A backing queue's messages by position; a message that only the index has is in delta."""
 
     def __init__(self, view: BackingQueueView) -> None:
@@ -171,7 +171,7 @@ class _Read:
 
 
 def _query(
-    before: _Read, after: _Read, step: ClientStep, returned: set[int], settled: int | None
+    before: _Positions, after: _Positions, step: ClientStep, returned: set[int], settled: int | None
 ) -> PathQuery:
     seqs = sorted({*before.known, *after.known, *_arrived(before, after, step)})
     at = {seq: number for number, seq in enumerate(seqs)}
@@ -224,7 +224,7 @@ def _requeues(at: int) -> list[Taken]:
     ]
 
 
-def _arrived(before: _Read, after: _Read, step: ClientStep) -> Iterator[int]:
+def _arrived(before: _Positions, after: _Positions, step: ClientStep) -> Iterator[int]:
     """Yield the position that was given out, if any."""
     given = after.view.next_seq - before.view.next_seq
     takes = step.arrival is not None and step.arrival[1] == before.view.level
@@ -234,7 +234,7 @@ def _arrived(before: _Read, after: _Read, step: ClientStep) -> Iterator[int]:
         yield before.view.next_seq
 
 
-def _check(before: _Read, after: _Read, seq: int, step: ClientStep) -> None:
+def _check(before: _Positions, after: _Positions, seq: int, step: ClientStep) -> None:
     """Raise `NotAQueue` if a position has changed its message, or has an unpublished one."""
     one, other = before.known.get(seq), after.known.get(seq)
     if one and other and (one.message, one.persistent) != (other.message, other.persistent):

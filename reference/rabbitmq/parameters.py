@@ -18,8 +18,9 @@ class Parameters:
     """Sizes; the defaults are the release's, except that it caches all of the current file.
 
     A segment of the index has `segment` sequence numbers. At most `batch` messages are paged at
-    once. The journal is flushed after `journal_limit` operations. A store file of `file_size` bytes
-    is followed by a new one. The store keeps `cache_bytes` of recent writes for reading.
+    once (the document's `IO_BATCH_SIZE`). The journal is flushed after `journal_limit` operations.
+    A store file of `file_size` bytes is followed by a new one. The store keeps `cache_bytes` of
+    recent writes for reading.
 
     `surplus` says when queue indices go to disk. The release waits until a whole batch of them is
     beyond the permitted number, and leaves up to `batch - 1` there; since 3.3 *any* surplus of at

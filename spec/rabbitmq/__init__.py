@@ -1,5 +1,5 @@
 """The inside of a queue according to RabbitMQ's documents.
 
-The invariants by id, the view that `inspect` shows, and the rules on a single view. The models
-check all other invariants.
+`invariants.toml` has the invariants by id, `view` the view that `inspect` shows, and `view_rules`
+the rules on a single view. The models check all other invariants.
 """

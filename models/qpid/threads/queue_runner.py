@@ -218,7 +218,7 @@ class QueueRunner(Model):
 
     @step(Running.WANTS_MORE, Running.IS_HANDED_OVER)
     def reschedule(self, r: Runner) -> None:
-        """Only the slice was used up: the runner takes the slot to be executed again."""
+        """The countdown of deliveries ended the run: the runner is scheduled again."""
         require(self.slot_is_free())
         self.in_slot[r] = True
 

@@ -7,7 +7,10 @@ While the cache is on, all pending messages are in the batch. An arrival without
 cache off and sets the store's position behind the last cached message, where the next batch starts.
 A message already in the batch or paged in is a true duplicate: a restarted reading meets it again.
 The audit alone does not decide, since it knows nothing of numbers below its window (`audit`).
-Source: ActiveMQ's store cursor, 5.1 to 5.3; AMQ-1957, AMQ-1984, AMQ-2016, AMQ-2020, AMQ-2149.
+
+Sources: the analysis of ActiveMQ's queue (5.1), the "storage pointer" of its section on receiving
+and sending; ActiveMQ's store cursor, 5.1 to 5.3; AMQ-1957, AMQ-1984, AMQ-2016, AMQ-2020, AMQ-2149.
+Model: `models/activemq/cursor_page_in.py`.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ class StoreCursor:
         return self.size <= 0
 
     def add_last(self, stored: Stored) -> None:
-        """Store an arriving message and make it pending."""
+        """Store an arriving message and make it pending; keep it in memory too if there is room."""
         message = stored.message
         self.store.add(message.id, encoded(stored))
         if self.size == 0 and self.parameters.counters == "exact":

@@ -6,7 +6,7 @@ other, the one of its state; browsers are never interested or notified; the thre
 have the same priorities, the highest first; every change of state is a row of a table below.
 
 Source: Qpid, pull consumers, section QueueConsumerManager internals; the tables are its releases'
-(`QueueConsumerManagerImpl`).
+(`QueueConsumerManagerImpl`). Model: `models/qpid/pull_queue.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class NodeState(enum.Enum):
-    """The state of a consumer in the queue; except for REMOVED, the list that it is in."""
+    """The state of a consumer in the queue; except for REMOVED, the list that it is in.
+
+    The document's lists are All, NonAcquiring, NotInterested, Interested and Notified.
+    """
 
     REMOVED = "removed"
     INTERESTED = "interested"

@@ -8,6 +8,7 @@ moves before anything is sent to it.
 Source: Qpid, Message Delivery, section Asynchronous Delivery (`deliverAsync`, `processQueue`), the
 section before it on delivering to a subscription, and Subscriptions (`flushSubscription`). The
 document wishes for the common part of the last two to be factored out: `attempt_delivery`.
+Models: `models/qpid/pointer_queue.py` for a delivery, `threads/queue_runner.py` for the runner.
 """
 
 from __future__ import annotations
@@ -224,7 +225,8 @@ def process_queue(queue: Queue, runner: Runner) -> None:
 
     The runner frees its slot and takes it again before each loop. A thread that finds the slot free
     may start another runner, but only one runs at a time. A state change counted during a loop
-    forces another loop, so no thread waits for a run to end in order to start the next.
+    forces another loop, so no thread waits for a run to end in order to start the next. If the
+    countdown of deliveries ends it, it is scheduled to run again.
     """
     slot = queue.asynchronous_runner
     previous_count = None

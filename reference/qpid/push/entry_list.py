@@ -6,7 +6,8 @@ Invariants: ids grow along the links; every entry that is not dispensed is reach
 and from any entry before it, unlinked ones too; the last entry is never unlinked.
 
 Source: Qpid, Priority Queues, interface `QueueEntryList` (`add`, `next`, `iterator`, `getHead`);
-the way of linking is Michael and Scott's, as in Qpid's own list.
+the way of linking is Michael and Scott's, as in Qpid's own list. Models:
+`models/qpid/pointer_queue.py` for the order, `threads/node_list.py` for the linking.
 """
 
 from __future__ import annotations

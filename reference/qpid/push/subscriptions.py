@@ -4,7 +4,8 @@ Owns what it has beyond a `Consumer`: its pointer, the entry that it waits at, a
 the equality of two values. The pointer owns the position. The queue offers the messages, and
 decides what becomes of a message that matches no selector.
 
-Source: Qpid, Message Delivery, section Subscriptions.
+Source: Qpid, Message Delivery, section Subscriptions. Model: `models/qpid/pointer_queue.py`; the
+channel of a subscription is in `pointer_queue_progress.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Subscription(Consumer):
-    """One consumer of one queue of pointers, or one `get`.
+    """The relationship of an AMQP Channel and a queue: one consumer, or one `get`.
 
     `awaits` is the entry that it waits at, having no room for it. An entry that it holds is in its
     `owning_state`. With a `stealable_state` that is so only during sending and settling; in between

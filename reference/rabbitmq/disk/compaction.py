@@ -49,7 +49,7 @@ def compact(store: MessageStore, left: StoreFile, right: StoreFile) -> None:
     for msg_id, location in moved:
         store.index.pop(msg_id)
         store.index.put(msg_id, location)
-    assert len(combined) == left.used + right.used, "what is in use is what the index leads to"
+    assert len(combined) == left.used + right.used, "the index leads to all used bytes"
     store.size -= left.size + right.size - len(combined)
     left.size = left.used = len(combined)
     del store.files[right.number]

@@ -81,7 +81,7 @@ def _load_journal(index: QueueIndex, disk: Disk) -> None:
         disk.truncate(index.journal_name, whole)
 
 
-def count_as_saved(index: QueueIndex, unacknowledged: Mapping[int, int]) -> None:
+def take_over_counts(index: QueueIndex, unacknowledged: Mapping[int, int]) -> None:
     """Take over the counts of a clean shutdown."""
     for number, count in unacknowledged.items():
         index.segments.setdefault(number, Segment(index.segment_size)).unacknowledged = count
@@ -112,7 +112,9 @@ def live_entries(index: QueueIndex) -> Iterator[IndexEntry]:
         yield from index.read(first, first + index.segment_size)
 
 
-def settle(index: QueueIndex, contains: Callable[[bytes], bool], *, keeps_deliveries: bool) -> int:
+def drop_without_content(
+    index: QueueIndex, contains: Callable[[bytes], bool], *, keeps_deliveries: bool
+) -> int:
     """Remove entries without content, and return the number of messages left.
 
     The rest count as delivered, unless the index's knowledge of deliveries is good. The release

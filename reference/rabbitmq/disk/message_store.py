@@ -175,7 +175,7 @@ class MessageStore:
         ignored = []
         for msg_id in msg_ids:
             location = self.index.pop(msg_id)
-            assert location is not None, "only what was written can be removed"
+            assert location is not None, "a message is written before it is removed"
             if location.references > 1:
                 self.index.put(msg_id, location._replace(references=location.references - 1))
             else:

@@ -3,10 +3,11 @@
 Owns the journal, the segments, and the merge of both in RAM. Message bodies belong to the store;
 `index_recovery` brings an index back after a stop.
 
-A segment's file has the entries of `segment` consecutive sequence numbers. An operation is appended
-to the journal's file and noted at its segment in RAM. When enough have gathered, a *flush* appends
-them to the files of their segments and empties the journal. A message that is published, delivered
-and acknowledged between two flushes never reaches a segment's file.
+A segment's file has the entries of `segment` consecutive sequence numbers; the *place* of an entry
+is its number within the segment, from 0 on. An operation is appended to the journal's file and
+noted at its segment in RAM. When enough have gathered, a *flush* appends them to the files of their
+segments and empties the journal. A message that is published, delivered and acknowledged between
+two flushes never reaches a segment's file.
 
 One step more than the release: a flush syncs the journal before it writes segments. Otherwise a
 power cut in a flush may leave a segment with operations that the journal has lost, and the

@@ -36,7 +36,7 @@ def body_of(record: bytes, msg_id: bytes) -> bytes:
     """Return the body in a message's record."""
     size, found = _HEADER.unpack_from(record)
     assert found == msg_id, "the index leads to the message's own record"
-    assert size + _FRAME_BYTES == len(record), "what the index leads to is whole"
+    assert size + _FRAME_BYTES == len(record), "the index leads to whole records"
     return record[_HEADER.size : -len(_END)]
 
 

@@ -33,7 +33,7 @@ def fingerprint_node(node: Node, *, with_rates: bool = True) -> Hashable:
     Without rates, the rates and targets set by them must not be used; then the counts for them,
     which grow without bound, do not distinguish states.
     """
-    assert isinstance(node.disk, SimulatedDisk), "what is on a real disk is not named"
+    assert isinstance(node.disk, SimulatedDisk), "files of a real disk are not named"
     content = node.disk.content()
     others = set(content)
     named: list[Hashable] = []
@@ -86,7 +86,7 @@ def _seqs_in_ram(queue: VariableQueue) -> list[int]:
 
 
 def _name_status(status: MessageStatus, first: int) -> Hashable:
-    seq, *others = status.facts()
+    seq, *others = status.fields()
     return seq - first, *others
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.rabbitmq.disk.message_store import StoreClient
-from brokerproof.reference.rabbitmq.paging.invariants import broken
+from brokerproof.reference.rabbitmq.paging.statuses import InvariantBroken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ class Holdings:
         """
         if not status.index_on_disk:
             if not status.msg_on_disk:
-                raise broken("W1")
+                raise InvariantBroken("W1")
             self.index.publish(
                 status.seq,
                 status.msg_id,

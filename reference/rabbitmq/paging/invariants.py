@@ -1,8 +1,9 @@
 """The assertions of the release, which the queue makes of itself.
 
 The release asserts A1 to A5 after each operation (A6 since 3.0.1), M1 to M3 of each message, and
-F1, F2, R1, W1 and PD within an operation (D1, of delta, is in `statuses`). The gate does not use
-them: it judges views by `spec/rabbitmq/view_rules.py` and by the models.
+F1, F2, R1, W1 and PD within an operation (D1, of delta, is in `statuses`). Their sentences are in
+`spec/rabbitmq/invariants.toml`. The gate does not use these functions: it judges views by
+`spec/rabbitmq/view_rules.py` and by the models.
 """
 
 from __future__ import annotations
@@ -16,40 +17,17 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.rabbitmq.paging.variable_queue import VariableQueue
 
-SENTENCES = {
-    "A1": "q1 has messages only while q3 has",
-    "A2": "q2 has messages only while delta has",
-    "A3": "delta has messages only while q3 has",
-    "A4": "the queue is empty exactly when q3 and q4 are",
-    "A5": "no count is below 0",
-    "A6": "no more messages are in RAM than are ready",
-    "M1": "of a persistent message the position is on disk",
-    "M2": "where the position is on disk, the body is",
-    "M3": "a body is in RAM or on disk",
-    "F1": "when the last message leaves q3 and delta has none, q2 is empty",
-    "F2": "when the last message leaves q3 and delta has none, q4 is empty",
-    "R1": "the index has no more of a part of delta than delta counts",
-    "W1": "a position is written after the body",
-    "PD": "a message goes straight to a consumer only while nothing is ready",
-}
-"""The sentence of each assertion, by its id."""
-
-
-def broken(rule: str) -> InvariantBroken:
-    """Return the exception for a rule that does not hold."""
-    return InvariantBroken(rule, SENTENCES[rule])
-
 
 def assert_sound(queue: VariableQueue) -> None:
     """Raise the first of A1 to A6 that does not hold."""
     for rule in broken_counts(queue):
-        raise broken(rule)
+        raise InvariantBroken(rule)
 
 
 def assert_status_sound(status: MessageStatus) -> None:
     """Raise the first of M1 to M3 that does not hold."""
     for rule in broken_of_status(status):
-        raise broken(rule)
+        raise InvariantBroken(rule)
 
 
 def broken_counts(queue: VariableQueue) -> Sequence[str]:

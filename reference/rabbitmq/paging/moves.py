@@ -7,14 +7,22 @@ order (I24).
 The message needed last goes first: the first of q1, which has q2 and delta before it; the last of
 q4; the last of q3, but never one in the segment of its first, so that q3 keeps something; the first
 of q2, since delta ends where q2 begins.
+
+Source: the analysis of RabbitMQ's queue mechanism (2.8.2), the functions of these names. Models:
+`models/rabbitmq/paging_places.py` for each move, `paging_reduction.py` for how many move.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.rabbitmq.paging.invariants import broken
-from brokerproof.reference.rabbitmq.paging.statuses import BLANK, Delta, MessageStatus, checked
+from brokerproof.reference.rabbitmq.paging.statuses import (
+    BLANK,
+    Delta,
+    InvariantBroken,
+    MessageStatus,
+    checked,
+)
 
 if TYPE_CHECKING:
     from brokerproof.reference.rabbitmq.disk.records import IndexEntry
@@ -35,10 +43,10 @@ def maybe_deltas_to_betas(queue: VariableQueue) -> None:
     delta = queue.delta
     while not delta.is_blank:
         high = min(next_segment_boundary(delta.start, queue.parameters.segment), delta.end)
-        kept = _betas_from_entries(queue, queue.holdings.index.read(delta.start, high))
+        kept = _betas_from_index_entries(queue, queue.holdings.index.read(delta.start, high))
         left = delta.count - len(kept)
         if left < 0:
-            raise broken("R1")
+            raise InvariantBroken("R1")
         if left == 0 and (kept or high == delta.end):
             queue.q3.extend(kept)
             queue.q3.extend(queue.q2)
@@ -52,7 +60,9 @@ def maybe_deltas_to_betas(queue: VariableQueue) -> None:
             break
 
 
-def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list[MessageStatus]:
+def _betas_from_index_entries(
+    queue: VariableQueue, entries: list[IndexEntry]
+) -> list[MessageStatus]:
     kept: list[MessageStatus] = []
     undelivered: list[int] = []
     stale: list[int] = []
@@ -73,7 +83,7 @@ def _betas_from_entries(queue: VariableQueue, entries: list[IndexEntry]) -> list
     return kept
 
 
-def chunk(current: int, permitted: int | None, batch: int) -> int:
+def chunk_size(current: int, permitted: int | None, batch: int) -> int:
     """Return how many of `current` to move at once if `permitted` may stay; None permits all."""
     if permitted is None or permitted >= current:
         return 0
@@ -98,22 +108,22 @@ def permitted_beta_count(queue: VariableQueue) -> int | None:
 
 
 def _beta_surplus(queue: VariableQueue) -> int:
-    """Return how many betas go to delta now; 0 unless they are a batch at least."""
+    """Return how many betas go to delta now; 0 unless a batch (`IO_BATCH_SIZE`) at least."""
     parameters = queue.parameters
     current = len(queue.q2) + len(queue.q3)
     if current < parameters.batch:
         return 0
     permitted = permitted_beta_count(queue)
     if parameters.surplus == "any":
-        surplus = chunk(current, permitted, current)
+        surplus = chunk_size(current, permitted, current)
     else:
-        surplus = chunk(current, permitted, parameters.batch)
+        surplus = chunk_size(current, permitted, parameters.batch)
     return surplus if surplus >= parameters.batch else 0
 
 
 def _alpha_surplus(queue: VariableQueue) -> int:
     current = queue.ram_count + len(queue.ram_acks)
-    return chunk(current, queue.target, queue.parameters.batch)
+    return chunk_size(current, queue.target, queue.parameters.batch)
 
 
 def reduction_is_due(queue: VariableQueue) -> bool:
@@ -143,7 +153,7 @@ def reduce_memory_use(queue: VariableQueue) -> bool:
 def limit_ram_acks(queue: VariableQueue, quota: int) -> int:
     """Page bodies of pending messages, the latest first; return the quota left.
 
-    The document takes the latest of all pending messages; correct is the latest of those in RAM.
+    The document takes the latest of all pending messages, the release the latest of those in RAM.
     """
     while quota and queue.ram_acks:
         queue.make_beta(queue.pending[queue.ram_acks.pop_largest()])
@@ -171,7 +181,10 @@ def push_alphas_to_betas(queue: VariableQueue, quota: int) -> int:
 
 
 def push_betas_to_deltas(queue: VariableQueue, quota: int) -> None:
-    """Page positions: of q3 from the rear, beyond the segment of its first; then of q2."""
+    """Page positions: of q3 from the rear, beyond the segment of its first; then of q2.
+
+    It is the `BetaDeltaFun` of the document's `reduce_memory_use`.
+    """
     if queue.q3:
         limit = next_segment_boundary(queue.q3[0].seq, queue.parameters.segment)
         while quota and queue.q3[-1].seq >= limit:

@@ -2,9 +2,10 @@
 
 Owns starting and stopping: what counts as a clean shutdown, and the order of recovery.
 
-A start is clean for the store if every durable queue and the store itself have left terms that
-agree on the clients. Otherwise the store's files are scanned, and a message there is in use if a
-queue's index has it. A queue whose own terms are good then still knows its deliveries.
+A start is clean for the store if every durable queue and the store itself have left terms (the
+files of a clean shutdown, `disk/terms`) that agree on the clients. Otherwise the store's files are
+scanned, and a message there is in use if a queue's index has it. A queue whose own terms are good
+then still knows its deliveries.
 """
 
 from __future__ import annotations
@@ -85,10 +86,10 @@ class Node:
     ) -> None:
         if is_clean:
             assert terms is not None
-            index_recovery.count_as_saved(index, terms.unacknowledged)
+            index_recovery.take_over_counts(index, terms.unacknowledged)
             count = terms.persistent_count
         else:
-            count = index_recovery.settle(
+            count = index_recovery.drop_without_content(
                 index,
                 self.persistent_store.contains,
                 keeps_deliveries=terms is not None or self.parameters.recovered == "known",

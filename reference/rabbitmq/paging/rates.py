@@ -47,7 +47,7 @@ class Rates(NamedTuple):
     ram_messages: int
     ram_acks: int
 
-    def look(
+    def begin_period(
         self, now_us: int, counts: Counts, ram_messages: int, ram_acks: int
     ) -> tuple[Rates, float]:
         """Begin a new period; return it, and for how many seconds the messages in RAM last.

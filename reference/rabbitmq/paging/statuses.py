@@ -1,6 +1,6 @@
 """A message in its queue, and `Delta`, the record of messages that the queue only counts.
 
-Owns these two and the rules on each of them alone (M1 to M3, D1).
+Owns these two and the rule on a delta alone (D1).
 
 The document has four states: *alpha* (body and position in RAM), *beta* (body on disk alone),
 *gamma* (body on disk alone, position in RAM and on disk), *delta* (nothing in RAM). They are not
@@ -16,19 +16,24 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from brokerproof.spec.invariants import invariants
+
 
 class InvariantBroken(AssertionError):
-    """A rule that the release itself asserts does not hold; `id` is its name."""
+    """An invariant that the release itself asserts does not hold; `id` names it."""
 
-    def __init__(self, rule: str, sentence: str) -> None:
-        super().__init__(f"{rule}: {sentence}")
-        self.id = rule
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.id = name
+
+    def __str__(self) -> str:
+        return f"{self.id}: {invariants()[self.id].statement}"
 
 
 class MessageStatus:
     """A message that has a position in RAM; `body` is None if it is on disk alone.
 
-    `seq` is its place in the queue, and its tag while it is delivered and not acknowledged.
+    `seq` is its position in the queue, and its tag while it is delivered and not acknowledged.
     `msg_on_disk` and `index_on_disk`: body and position were written, not necessarily synced.
     `expiry` is in µs of the caller's clock, None if it never expires.
     """
@@ -74,7 +79,7 @@ class MessageStatus:
             return "alpha"
         return "gamma" if self.index_on_disk else "beta"
 
-    def facts(self) -> tuple[int, *tuple[Hashable, ...]]:
+    def fields(self) -> tuple[int, *tuple[Hashable, ...]]:
         """Return all its fields, `seq` first."""
         return (
             self.seq,
@@ -127,7 +132,7 @@ BLANK = Delta(0, 0, 0)
 def checked(delta: Delta) -> Delta:
     """Return the record, after a check that its range has room for its count."""
     if delta.start + delta.count > delta.end:
-        raise InvariantBroken("D1", f"{delta} counts more than it has room for")
+        raise InvariantBroken("D1")
     return delta
 
 

@@ -9,9 +9,12 @@ Messages leave in this order: q4 (alpha), q3 (beta and gamma), delta, q2 (beta a
 Whenever the last message leaves q3 the next ones are brought up at once, so the queue is empty
 exactly when both are.
 
-The document derives this from the bringing up alone. It takes more: paging leaves in q3 at least
-its first message (`moves`); a requeue puts messages in q3 only if it has some, and never begins a
-delta; a purge and a start bring up delta too.
+The document gives the bringing up as the only reason. Three others are needed: paging leaves in q3
+at least its first message (`moves`); a requeue puts messages in q3 only if it has some, and never
+begins a delta; a purge and a start bring up delta too.
+
+Source: the analysis of RabbitMQ's queue mechanism (2.8.2), `queue_out` and `fetch_from_q3`. Model:
+`models/rabbitmq/paging_places.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ from brokerproof.reference.rabbitmq.paging.holdings import Holdings
 from brokerproof.reference.rabbitmq.paging.invariants import (
     assert_sound,
     assert_status_sound,
-    broken,
 )
 from brokerproof.reference.rabbitmq.paging.moves import (
     maybe_deltas_to_betas,
@@ -38,6 +40,7 @@ from brokerproof.reference.rabbitmq.paging.statuses import (
     BLANK,
     Delta,
     Fetched,
+    InvariantBroken,
     MessageStatus,
     checked,
     expand,
@@ -167,7 +170,7 @@ class VariableQueue:
         Only while nothing is ready. Without acknowledgement nothing is kept.
         """
         if self.length:
-            raise broken("PD")
+            raise InvariantBroken("PD")
         if not ack_required:
             if needs_confirming:
                 self.confirms.record((msg_id,))
@@ -200,7 +203,7 @@ class VariableQueue:
         self.next_seq += 1
         self.in_count += 1
         if needs_confirming:
-            assert is_persistent, "what is not kept is confirmed by the layer above"
+            assert is_persistent, "the layer above confirms transient messages"
             self.confirms.expect(msg_id)
         if is_persistent:
             self.persistent_count += 1
@@ -241,9 +244,9 @@ class VariableQueue:
         if not self.q3:
             if self.delta.count == 0:
                 if self.q2:
-                    raise broken("F1")
+                    raise InvariantBroken("F1")
                 if self.q4:
-                    raise broken("F2")
+                    raise InvariantBroken("F2")
                 self.q4, self.q1 = self.q1, self.q4
             else:
                 maybe_deltas_to_betas(self)
@@ -399,7 +402,9 @@ class VariableQueue:
     def ram_duration(self, now_us: int) -> float:
         """Return for how many seconds the messages in RAM last; begin a new counting period."""
         counts = Counts(self.in_count, self.out_count, self.ack_in_count, self.ack_out_count)
-        self.rates, seconds = self.rates.look(now_us, counts, self.ram_count, len(self.ram_acks))
+        self.rates, seconds = self.rates.begin_period(
+            now_us, counts, self.ram_count, len(self.ram_acks)
+        )
         self.in_count = self.out_count = self.ack_in_count = self.ack_out_count = 0
         return seconds
 

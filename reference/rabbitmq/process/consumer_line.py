@@ -59,6 +59,6 @@ class ConsumerLine:
                 return True
         return False
 
-    def everybody(self) -> list[RankedConsumer]:
+    def consumers(self) -> list[RankedConsumer]:
         """Return all consumers, those in line first."""
         return [*self.active, *self.blocked]

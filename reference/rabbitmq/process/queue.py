@@ -118,11 +118,11 @@ class QueueProcess(RankedQueue[HandedOut]):
         if kept:
             self.storage.sync()
             confirmed = self.sub_queues.drain_confirmed()
-            assert msg_id in confirmed, "nobody is told that a message is safe that is not"
+            assert msg_id in confirmed, "a kept message is on disk before its publish is answered"
 
     def _hand_out(self, handed_out: HandedOut) -> None:
         has_room = handed_out.taker.allocate_credit(handed_out)
-        assert has_room, "whose turn it is has room"
+        assert has_room, "the line gives only consumers with room"
         if handed_out.tag is not None:
             self.unsettled[handed_out.tag] = handed_out
         self.outbox.send(handed_out.taker, handed_out)
@@ -204,7 +204,7 @@ class QueueProcess(RankedQueue[HandedOut]):
         self._take_back([entry for entry, _ in returned], self.sub_queues.requeue)
         for entry, taker in returned:
             taker.restore_credit(entry)
-        # Those too who share the room of a channel stand in line before anything is handed out.
+        # Consumers that share the channel's window come back into line before any delivery.
         self.line.unblock()
         self.run()
 
@@ -226,7 +226,7 @@ class QueueProcess(RankedQueue[HandedOut]):
 
     def drop_everything(self) -> list[RankedConsumer]:
         """Remove all consumers and drop all messages, delivered ones too."""
-        leaving = [each for each in self.line.everybody() if self.unsubscribe(each)]
+        leaving = [each for each in self.line.consumers() if self.unsubscribe(each)]
         for handed_out in self.unsettled.values():
             handed_out.is_gone = True
         self.unsettled.clear()

@@ -92,7 +92,7 @@ class SubQueues:
         for level, queue in self.by_level.items():
             fetched = queue.fetch(ack_required=ack_required)
             if fetched is not None:
-                assert fetched.body is not None, "what is fetched is read"
+                assert fetched.body is not None, "a fetch reads the body"
                 tag = None if fetched.tag is None else Tag(level, fetched.tag)
                 return Next(fetched.body, fetched.redelivered, tag)
         return None

@@ -78,6 +78,28 @@ def test_a_word_lists_the_ids_whose_sentence_has_it() -> None:
     assert "credit-used" not in said.output
 
 
+@pytest.mark.parametrize(
+    ("term", "line", "statement"),
+    [
+        ("storage pointer", "cursors/store_cursor.py", "models/activemq/cursor_page_in.py"),
+        ("BetaDeltaFun", "push_betas_to_deltas", "models/rabbitmq/paging_reduction.py"),
+        ("IO_BATCH_SIZE", "paging/moves.py", "models/rabbitmq/paging_reduction.py"),
+        ("countdown", "process_queue", "reschedule"),
+        ("push_alphas_to_betas", "paging/moves.py", "page_q1_to_q2"),
+        ("maybe_deltas_to_betas", "paging/moves.py", "_reloads_all"),
+        ("NotInterested", "NodeState", "Listed"),
+        ("QueueEntryList", "push/entry_list.py", "models/qpid/pointer_queue.py"),
+        ("deliverMessage", "deliver_message", "deliver:"),
+    ],
+)
+def test_a_term_of_a_document_leads_to_the_reference_and_the_model(
+    term: str, line: str, statement: str
+) -> None:
+    said = CliRunner().invoke(main, ["where", term]).output.splitlines()
+    assert any(each.startswith("reference/") and line in each for each in said)
+    assert any(each.startswith("models/") and statement in each for each in said)
+
+
 def test_a_word_that_nothing_says_ends_in_one_line() -> None:
     said = CliRunner().invoke(main, ["where", "release-rewind5"])
     assert said.exit_code == 2

@@ -85,7 +85,7 @@ def test_a_message_written_twice_is_there_until_it_is_removed_twice() -> None:
     assert not store.contains(msg_id(1))
     with pytest.raises(KeyError):
         store.read(msg_id(1))
-    with pytest.raises(AssertionError, match="only what was written"):
+    with pytest.raises(AssertionError, match="written before it is removed"):
         store.remove(other, [msg_id(1)])
 
 

@@ -98,7 +98,7 @@ def recover(disk: SimulatedDisk, contains: Callable[[bytes], bool] = lambda _: T
     """Return the index after a crash, with its delivery marks."""
     index = index_recovery.load(disk, "i", SIZES)
     index_recovery.remove_duplicates(index, disk)
-    count = index_recovery.settle(index, contains, keeps_deliveries=True)
+    count = index_recovery.drop_without_content(index, contains, keeps_deliveries=True)
     assert count == len(live_of(index))
     assert_counts(index)
     return index

@@ -63,7 +63,7 @@ def drive(node: Node, seed: int, first: int) -> Seen:
             node.sync()
         seen.append((what, queue.length, queue.needs_timeout(), sorted(queue.drain_confirmed())))
     places = (queue.q4, queue.q3, queue.q2, queue.q1)
-    seen.append([[(one.seq - base, *one.facts()[1:]) for one in place] for place in places])
+    seen.append([[(one.seq - base, *one.fields()[1:]) for one in place] for place in places])
     seen.append([(seq - base, *others) for seq, *others in ready_of(seen_of(queue))])
     assert broken_invariants(queue) == set()
     return seen

@@ -9,6 +9,7 @@ import pytest
 
 from brokerproof.reference.rabbitmq.paging import Parameters
 from brokerproof.reference.rabbitmq.paging.statuses import InvariantBroken
+from brokerproof.spec.invariants import invariants
 from tests.reference.rabbitmq.paging.paging_bench import PagingBench
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def test_the_last_of_q3_leaves_nothing_behind_that_should_not_be_there(
     with pytest.raises(InvariantBroken) as raised:
         queue._fetch_from_q3()
     assert raised.value.id == rule
+    assert str(raised.value) == f"{rule}: {invariants()[rule].statement}"
 
 
 def test_a_part_of_delta_with_more_in_the_index_than_delta_counts_is_refused() -> None:

@@ -96,10 +96,10 @@ MISTAKES = {
         "next_segment_boundary(delta.start, queue.parameters.segment)",
     ),
     "reload brings up what is pending": Mistake(
-        moves, "_betas_from_entries", "elif seq not in pending:", "else:"
+        moves, "_betas_from_index_entries", "elif seq not in pending:", "else:"
     ),
     "reload brings up what was transient": Mistake(
-        moves, "_betas_from_entries", "if not is_persistent and seq < threshold:", "if False:"
+        moves, "_betas_from_index_entries", "if not is_persistent and seq < threshold:", "if False:"
     ),
     "q1 paged always to q2": Mistake(
         moves,

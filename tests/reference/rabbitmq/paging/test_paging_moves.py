@@ -9,7 +9,7 @@ import pytest
 from brokerproof.reference.rabbitmq.paging import Parameters, moves
 from brokerproof.reference.rabbitmq.paging.invariants import broken_counts
 from brokerproof.reference.rabbitmq.paging.moves import (
-    chunk,
+    chunk_size,
     next_segment_boundary,
     permitted_beta_count,
     reduce_memory_use,
@@ -275,7 +275,7 @@ def test_a_target_that_is_no_lower_moves_nothing() -> None:
 def test_a_chunk_is_the_surplus_up_to_a_batch(
     current: int, permitted: int | None, expected: int
 ) -> None:
-    assert chunk(current, permitted, 4) == expected
+    assert chunk_size(current, permitted, 4) == expected
 
 
 def test_a_boundary_is_beyond_its_number() -> None:

@@ -18,25 +18,25 @@ SECOND_US = 1_000_000
 
 def test_averages_are_over_this_period_and_the_one_before() -> None:
     rates = rates_from(0)
-    rates, seconds = rates.look(2 * SECOND_US, Counts(10, 4, 4, 2), 6, 2)
+    rates, seconds = rates.begin_period(2 * SECOND_US, Counts(10, 4, 4, 2), 6, 2)
     assert rates.averages == Averages(5.0, 2.0, 2.0, 1.0)
     assert seconds == pytest.approx((6 + 2) / (4 * 10))
-    rates, seconds = rates.look(4 * SECOND_US, Counts(2, 0, 0, 0), 8, 2)
+    rates, seconds = rates.begin_period(4 * SECOND_US, Counts(2, 0, 0, 0), 8, 2)
     assert rates.averages == Averages(3.0, 1.0, 1.0, 0.5)
     assert seconds == pytest.approx((6 + 2 + 8 + 2) / (4 * 5.5))
-    rates, _ = rates.look(6 * SECOND_US, Counts(), 8, 2)
+    rates, _ = rates.begin_period(6 * SECOND_US, Counts(), 8, 2)
     assert rates.averages == Averages(0.5, 0.0, 0.0, 0.0), "the first period counts no more"
 
 
 def test_where_nothing_moves_it_lasts_for_ever_and_every_finite_target_is_none() -> None:
-    rates, seconds = rates_from(0).look(SECOND_US, Counts(), 5, 0)
+    rates, seconds = rates_from(0).begin_period(SECOND_US, Counts(), 5, 0)
     assert seconds == inf
     assert rates.target(100.0) == 0
     assert rates.target(inf) is None
 
 
 def test_a_target_is_what_comes_and_goes_in_that_time() -> None:
-    rates, _ = rates_from(0).look(SECOND_US, Counts(3, 2, 1, 1), 0, 0)
+    rates, _ = rates_from(0).begin_period(SECOND_US, Counts(3, 2, 1, 1), 0, 0)
     assert rates.target(1.5) == 10
     assert rates.target(0.0) == 0
 
@@ -44,7 +44,7 @@ def test_a_target_is_what_comes_and_goes_in_that_time() -> None:
 @pytest.mark.parametrize("now_us", [0, -1])
 def test_time_that_does_not_pass_is_refused(now_us: int) -> None:
     with pytest.raises(ValueError, match="time must have passed"):
-        rates_from(0).look(now_us, Counts(), 0, 0)
+        rates_from(0).begin_period(now_us, Counts(), 0, 0)
 
 
 @pytest.mark.parametrize(

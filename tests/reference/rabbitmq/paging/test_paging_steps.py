@@ -256,7 +256,9 @@ MISTAKES = {
         "queue.ram_count",
     ),
     "I18": Mistake(moves, "push_betas_to_deltas", "while quota and queue.q2:", "while False:"),
-    "I21": Mistake(moves, "_betas_from_entries", "status.is_delivered = is_delivered", "pass"),
+    "I21": Mistake(
+        moves, "_betas_from_index_entries", "status.is_delivered = is_delivered", "pass"
+    ),
     "I22": Mistake(VariableQueue, "_queue_out", "self.q4.popleft()", "self.q4.pop()"),
     "I23": Mistake(
         VariableQueue,
