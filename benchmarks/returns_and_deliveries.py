@@ -27,11 +27,11 @@ MESSAGES = ("a", "b")
 
 @dataclass(frozen=True)
 class Returning:
-    """A queue whose messages `holder` has, and `taker`, which has room and has passed them."""
+    """A queue whose messages `holder` has, and `subscriber`, which has room and has passed them."""
 
     queue: Queue
     holder: Subscription
-    taker: Subscription
+    subscriber: Subscription
     entries: list[QueueEntry]
     attempt: Callable[[Queue, Subscription], object]
 
@@ -40,17 +40,17 @@ class Returning:
         self.queue.release([(entry, self.holder) for entry in entries])
 
     def deliver(self, times: int = 1) -> None:
-        """Attempt to give the taker its next message."""
+        """Attempt to give the subscriber its next message."""
         for _ in range(times):
-            self.attempt(self.queue, self.taker)
+            self.attempt(self.queue, self.subscriber)
 
     def wrongs(self) -> Iterator[str]:
-        """Yield lost messages, and messages that the taker has passed."""
+        """Yield lost messages, and messages that the subscriber has passed."""
         left = list(self.queue.entries.iterator())
         if left != self.entries:
             yield f"left are {left} of {self.entries}"
         free = next((entry for entry in left if entry.is_available()), None)
-        ahead = self.taker.pointer.next_available(self.queue.entries, self.taker)
+        ahead = self.subscriber.pointer.next_available(self.queue.entries, self.subscriber)
         if ahead is not free:
             yield f"the first that is there is {free}, and looked at is {ahead}"
 
@@ -60,18 +60,20 @@ def returning(order: Order, broker: Broker) -> Returning:
     broker.handle(Declare(queue="q", order=order))
     for number, each in enumerate(MESSAGES):
         broker.handle(Publish(queue="q", message=Message(id=each, priority=9 - number)))
-    for name in ("holder", "taker"):
+    for name in ("holder", "subscriber"):
         room = Credit(len(MESSAGES))
         broker.handle(Consume(queue="q", consumer=name, channel=f"of {name}", credit=room))
     broker.handle(Drain())
     queue = cast("Queue", broker.queues["q"])
     entries = list(queue.entries.iterator())
-    holder, taker = (cast("Subscription", broker.consumers[name]) for name in ("holder", "taker"))
+    holder, subscriber = (
+        cast("Subscription", broker.consumers[name]) for name in ("holder", "subscriber")
+    )
     assert all(entry.state.value.holder is holder for entry in entries), "the first has it all"
     broker.on_threads(lambda _name, _body: None, lambda _: None)
     # A broker with a planted fault is a separate package.
     delivery = importlib.import_module(type(queue).__module__.replace(".queue", ".delivery"))
-    return Returning(queue, holder, taker, entries, delivery.attempt_delivery)
+    return Returning(queue, holder, subscriber, entries, delivery.attempt_delivery)
 
 
 def case_of_returns(

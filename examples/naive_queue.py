@@ -91,7 +91,7 @@ class Delivery:
     """An acquired entry, until it is settled."""
 
     entry: Entry
-    taker: Consumer
+    subscriber: Consumer
 
 
 class NaiveBroker:
@@ -179,14 +179,14 @@ class NaiveBroker:
         browser.passed.update(entry.message.id for entry in new)
         return [self.tell(browser, entry)[1] for entry in new if not entry.held]
 
-    def give(self, taker: Consumer, entry: Entry) -> Event:
+    def give(self, subscriber: Consumer, entry: Entry) -> Event:
         """Let a consumer or a get acquire an entry, or take it for good."""
-        delivery, event = self.tell(taker, entry)
-        if taker.mode == "acknowledge":
+        delivery, event = self.tell(subscriber, entry)
+        if subscriber.mode == "acknowledge":
             entry.held = True
-            self.unsettled[delivery] = Delivery(entry, taker)
+            self.unsettled[delivery] = Delivery(entry, subscriber)
         else:
-            taker.queue.entries.remove(entry)
+            subscriber.queue.entries.remove(entry)
         return event
 
     def tell(self, consumer: Consumer, entry: Entry) -> tuple[str, Event]:
@@ -205,7 +205,7 @@ class NaiveBroker:
         """Say whether the window has room; only deliveries to be acknowledged fill it."""
         if consumer.limit is None:
             return True
-        held = sum(delivery.taker is consumer for delivery in self.unsettled.values())
+        held = sum(delivery.subscriber is consumer for delivery in self.unsettled.values())
         return held < consumer.limit
 
     # The operations.
@@ -284,7 +284,7 @@ class NaiveBroker:
         if isinstance(operation, Release):
             delivery.entry.held, delivery.entry.redelivered = False, True
         else:
-            delivery.taker.queue.entries.remove(delivery.entry)
+            delivery.subscriber.queue.entries.remove(delivery.entry)
         return OK
 
     def close_channel(self, channel: str) -> None:
@@ -293,7 +293,7 @@ class NaiveBroker:
             if consumer.channel == channel:
                 del self.consumers[name]
         for name, delivery in list(self.unsettled.items()):
-            if delivery.taker.channel == channel:
+            if delivery.subscriber.channel == channel:
                 self.settle(Release(delivery=name))
 
     def delete(self, name: str) -> Answer:
@@ -304,7 +304,9 @@ class NaiveBroker:
         leaving = [key for key, consumer in self.consumers.items() if consumer.queue is queue]
         for consumer in leaving:
             del self.consumers[consumer]
-        self.unsettled = {k: d for k, d in self.unsettled.items() if d.taker.queue is not queue}
+        self.unsettled = {
+            k: d for k, d in self.unsettled.items() if d.subscriber.queue is not queue
+        }
         return Answer(tuple(ConsumerClosed(consumer=consumer) for consumer in leaving))
 
 

@@ -133,53 +133,55 @@ class State(msgspec.Struct):
         A consumer gets nothing while one of higher priority could (20). Equals take turns, which is
         not required (40).
         """
-        takers = [consumer for consumer in self.consumers.values() if not consumer.browses]
-        takers.sort(key=lambda consumer: -consumer.asked.priority)
+        subscribers = [consumer for consumer in self.consumers.values() if not consumer.browses]
+        subscribers.sort(key=lambda consumer: -consumer.asked.priority)
         above: list[Consumer] = []
-        for _, group in groupby(takers, key=lambda consumer: consumer.asked.priority):
+        for _, group in groupby(subscribers, key=lambda consumer: consumer.asked.priority):
             equals, given = list(group), False
-            for taker in equals:
+            for subscriber in equals:
                 # A consumer of higher priority may have waited at this message, and can go on
                 # now.
                 if given and any(self.next_for(other) for other in above):
                     return True
-                if (found := self.next_for(taker)) is not None:
-                    self.give(*found, taker.name, taker.asked.channel, taker.asked.mode)
+                if (found := self.next_for(subscriber)) is not None:
+                    self.give(
+                        *found, subscriber.name, subscriber.asked.channel, subscriber.asked.mode
+                    )
                     given = True
             if given:
                 return True
             above += equals
         return False
 
-    def next_for(self, taker: Consumer) -> tuple[Queue, int] | None:
+    def next_for(self, subscriber: Consumer) -> tuple[Queue, int] | None:
         """Return the place of a consumer's next message, taking its queues in turn."""
-        for name in taker.queues:
+        for name in subscriber.queues:
             queue = self.queues[name]
-            at = next((i for i, entry in enumerate(queue.entries) if taker.wants(entry)), None)
+            at = next((i for i, entry in enumerate(queue.entries) if subscriber.wants(entry)), None)
             # A consumer waits at a message that does not fit, and gets none behind it (5).
             # Messages of another queue are not behind it.
-            if at is not None and self.has_room(taker, queue.entries[at].message):
+            if at is not None and self.has_room(subscriber, queue.entries[at].message):
                 return queue, at
         return None
 
     def give(
-        self, queue: Queue, at: int, taker: str | None, channel: str, mode: ConsumeMode
+        self, queue: Queue, at: int, subscriber: str | None, channel: str, mode: ConsumeMode
     ) -> None:
         """Let a consumer or a get acquire an entry, or take it for good."""
         entry = queue.entries[at]
-        number = self.tell_delivery(queue, entry, taker)
+        number = self.tell_delivery(queue, entry, subscriber)
         if mode == "acknowledge":
-            queue.entries[at] = replace(entry, hold=Hold(number, taker, channel))
+            queue.entries[at] = replace(entry, hold=Hold(number, subscriber, channel))
         else:
             del queue.entries[at]
 
-    def tell_delivery(self, queue: Queue, entry: Entry, taker: str | None) -> int:
+    def tell_delivery(self, queue: Queue, entry: Entry, subscriber: str | None) -> int:
         """Note the event of a delivery and return its number, unique until reset (24)."""
         number = self.deliveries
         self.deliveries += 1
         told = Delivered(
-            delivery=Hold(number, taker, "").delivery,
-            consumer=taker,
+            delivery=Hold(number, subscriber, "").delivery,
+            consumer=subscriber,
             queue=queue.name,
             message=entry.message.id,
             redelivered=entry.redelivered,

@@ -194,7 +194,7 @@ def stays_of(early: Early) -> Stays:
     return Stays(group[new], key[new], most[last], of)
 
 
-def overtaken_in_turns(early: Early, late: Late) -> tuple[Ints, Ints]:
+def overtaken_by_a_chain(early: Early, late: Late) -> tuple[Ints, Ints]:
     """Return for each late row the last row of the chain that it overtakes, and the chain's begin.
 
     The last row has the greatest value of those that began before the span ended, and of several

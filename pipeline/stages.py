@@ -43,7 +43,7 @@ KINDS_OF_CONTROL = (*sorted(CONTROL), "empty")
 
 
 SETTLES_NOTHING = "it settles a delivery that is not in the history"
-SETTLES_ANOTHERS = "it settles a delivery that its taker was not given, which has no effect"
+SETTLES_ANOTHERS = "it settles a delivery that its subscriber was not given, which has no effect"
 """A settlement by another subscriber than the holder has no effect, whatever the answer (rule 13).
 """
 

@@ -65,8 +65,8 @@ def _part(
     number = np.arange(first, first + count, dtype=np.int64)
     hot = draw.random(count) < traffic.hot_share
     queue = np.where(hot, 0, draw.integers(0, QUEUES, count))
-    taker = queue * CONSUMERS + number % CONSUMERS
-    position = _positions(taker, given)
+    subscriber = queue * CONSUMERS + number % CONSUMERS
+    position = _positions(subscriber, given)
     moment = number * STEP_NS
     # Later messages are published and delivered later, but their records overlap.
     published = (moment - draw.integers(0, 2_000, count) + 10_000, moment + 12_000)
@@ -85,7 +85,7 @@ def _part(
                 "op": np.repeat(op, count),
                 "queue": queue,
                 "message": number,
-                "consumer": taker if taken else None,
+                "consumer": subscriber if taken else None,
                 "start": start,
                 "end": end,
                 "position": position if taken else None,
@@ -99,15 +99,15 @@ def _part(
     return _batch(columns, 3 * count, first)
 
 
-def _positions(taker: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the position of each delivery in its taker's stream, and count them."""
-    order = np.argsort(taker, kind="stable")
-    sorted_takers = taker[order]
-    begins = np.append(True, sorted_takers[1:] != sorted_takers[:-1])
-    first = np.maximum.accumulate(np.where(begins, np.arange(taker.size), 0))
-    position = np.empty(taker.size, dtype=np.int64)
-    position[order] = np.arange(taker.size) - first + given[sorted_takers]
-    given += np.bincount(taker, minlength=given.size)
+def _positions(subscriber: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return the position of each delivery in its subscriber's stream, and count them."""
+    order = np.argsort(subscriber, kind="stable")
+    sorted_subscribers = subscriber[order]
+    begins = np.append(True, sorted_subscribers[1:] != sorted_subscribers[:-1])
+    first = np.maximum.accumulate(np.where(begins, np.arange(subscriber.size), 0))
+    position = np.empty(subscriber.size, dtype=np.int64)
+    position[order] = np.arange(subscriber.size) - first + given[sorted_subscribers]
+    given += np.bincount(subscriber, minlength=given.size)
     return position
 
 

@@ -428,22 +428,22 @@ class Amqp091Candidate:
 
     # Messages from the broker.
 
-    def _delivered(self, taker: Consume | Get, message: amqp.Message) -> None:
+    def _delivered(self, subscriber: Consume | Get, message: amqp.Message) -> None:
         now = self._now
         now.deliveries_made += 1
         delivery = f"d{now.deliveries_made}"
         about = message.delivery_info
-        if taker.mode == "acknowledge":
-            place = Place(taker.channel, taker.queue, about["delivery_tag"])
+        if subscriber.mode == "acknowledge":
+            place = Place(subscriber.channel, subscriber.queue, about["delivery_tag"])
             now.unsettled[delivery] = place
         else:
-            now.note_settled(taker.queue)
+            now.note_settled(subscriber.queue)
         name = str(message.properties.get("message_id", ""))
         now.told.append(
             Delivered(
                 delivery=delivery,
-                consumer=taker.consumer if isinstance(taker, Consume) else None,
-                queue=taker.queue,
+                consumer=subscriber.consumer if isinstance(subscriber, Consume) else None,
+                queue=subscriber.queue,
                 message=name,
                 redelivered=now.is_redelivered(name, flag=bool(about["redelivered"])),
             )

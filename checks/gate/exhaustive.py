@@ -17,7 +17,13 @@ from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Run
 from brokerproof.checks.search.product import search
-from brokerproof.checks.search.root_cause import NOT_REPRODUCED, RARE_TRIES, TRIES, Charge, charge
+from brokerproof.checks.search.root_cause import (
+    NOT_REPRODUCED,
+    RARE_TRIES,
+    TRIES,
+    RootCause,
+    root_cause_of,
+)
 from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import HANGS, Search
@@ -88,8 +94,8 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
         found.stopped_by = unlike = str(error)
     except CannotStart as error:
         found.stopped_by = "a reset that failed"
-        failed = Charge(Run((), Breach("protocol", str(error))))
-        run.keep_charge(failed, Certificate(grade="not certified", reason="it is about a reset"))
+        failed = RootCause(Run((), Breach("protocol", str(error))))
+        run.keep_finding(failed, Certificate(grade="not certified", reason="it is about a reset"))
     except (CapReached, KeyboardInterrupt) as error:
         if isinstance(error, CapReached):
             run.evidence.under_way = error.under_way
@@ -128,7 +134,7 @@ def _take_over(run: GateRun, found: Search) -> str:
     run.report.stages.append(_stage(found))
     unlike = ""
     for requirement, traces in found.broken.items():
-        came = charge(
+        came = root_cause_of(
             traces,
             run.subject.fresh,
             tries=RARE_TRIES if found.grade == "product" else TRIES,
@@ -144,11 +150,11 @@ def _take_over(run: GateRun, found: Search) -> str:
             unlike = NOT_REPRODUCED
             run.evidence.masked.setdefault(requirement, unlike)
             continue
-        run.keep_charge(came, _certificate(found, came))
+        run.keep_finding(came, _certificate(found, came))
     return unlike
 
 
-def _certificate(found: Search, came: Charge) -> Certificate:
+def _certificate(found: Search, came: RootCause) -> Certificate:
     assert came.run is not None
     if came.repeated is not None or found.grade == "adaptive":
         reason = "the candidate answers differently to the same operations"

@@ -22,7 +22,7 @@ from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken,
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Run
-from brokerproof.checks.search.root_cause import Charge, charge
+from brokerproof.checks.search.root_cause import RootCause, root_cause_of
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import offers_threads
@@ -99,7 +99,7 @@ def end_in_order(run: GateRun) -> None:
         return
     breach = Breach("protocol", fault.what, expected="a driver that ends when its input ends")
     certificate = Certificate(grade="not certified", reason="it is about the end of the process")
-    run.keep_charge(Charge(Run((), breach)), certificate)
+    run.keep_finding(RootCause(Run((), breach)), certificate)
 
 
 def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
@@ -141,12 +141,12 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
-        came = charge([sampled], run.subject.fresh, shortens=run.grade != "adaptive")
+        came = root_cause_of([sampled], run.subject.fresh, shortens=run.grade != "adaptive")
         if came.run is None:
             run.evidence.masked.setdefault(requirement, came.behind)
             continue
         certificate = Certificate(grade="not certified", reason=_why_uncertified(run.report))
-        run.keep_charge(came, certificate, run.report.seed)
+        run.keep_finding(came, certificate, run.report.seed)
 
 
 def snapshot_stage(evidence: Evidence) -> Stage:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from brokerproof.candidates.driver.process import memory_of
 from brokerproof.checks.search.counterexamples import Certificate, counterexample_of
-from brokerproof.checks.search.root_cause import Charge
+from brokerproof.checks.search.root_cause import RootCause
 from brokerproof.checks.search.searches import Grade
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, Verdict
@@ -167,7 +167,9 @@ class GateRun:
         """Whether the candidate runs in copies of this process."""
         return POSSIBLE and self.apart and self.subject.in_process
 
-    def keep_charge(self, came: Charge, certificate: Certificate, seed: int | None = None) -> None:
+    def keep_finding(
+        self, came: RootCause, certificate: Certificate, seed: int | None = None
+    ) -> None:
         """Keep the trace attributed to a requirement, unless a shorter one is known."""
         assert came.run is not None
         again = None if came.repeated is None else (came.repeated.times, came.repeated.tries)

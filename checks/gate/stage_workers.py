@@ -17,7 +17,7 @@ from brokerproof.checks.gate.gate_run import GateRun, Part, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Exchange, Run, play
-from brokerproof.checks.search.root_cause import Charge, Fresh, Repeated, shortest_form
+from brokerproof.checks.search.root_cause import Fresh, Repeated, RootCause, shortest_form
 from brokerproof.checks.trace.moves import Move, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool
@@ -139,8 +139,8 @@ def keep_lost(run: GateRun, lost: Lost, where: str) -> None:
     if found is None:
         return
     reason = "its process was lost, so shorter traces were not searched"
-    came = Charge(found, None if repeated.always or lost.hangs else repeated)
-    run.keep_charge(came, Certificate(grade="not certified", reason=reason))
+    came = RootCause(found, None if repeated.always or lost.hangs else repeated)
+    run.keep_finding(came, Certificate(grade="not certified", reason=reason))
 
 
 class _Tries:

@@ -73,7 +73,7 @@ def _nothing(action: str) -> str:
 
 
 def _to(bindings: Bindings, who: int, action: str) -> str:
-    names = [name for name, taker in bindings.consumers.items() if taker.element == who]
+    names = [name for name, subscriber in bindings.consumers.items() if subscriber.element == who]
     if not names:
         return "to the get"
     return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"

@@ -176,7 +176,7 @@ def events_around(
         last = 0
         for number, event in enumerate(answer.events, start=1):
             if isinstance(event, Delivered) and event.consumer in bindings.consumers:
-                taker = bindings.consumers[event.consumer]
-                last = number if taker.channel == operation.channel else last
+                subscriber = bindings.consumers[event.consumer]
+                last = number if subscriber.channel == operation.channel else last
         return answer.events[:last], answer.events[last:]
     return (), answer.events

@@ -261,9 +261,9 @@ class Oracle:
             [self.bindings.element_of(operation.consumer)]
             if isinstance(operation, Cancel) and operation.consumer in self.bindings.consumers
             else [
-                taker.element
-                for taker in self.bindings.consumers.values()
-                if isinstance(operation, CloseChannel) and taker.channel == operation.channel
+                subscriber.element
+                for subscriber in self.bindings.consumers.values()
+                if isinstance(operation, CloseChannel) and subscriber.channel == operation.channel
             ]
         )
         if self.streams is not None:

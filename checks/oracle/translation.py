@@ -321,17 +321,17 @@ class Translator:
                 self._break("protocol", "an event that nothing claimed could have caused")
 
     def _delivered(self, event: Delivered, consumer: str) -> None:
-        taker = self.bindings.consumers.get(consumer)
-        if taker is None:
+        subscriber = self.bindings.consumers.get(consumer)
+        if subscriber is None:
             self._break("only-to-subscribers", f"{consumer} never subscribed")
-        entry = self._entry(event, taker.homes)
-        mode = self.bindings.frame.rows[self.rules.contract.row_of("mode")][taker.element]
+        entry = self._entry(event, subscriber.homes)
+        mode = self.bindings.frame.rows[self.rules.contract.row_of("mode")][subscriber.element]
         action = "browse" if mode == _BROWSE else "deliver"
         if action == "deliver" and self.bindings.ranked:
             action = "deliver_by_rank"
-        step = action, (taker.element, entry, int(event.redelivered))
-        self._note("place", taker.element, step, event)
-        self._deliver(event, Held(entry, taker.channel) if mode == _ACKNOWLEDGE else None)
+        step = action, (subscriber.element, entry, int(event.redelivered))
+        self._note("place", subscriber.element, step, event)
+        self._deliver(event, Held(entry, subscriber.channel) if mode == _ACKNOWLEDGE else None)
 
     def _entry(self, event: Delivered, asked: tuple[int, ...]) -> int:
         """Return the entry of a delivery to a subscriber of those queues."""

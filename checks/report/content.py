@@ -160,7 +160,7 @@ class _Reader:
         """Return a state, with the holder of the message or how it ended."""
         state = _STATES.get(local[self.place["status"]], "absent")
         if state == "held":
-            return state, self._taker(local[self.place["holder"]])
+            return state, self._subscriber(local[self.place["holder"]])
         return state, self._end(local) if state == "gone" else ""
 
     def _end(self, local: Local) -> str:
@@ -170,10 +170,14 @@ class _Reader:
         name = End.values[local[self.place["end"]]]
         return "settled" if name in {"NONE", "FINAL"} else name.lower().replace("_", " ")
 
-    def _taker(self, element: int) -> str:
+    def _subscriber(self, element: int) -> str:
         """Return the name of the consumer or get that an element of the contract stands for."""
-        for name, taker in self.bindings.consumers.items():
-            if taker.element == element:
+        for name, subscriber in self.bindings.consumers.items():
+            if subscriber.element == element:
                 return name
-        gets = [taker for taker in self.bindings.getters.values() if taker.element == element]
+        gets = [
+            subscriber
+            for subscriber in self.bindings.getters.values()
+            if subscriber.element == element
+        ]
         return f"a get on {gets[0].channel}" if gets else "somebody"

@@ -260,9 +260,9 @@ def texts_of_moves(steps: Iterable[Line]) -> list[str]:
         getter = move.channel if isinstance(move, Get) and move.mode == "acknowledge" else None
         for event in line.events:
             if isinstance(event, Delivered):
-                taker = getter if event.consumer is None else channels.get(event.consumer)
-                if taker is not None:
-                    held[event.delivery] = _Held(event.message, taker, event.queue)
+                subscriber = getter if event.consumer is None else channels.get(event.consumer)
+                if subscriber is not None:
+                    held[event.delivery] = _Held(event.message, subscriber, event.queue)
     return [visible(each) for each in texts]
 
 

@@ -71,11 +71,11 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
 def _everything_left(candidate: Candidate, bindings: Bindings, who: str, seen: set[str]) -> bool:
     """Request every available message in each claimed way; False if a request fails."""
     if "acknowledge" in bindings.claims.modes:
-        takers = [
+        subscribers = [
             Consume(channel="final drain", queue=queue, consumer=f"{who} of {queue}")
             for queue in bindings.queues
         ]
-        if not _hear(candidate, [*takers, Drain()], seen):
+        if not _hear(candidate, [*subscribers, Drain()], seen):
             return False
     if not bindings.claims.get:
         return True

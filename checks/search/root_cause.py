@@ -62,7 +62,7 @@ class Repeated:
 
 
 @dataclass(frozen=True)
-class Charge:
+class RootCause:
     """The run attributed to a requirement, and how often it was seen again.
 
     Without a run, `behind` is the requirement or reason that explains all its traces.
@@ -73,9 +73,9 @@ class Charge:
     behind: str = ""
 
 
-def charge(
+def root_cause_of(
     traces: Sequence[Run], fresh: Fresh, *, tries: int = TRIES, shortens: bool = True
-) -> Charge:
+) -> RootCause:
     """Return the attribution for the traces of one requirement; a trace that fails is always kept.
 
     A trace that recurs is shortened, if `shortens`. One that does not is tried up to `tries` times
@@ -84,22 +84,22 @@ def charge(
     first = min(traces, key=lambda run: len(run.steps))
     repeated = Repeated()
     if first.broken is not None and first.broken.hangs:
-        return Charge(first)
+        return RootCause(first)
     own = None
     try:
         repeated.try_again(first, fresh, 1)
         if repeated.always and shortens:
-            own, behind = charged(traces, fresh)
+            own, behind = attributed(traces, fresh)
             if own is None and behind != NOT_REPRODUCED:
-                return Charge(None, behind=behind)
+                return RootCause(None, behind=behind)
         first = first if own is None else own
         repeated.try_again(first, fresh, tries if own is None else TRIES)
     except CapReached:
-        return Charge(first, repeated)
-    return Charge(first, None if repeated.always and own is not None else repeated)
+        return RootCause(first, repeated)
+    return RootCause(first, None if repeated.always and own is not None else repeated)
 
 
-def charged(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
+def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
     """Return the first trace whose root cause is this requirement, or what explains all traces."""
     behind = ""
     for run in traces:

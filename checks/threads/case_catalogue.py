@@ -327,7 +327,7 @@ def _twice(order: Order, name: str, *before: Move) -> Parallel:
 
 
 def _held_twice(order: Order, first: str, second: str, third: str) -> Parallel:
-    """Two consumers hold a message each; a release of either meets a taker."""
+    """Two consumers hold a message each; a release of either meets a subscriber."""
     ways = _ways(order)
     return Parallel(
         f"{first}, {third}, {second}",

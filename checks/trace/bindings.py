@@ -130,8 +130,8 @@ class Bindings:
             self.frame,
             tuple(self.queues.items()),
             tuple(self.channels),
-            tuple([(name, taker.element) for name, taker in self.consumers.items()]),
-            tuple([(key, taker.element) for key, taker in self.getters.items()]),
+            tuple([(name, subscriber.element) for name, subscriber in self.consumers.items()]),
+            tuple([(key, subscriber.element) for key, subscriber in self.getters.items()]),
             self.active,
             tuple(sorted(self.settled)),
             tuple(sorted((held.entry, held.channel) for held in self.held.values())),
@@ -211,9 +211,9 @@ class Bindings:
     def with_consumer(self, consume: Consume) -> Bindings:
         """Return the bindings with one more consumer."""
         credit, queues = consume.credit, consume.queues or (consume.queue,)
-        bindings, taker = self._with_taker(
+        bindings, subscriber = self._with_subscriber(
             Subscriber(
-                self._takers(),
+                self._subscribers(),
                 tuple(self.queues[queue] for queue in queues),
                 consume.channel,
                 consume.selector,
@@ -231,7 +231,7 @@ class Bindings:
             },
         )
         return bindings.changed(
-            consumers=bindings.consumers | {consume.consumer: taker},
+            consumers=bindings.consumers | {consume.consumer: subscriber},
             active=bindings.active | {consume.consumer},
             used=bindings.used | {*queues},
             ranked=bindings.ranked or consume.priority != 0,
@@ -243,33 +243,35 @@ class Bindings:
         key = (get.queue, get.channel, get.mode)
         if key in self.getters:
             return self, self.getters[key].element
-        bindings, taker = self._with_taker(
-            Subscriber(self._takers(), (self.queues[get.queue],), get.channel),
+        bindings, subscriber = self._with_subscriber(
+            Subscriber(self._subscribers(), (self.queues[get.queue],), get.channel),
             dict.fromkeys(("limited", "limit", "rank", "closes_itself", "exclusive"), 0)
             | {"mode": MODES[get.mode]},
         )
-        return bindings.changed(getters=bindings.getters | {key: taker}), taker.element
+        return bindings.changed(getters=bindings.getters | {key: subscriber}), subscriber.element
 
-    def _takers(self) -> int:
+    def _subscribers(self) -> int:
         return self.frame.sizes[self.contract.families.index(Consumer)]
 
-    def _with_taker(
-        self, taker: Subscriber, properties: dict[str, int]
+    def _with_subscriber(
+        self, subscriber: Subscriber, properties: dict[str, int]
     ) -> tuple[Bindings, Subscriber]:
-        bindings = self.with_channel(taker.channel)
-        at = {"channel": bindings.channels[taker.channel]}
+        bindings = self.with_channel(subscriber.channel)
+        at = {"channel": bindings.channels[subscriber.channel]}
         frame = bindings.contract.grow(bindings.frame, Consumer, properties | at)
-        concerned = [n for n in bindings.messages if bindings.place_of(n)[0] in taker.homes]
-        wanted = [n for n in concerned if selects(taker.selector, bindings.published[n].message)]
+        concerned = [n for n in bindings.messages if bindings.place_of(n)[0] in subscriber.homes]
+        wanted = [
+            n for n in concerned if selects(subscriber.selector, bindings.published[n].message)
+        ]
         frame = _related(
             bindings.contract,
             frame,
-            taker.element,
+            subscriber.element,
             wants=[bindings.messages[n] for n in wanted],
             concerned=[bindings.messages[n] for n in concerned],
-            subscribed=[*taker.homes],
+            subscribed=[*subscriber.homes],
         )
-        return bindings.changed(frame=frame), taker
+        return bindings.changed(frame=frame), subscriber
 
     def element_of(self, consumer: str) -> int:
         """Return the element of a consumer."""
@@ -301,9 +303,9 @@ class Bindings:
         ties = [e for e, _ in siblings if e not in later and e not in earlier]
         placed = {*ties} - {self.messages[name] for name in unplaced}
         replaced = [e for e, other in siblings if replaces(message, other, order)]
-        takers = [*(self.consumers.values()), *(self.getters.values())]
-        concerned = [taker for taker in takers if home in taker.homes]
-        wanting = [taker for taker in concerned if selects(taker.selector, message)]
+        subscribers = [*(self.consumers.values()), *(self.getters.values())]
+        concerned = [subscriber for subscriber in subscribers if home in subscriber.homes]
+        wanting = [subscriber for subscriber in concerned if selects(subscriber.selector, message)]
         due, until = publish.not_before_s, publish.expires_s
         _, asked = self.parked.get(message.id, (publish, self.now))
         frame = self.contract.grow(
@@ -313,8 +315,8 @@ class Bindings:
                 "before": _mask((*earlier, *placed)),
                 "home": home,
                 "level": level,
-                "wants": _mask(taker.element for taker in wanting),
-                "concerned": _mask(taker.element for taker in concerned),
+                "wants": _mask(subscriber.element for subscriber in wanting),
+                "concerned": _mask(subscriber.element for subscriber in concerned),
                 "size": message.size,
                 "not_before": 0 if due is None else asked + due,
                 "expires": FOR_EVER if until is None else asked + until,

@@ -41,7 +41,7 @@ const sameOrder = (one, other) => one.kind === other.kind && one.levels === othe
 class Broker {
   queues = new Map(); // name -> { name, order, entries }, entries in the order in which they are given
   consumers = new Map(); // name -> { name, channel, queue, mode, window, passed }
-  held = new Map(); // delivery -> { taker, entry }
+  held = new Map(); // delivery -> { subscriber, entry }
   count = 0;
   events = [];
 
@@ -80,7 +80,7 @@ class Broker {
     queue.entries.splice(queue.entries.indexOf(entry), 1);
   }
 
-  // Show browsers what they have not gone by, then give takers one each, round and round.
+  // Show browsers what they have not gone by, then give subscribers one each, round and round.
   handOut() {
     for (const browser of this.consumers.values()) {
       if (browser.mode !== "browse" || !this.hasRoom(browser)) continue;
@@ -91,10 +91,10 @@ class Broker {
     }
     for (let before = -1; before !== this.events.length; ) {
       before = this.events.length;
-      for (const taker of this.consumers.values()) {
-        if (taker.mode === "browse" || !this.hasRoom(taker)) continue;
-        const free = taker.queue.entries.find((entry) => !entry.held);
-        if (free !== undefined) this.give(taker, free);
+      for (const subscriber of this.consumers.values()) {
+        if (subscriber.mode === "browse" || !this.hasRoom(subscriber)) continue;
+        const free = subscriber.queue.entries.find((entry) => !entry.held);
+        if (free !== undefined) this.give(subscriber, free);
       }
     }
   }
@@ -102,18 +102,18 @@ class Broker {
   // Only what is acknowledged fills a window.
   hasRoom(consumer) {
     if (consumer.window === null) return true;
-    const held = [...this.held.values()].filter(({ taker }) => taker === consumer);
+    const held = [...this.held.values()].filter(({ subscriber }) => subscriber === consumer);
     return held.length < consumer.window;
   }
 
   // Let somebody hold a message, or have it for good.
-  give(taker, entry) {
-    const delivery = this.tell(taker, entry);
-    if (taker.mode === "acknowledge") {
+  give(subscriber, entry) {
+    const delivery = this.tell(subscriber, entry);
+    if (subscriber.mode === "acknowledge") {
       entry.held = true;
-      this.held.set(delivery, { taker, entry });
+      this.held.set(delivery, { subscriber, entry });
     } else {
-      this.drop(taker, entry);
+      this.drop(subscriber, entry);
     }
   }
 
@@ -184,8 +184,8 @@ const OPERATIONS = {
   },
 
   acknowledge(broker, { delivery }) {
-    const { taker, entry } = broker.settled(delivery);
-    broker.drop(taker, entry);
+    const { subscriber, entry } = broker.settled(delivery);
+    broker.drop(subscriber, entry);
   },
 
   reject(broker, fields) {
@@ -204,8 +204,8 @@ const OPERATIONS = {
     for (const [name, consumer] of [...broker.consumers]) {
       if (consumer.channel === channel) broker.consumers.delete(name);
     }
-    for (const [delivery, { taker }] of [...broker.held]) {
-      if (taker.channel === channel) OPERATIONS.release(broker, { delivery });
+    for (const [delivery, { subscriber }] of [...broker.held]) {
+      if (subscriber.channel === channel) OPERATIONS.release(broker, { delivery });
     }
   },
 
@@ -223,8 +223,8 @@ const OPERATIONS = {
       broker.consumers.delete(consumer);
       broker.events.push({ event: "consumer_closed", consumer });
     }
-    for (const [delivery, { taker }] of [...broker.held]) {
-      if (taker.queue === source) broker.held.delete(delivery);
+    for (const [delivery, { subscriber }] of [...broker.held]) {
+      if (subscriber.queue === source) broker.held.delete(delivery);
     }
   },
 };

@@ -160,8 +160,8 @@ class Broker:
 
     def do_acknowledge(self, request: Fields) -> None:
         """Settle: the message is done with."""
-        taker, entry = self.settled(request)
-        taker.queue.entries.remove(entry)
+        subscriber, entry = self.settled(request)
+        subscriber.queue.entries.remove(entry)
 
     do_reject = do_acknowledge
 
@@ -174,7 +174,9 @@ class Broker:
         """Let all consumers of a channel leave, then release its deliveries."""
         channel = request["channel"]
         self.consumers = {k: c for k, c in self.consumers.items() if c.channel != channel}
-        for delivery in [k for k, (taker, _) in self.held.items() if taker.channel == channel]:
+        for delivery in [
+            k for k, (subscriber, _) in self.held.items() if subscriber.channel == channel
+        ]:
             self.do_release({"delivery": delivery})
 
     def do_purge(self, request: Fields) -> None:
@@ -215,26 +217,26 @@ class Broker:
         before = -1
         while len(self.events) != before:
             before = len(self.events)
-            for taker in self.ready():
-                free = taker.queue.free()
-                if taker.mode != "browse" and free is not None:
-                    self.give(taker, free)
+            for subscriber in self.ready():
+                free = subscriber.queue.free()
+                if subscriber.mode != "browse" and free is not None:
+                    self.give(subscriber, free)
 
     def ready(self) -> Iterator[Consumer]:
         """Yield the consumers whose windows have room; only mode `acknowledge` fills one."""
         for consumer in self.consumers.values():
-            held = sum(taker is consumer for taker, _ in self.held.values())
+            held = sum(subscriber is consumer for subscriber, _ in self.held.values())
             if consumer.window is None or held < consumer.window:
                 yield consumer
 
-    def give(self, taker: Consumer, entry: Entry) -> None:
+    def give(self, subscriber: Consumer, entry: Entry) -> None:
         """Let a consumer acquire a message, or take it for good."""
-        delivery = self.tell(taker, entry)
-        if taker.mode == "acknowledge":
+        delivery = self.tell(subscriber, entry)
+        if subscriber.mode == "acknowledge":
             entry.held = True
-            self.held[delivery] = (taker, entry)
+            self.held[delivery] = (subscriber, entry)
         else:
-            taker.queue.entries.remove(entry)
+            subscriber.queue.entries.remove(entry)
 
     def tell(self, consumer: Consumer, entry: Entry) -> str:
         """Note the event of a delivery and return its id."""

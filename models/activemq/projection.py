@@ -73,13 +73,13 @@ def queries(
         # The cache ended behind the message cached last, even if that message is gone.
         numbers = sorted({*names, before.arrivals})
     at = {names[number]: place for place, number in enumerate(numbers) if number in names}
-    takers = _takers(before, after, step)
-    who = {key: place for place, key in enumerate(takers)}
-    channels = sorted({channel for _, channel in takers})
+    subscribers = _subscribers(before, after, step)
+    who = {key: place for place, key in enumerate(subscribers)}
+    channels = sorted({channel for _, channel in subscribers})
     word = [number // before.audit.word_bits for number in numbers]
     many = range(len(numbers))
     rigid = valuation(
-        channel=[channels.index(channel) for _, channel in takers] or [0],
+        channel=[channels.index(channel) for _, channel in subscribers] or [0],
         slides=frozenset(
             (m, n) for m in many for n in many if word[n] < word[m] - before.audit.words + 1
         ),
@@ -93,15 +93,15 @@ def queries(
         CursorPageIn,
         Message,
         len(numbers),
-        ((Consumer, len(takers)), (Channel, len(channels))),
+        ((Consumer, len(subscribers)), (Channel, len(channels))),
         rigid
         + recovers
-        + first.history(shown, {key: each.before for key, each in takers.items()})
-        + first.state(numbers, spent, at, takers, after=False),
-        rigid + last.state(numbers, [True] * len(numbers), at, takers, after=True),
-        (*_steps(step, arrival, at, takers, channels, last), *CURSOR),
+        + first.history(shown, {key: each.before for key, each in subscribers.items()})
+        + first.state(numbers, spent, at, subscribers, after=False),
+        rigid + last.state(numbers, [True] * len(numbers), at, subscribers, after=True),
+        (*_steps(step, arrival, at, subscribers, channels, last), *CURSOR),
         step.settlement(first.held, at, who),
-        last.history(shown, {key: each.after for key, each in takers.items()}),
+        last.history(shown, {key: each.after for key, each in subscribers.items()}),
     )
 
 
@@ -124,7 +124,7 @@ def _check_subject(before: CursorQueueView, after: CursorQueueView, step: Client
         raise OutsideTheModel("messages that do not outlive a crash")
 
 
-class _Taker(NamedTuple):
+class _Subscriber(NamedTuple):
     """Whether a consumer or get is there before and after, and settles its deliveries itself."""
 
     before: bool = False
@@ -170,7 +170,7 @@ class _Read:
         numbers: list[int],
         spent: list[bool],
         at: Mapping[str, int],
-        takers: Mapping[Key, _Taker],
+        subscribers: Mapping[Key, _Subscriber],
         *,
         after: bool,
     ) -> Valuation:
@@ -179,7 +179,7 @@ class _Read:
         shown = [names.get(number) for number in numbers]
         # The audit and the position are not compared for messages that are gone.
         stored = {each.message: each for each in self.level.stored}
-        who = {key: place for place, key in enumerate(takers)}
+        who = {key: place for place, key in enumerate(subscribers)}
         passed, start = _passed(self.level), self.view.audit.first
         lines = (self.returned, [each.message for each in self.view.held if each.message in at])
         below = [start is not None and number < start for number in numbers]
@@ -202,7 +202,8 @@ class _Read:
                 for place, one in enumerate(line)
                 for other in line[place + 1 :]
             ),
-            takes=[each.after if after else each.before for each in takers.values()] or [False],
+            takes=[each.after if after else each.before for each in subscribers.values()]
+            or [False],
             behind=if_stored(
                 [n <= passed and s is not None for n, s in zip(numbers, shown, strict=True)]
             ),
@@ -230,19 +231,21 @@ def _arrival(before: CursorQueueView, after: CursorQueueView, step: ClientStep) 
     return step.arrival[0] if step.arrival else None
 
 
-def _takers(before: CursorQueueView, after: CursorQueueView, step: ClientStep) -> dict[Key, _Taker]:
+def _subscribers(
+    before: CursorQueueView, after: CursorQueueView, step: ClientStep
+) -> dict[Key, _Subscriber]:
     """Return the consumers, the holders that only hold a message, and the get of this step."""
-    found: dict[Key, _Taker] = {}
+    found: dict[Key, _Subscriber] = {}
     for view, moment in ((before, {"before": True}), (after, {"after": True})):
-        for each in view.takers:
-            known = found.get((each.consumer, each.channel), _Taker())
+        for each in view.subscribers:
+            known = found.get((each.consumer, each.channel), _Subscriber())
             known = known._replace(settles=each.settles_when_sent, **moment)
             found[each.consumer, each.channel] = known
         for held in view.held:
-            found.setdefault((held.consumer, held.channel), _Taker())
+            found.setdefault((held.consumer, held.channel), _Subscriber())
     if isinstance(step.operation, op.Get):
         settles = step.operation.mode == "automatic"
-        found[None, step.operation.channel] = _Taker(before=True, after=True, settles=settles)
+        found[None, step.operation.channel] = _Subscriber(before=True, after=True, settles=settles)
     return found
 
 
@@ -250,7 +253,7 @@ def _steps(
     step: ClientStep,
     arrival: str | None,
     at: Mapping[str, int],
-    takers: Mapping[Key, _Taker],
+    subscribers: Mapping[Key, _Subscriber],
     channels: list[str],
     after: _Read,
 ) -> Iterator[Taken]:
@@ -262,12 +265,12 @@ def _steps(
     closes = step.operation.channel if isinstance(step.operation, op.CloseChannel) else None
     if closes in channels:
         yield Taken("close", (channels.index(closes or ""),))
-    for who, ((consumer, channel), taker) in enumerate(takers.items()):
-        if taker.before != taker.after:
-            yield Taken("cancel" if taker.before else "attach", (who,))
-        if taker.settles:
+    for who, ((consumer, channel), subscriber) in enumerate(subscribers.items()):
+        if subscriber.before != subscriber.after:
+            yield Taken("cancel" if subscriber.before else "attach", (who,))
+        if subscriber.settles:
             yield Taken("acknowledge", (who, ANY))
         for message in at:
-            is_done = taker.settles and message not in after.number
+            is_done = subscriber.settles and message not in after.number
             if channel == closes or after.held.get(message) == (consumer, channel) or is_done:
                 yield Taken("give", (who, at[message]))

@@ -258,10 +258,10 @@ class Contract(ContractInvariants):
             ),
             "browser-sees-all",
         )
-        self._exercises_takers_at_rest()
+        self._exercises_subscribers_at_rest()
         self._exercises_browsers_at_rest()
 
-    def _exercises_takers_at_rest(self) -> None:
+    def _exercises_subscribers_at_rest(self) -> None:
         def was_given(c: Consumer, f: Entry) -> Bool:
             return self.takes(c) & self.has_room(c, f) & self.wants[c, f] & self.taken(f)
 

@@ -37,7 +37,7 @@ def _another_consumer(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer
     return who != other
 
 
-def _another_taker(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
+def _another_subscriber(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
     return (who != other) & ~equal(read(trace(Contract).symbol("mode"), (other,)), Mode.BROWSE)
 
 
@@ -73,7 +73,7 @@ SWAPPED: tuple[tuple[str, str, Side], ...] = (
     ("release", "of another message", _another_entry),
     ("settle_again", "of another message", _another_entry),
     ("consume", "of another consumer", _another_consumer),
-    ("cancel", "of another consumer that takes", _another_taker),
+    ("cancel", "of another consumer that takes", _another_subscriber),
     ("close_channel", "of another channel without browsers", _without_browsers),
 )
 """The steps that a delivery commutes with, and under which condition."""

@@ -48,28 +48,28 @@ def queries(
         for view in (before, after)
         for name, each in zip(_names(view), view.subscriptions, strict=True)
     ]
-    browsers = {taker for _, taker, each in seen if each.browses}
+    browsers = {subscriber for _, subscriber, each in seen if each.browses}
     unwanted = {
-        (taker, at[view.entries[number - 1].message])
-        for view, taker, each in seen
+        (subscriber, at[view.entries[number - 1].message])
+        for view, subscriber, each in seen
         for number in each.unwanted
     }
-    takers, everything = range(len(who) + 1), range(len(at) + 1)
+    subscribers, everything = range(len(who) + 1), range(len(at) + 1)
     rigid = valuation(
         head=HEAD,
-        browser=[taker in browsers for taker in takers],
-        wants=frozenset((w, e) for w in takers for e in everything if (w, e) not in unwanted),
+        browser=[subscriber in browsers for subscriber in subscribers],
+        wants=frozenset((w, e) for w in subscribers for e in everything if (w, e) not in unwanted),
     )
     is_gone = {*at} - {each.message for each in after.entries if each.state != "dequeued"}
     gone = [number for message, number in at.items() if message in is_gone]
-    settles = [*{taker for _, taker, each in seen if each.settles_when_sent}, len(who)]
+    settles = [*{subscriber for _, subscriber, each in seen if each.settles_when_sent}, len(who)]
     expiring = {each.message for view in (before, after) for each in view.entries if each.expires}
     if step.arrival and isinstance(step.operation, op.Publish) and step.operation.expires_s:
         expiring.add(step.arrival[0])
     broker = [Taken("deliver", (who[name], at[message])) for message, name in _held(after).items()]
     for taken in ("deliver", "acknowledge"):
-        broker += [Taken(taken, (taker, each)) for taker in settles for each in gone]
-    broker += [Taken("browse", (taker, ANY)) for taker in browsers]
+        broker += [Taken(taken, (subscriber, each)) for subscriber in settles for each in gone]
+    broker += [Taken("browse", (subscriber, ANY)) for subscriber in browsers]
     broker += [Taken("pass_over", (ANY, ANY)), Taken("come_due", (ANY,))]
     # In the order of the queue: that of a set of names differs from process to process.
     broker += [Taken("expire", (at[message],)) for message in at if message in expiring & is_gone]
@@ -78,7 +78,7 @@ def queries(
         TimedQueue,
         Entry,
         len(everything),
-        ((Subscription, len(takers)),),
+        ((Subscription, len(subscribers)),),
         rigid + _state(before, at, who, ABSENT),
         rigid + _state(after, at, who, DEQUEUED),
         (*_of_the_client(before, after, step, at, who), *broker),
@@ -125,11 +125,11 @@ def _state(
     last_seen: list[int | None] = [None] * many
     released = list(last_seen)
     numbers = [HEAD, *(at[each.message] for each in view.entries)]
-    for name, taker in zip(_names(view), view.subscriptions, strict=True):
-        if taker.active:
-            active[who[name]], last_seen[who[name]] = True, numbers[taker.last_seen]
-            if taker.released is not None:
-                rewound[who[name]], released[who[name]] = True, numbers[taker.released]
+    for name, subscriber in zip(_names(view), view.subscriptions, strict=True):
+        if subscriber.active:
+            active[who[name]], last_seen[who[name]] = True, numbers[subscriber.last_seen]
+            if subscriber.released is not None:
+                rewound[who[name]], released[who[name]] = True, numbers[subscriber.released]
     holds = frozenset((who[name], at[message]) for message, name in _held(view).items())
     return valuation(
         status=status,
@@ -180,8 +180,8 @@ def _of_the_client(
                     left.append(who[name])
                     held = [message for message, holder in _held(before).items() if holder == name]
                     yield from (Taken("release", (who[name], at[message])) for message in held)
-    yield from (Taken("subscribe", (taker,)) for taker in come)
-    yield from (Taken("unsubscribe", (taker,)) for taker in left)
+    yield from (Taken("subscribe", (subscriber,)) for subscriber in come)
+    yield from (Taken("unsubscribe", (subscriber,)) for subscriber in left)
 
 
 def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:

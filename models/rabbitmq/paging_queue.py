@@ -49,7 +49,7 @@ class PagingQueue(PagingPlaces):
     acknowledges: Fixed[Consumer, Bool]
 
     active: Map[Consumer, Bool]
-    taker: Map[Turn, Consumer]
+    subscriber: Map[Turn, Consumer]
     holder: Map[Message, Consumer]
     offered: Map[Message, Bool]
 
@@ -58,7 +58,7 @@ class PagingQueue(PagingPlaces):
         """No message has been published, and no consumer is subscribed."""
         super().empty()
         self.active.fill(False)
-        self.taker = self.taker.map(lambda _, old: old)
+        self.subscriber = self.subscriber.map(lambda _, old: old)
         self.holder = self.holder.map(lambda _, old: old)
         self.offered.fill(False)
 
@@ -79,7 +79,7 @@ class PagingQueue(PagingPlaces):
     @action
     def choose(self, who: Consumer) -> None:
         """The queue chooses the consumer or get to serve next."""
-        self.taker[Turn.IT] = who
+        self.subscriber[Turn.IT] = who
 
     @action
     def close_channel(self, which: Channel) -> None:
@@ -156,7 +156,7 @@ class PagingQueue(PagingPlaces):
         """The queue is empty, and a consumer that acknowledges takes the offered message."""
         require(self.offered[m] & self.serves(keeps=TRUE))
         super().publish_delivered(m)
-        self.holder[m] = self.taker[Turn.IT]
+        self.holder[m] = self.subscriber[Turn.IT]
         self.offered[m] = False
 
     @action
@@ -170,7 +170,7 @@ class PagingQueue(PagingPlaces):
         require(forall(Message, lambda n: ~self.is_ready(n)))
         self.used = self.used.map(lambda n, old: old | self.at_or_before(n, m))
         self.place[m] = Place.GONE
-        self.holder[m] = self.taker[Turn.IT]
+        self.holder[m] = self.subscriber[Turn.IT]
         self.offered[m] = False
 
     @action
@@ -183,15 +183,15 @@ class PagingQueue(PagingPlaces):
 
     def serves(self, *, keeps: Bool) -> Bool:
         """Whether the chosen one is a subscribed consumer with this kind of acknowledgement."""
-        return self.active[self.taker[Turn.IT]] & self.answers(keeps)
+        return self.active[self.subscriber[Turn.IT]] & self.answers(keeps)
 
     def answers(self, keeps: Bool) -> Bool:
         """Whether the chosen one has this kind of acknowledgement."""
-        return keeps == self.acknowledges[self.taker[Turn.IT]]
+        return keeps == self.acknowledges[self.subscriber[Turn.IT]]
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
         super()._fetches(m, keeps)
-        self.holder[m] = self.taker[Turn.IT]
+        self.holder[m] = self.subscriber[Turn.IT]
 
     @action
     def fetch_from_q4(self, m: Message, keeps: Bool) -> None:
@@ -305,7 +305,7 @@ Contents of pending messages leave in any order, and a second time changes nothi
 A message in the index that is not ready was delivered, and that is noted already.
     purge: noted
 The queue may serve any consumer, so it may always serve the same one.
-    choose: taker
+    choose: subscriber
 The value is set before it is read.
     initially: delivered*2
 If no position is free, no message arrives.

@@ -67,17 +67,17 @@ def mode(queue: RememberingPagingQueue, who: Consumer) -> Mode:
 
 def delivers(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
     """A delivery reports the queue's own delivered flag."""
-    return does("deliver", queue.taker[Turn.IT], m, queue.delivered[m])
+    return does("deliver", queue.subscriber[Turn.IT], m, queue.delivered[m])
 
 
 def delivers_anew(queue: RememberingPagingQueue, m: Message) -> Witness:
     """A message that passes straight through was never delivered before."""
-    return does("deliver", queue.taker[Turn.IT], m, FALSE)
+    return does("deliver", queue.subscriber[Turn.IT], m, FALSE)
 
 
 def gets(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
     """The answer to a get reports the queue's own delivered flag."""
-    return does("get", queue.taker[Turn.IT], m, queue.delivered[m])
+    return does("get", queue.subscriber[Turn.IT], m, queue.delivered[m])
 
 
 def pages(_queue: RememberingPagingQueue, *_: Message) -> Witness:

@@ -26,7 +26,9 @@ from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.spec.histories import CONTROL
 
 
-def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> tuple[str, ...]:
+def covering_chain_of(
+    found: Violation, parts: Sequence[Path], known: KnownQueues
+) -> tuple[str, ...]:
     """Return the fewest messages that fill the span, in the order in which they left.
 
     The messages with a record in that time are enough, unless a closed channel or a stopped broker
@@ -56,12 +58,12 @@ def who_took_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) 
     gets = of_run & (field("queue") == found.queue) & (field("op") == "empty") & asked
     for of_messages in (of_queue & field("message").isin(names.unique()), of_queue):
         table = history.to_table(columns=SCHEMA.names, filter=of_messages | gets).cast(SCHEMA)
-        if turns := _turns_in(table.sort_by(PLACE), found, control):
-            return turns
+        if chain := _chain_in(table.sort_by(PLACE), found, control):
+            return chain
     return ()
 
 
-def _turns_in(table: pa.Table, found: Violation, control: Control) -> tuple[str, ...]:
+def _chain_in(table: pa.Table, found: Violation, control: Control) -> tuple[str, ...]:
     """Return the covering chain in these records, empty if they have none."""
     torn = ambiguous(contradictions(table, control))
     columns = Columns.of(by_message(table, control, torn).intervals)

@@ -63,7 +63,7 @@ def counterexample_of(
     facts = RecordedFacts(found) if facts is None else facts
     rule, names = RULES[found.rule], _names(facts)
     expected, seen = rule.expected.format(**names), rule.seen.format(**names)
-    early = found.turns or (found.witness,)
+    early = found.chain or (found.witness,)
     witnesses = tuple(dict.fromkeys(filter(None, (found.message, *early))))
 
     def made(values: Values) -> Counterexample:
@@ -105,15 +105,15 @@ def _shows(found: Counterexample) -> bool:
 def _values(facts: RecordedFacts) -> Iterator[Values]:
     """Yield the names and numbers of the recording, then fewer and fewer of them."""
     own = made_up(facts.found)
-    taker = facts.late_taker
+    subscriber = facts.late_subscriber
     names = replace(
         own,
-        first=facts.first_taker or own.first,
-        late=taker or own.late,
+        first=facts.first_subscriber or own.first,
+        late=subscriber or own.late,
         browser=facts.browser or own.browser,
         channels=facts.channels,
     )
-    held = facts.held_by(taker)
+    held = facts.held_by(subscriber)
     if 0 < len(held) <= HELD_MAX:
         names = replace(names, held=held)
     numbers = replace(names, levels=facts.levels, priorities=facts.priorities)
@@ -146,8 +146,8 @@ def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
     }
     roles = {
         own.browser: facts.browser,
-        own.first: facts.first_taker,
-        own.late: facts.late_taker,
+        own.first: facts.first_subscriber,
+        own.late: facts.late_subscriber,
     }
     stands_for |= {ours: theirs for ours, theirs in roles.items() if theirs and theirs != ours}
     for move in (line.move for line in steps):
@@ -166,9 +166,9 @@ def _differences(steps: Sequence[Line], facts: RecordedFacts) -> Iterator[str]:
                     yield f"priority {message.priority} for {recorded.priority} of {message.id}"
             case Consume(consumer=consumer, credit=credit):
                 subscribed = facts.subscription(consumer)
-                if consumer in stands_for and consumer not in facts.takers:
+                if consumer in stands_for and consumer not in facts.subscribers:
                     yield f"{consumer} for {stands_for[consumer]}"
-                elif subscribed is None and consumer not in facts.takers:
+                elif subscribed is None and consumer not in facts.subscribers:
                     yield f"consumer {consumer}"
                 elif subscribed is None:
                     get = "the get " if facts.is_get(consumer) else ""
@@ -190,16 +190,16 @@ def _names(facts: RecordedFacts) -> dict[str, object]:
     rule = RULES[found.rule]
     window = facts.window(found.witness)
     if facts.late is not None:
-        taker = facts.taker(facts.late)
+        subscriber = facts.subscriber(facts.late)
     elif rule.concerns_a_get:
-        taker = "the get"
+        subscriber = "the get"
     else:
-        is_one = rule.sides is not None and rule.sides.same_taker
-        taker = "one taker" if is_one else "a consumer"
+        is_one = rule.sides is not None and rule.sides.same_subscriber
+        subscriber = "one subscriber" if is_one else "a consumer"
     return {
         "message": found.message,
         "witness": found.witness,
-        "taker": taker,
+        "subscriber": subscriber,
         "had_by": facts.named(found.witness or "a consumer"),
         "got": "was shown" if facts.late is not None and facts.browses(facts.late) else "got",
         "window": "" if window is None else f" of {window}",
@@ -208,7 +208,7 @@ def _names(facts: RecordedFacts) -> dict[str, object]:
         "late": _span(found.late),
         "early": _span(found.early),
         "there_by": f"{found.early[0]:,}",
-        "turns": ", then ".join(found.turns) or f"the last of them {found.witness}",
+        "chain": ", then ".join(found.chain) or f"the last of them {found.witness}",
         "until": "was never given" if found.early[1] >= NEVER else "was given later",
     }
 

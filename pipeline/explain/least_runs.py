@@ -7,7 +7,7 @@ gate's oracle names the same requirement for each of them; a test checks that.
 
 The words: `m` is the message of the violation, `w` its witness, `held` what fills a window. `first`
 held the message before, `late` got it wrongly, `other` is `late` where both hold it, `browser` was
-shown it, `all` drains the queue. `return` lets a message be delivered and come back. `turns` lets
+shown it, `all` drains the queue. `return` lets a message be delivered and come back. `chain` lets
 the messages of a covering chain take turns.
 """
 
@@ -79,7 +79,7 @@ class Script:
             "w": (found.witness or "another",),
             "held": values.held,
         }
-        self._takers = {
+        self._subscribers = {
             "first": values.first,
             "late": values.late,
             "other": values.late,
@@ -98,25 +98,25 @@ class Script:
                 for message in self._messages[what]:
                     self._publish(message, priority, persistent="persistent" in how)
             case ["consume", who, *how]:
-                self._consume(self._takers[who], window=self._window(how))
+                self._consume(self._subscribers[who], window=self._window(how))
             case ["browse"]:
                 self._consume(self.values.browser, "browse", None)
             case ["give", what, who, *how]:
-                taker = self._takers[who]
-                self._give(self._messages[what], taker, redelivered="redelivered" in how)
+                subscriber = self._subscribers[who]
+                self._give(self._messages[what], subscriber, redelivered="redelivered" in how)
             case ["acknowledge" | "release" as name, "m", *how]:
                 self._settle(name, self.found.message, again="again" in how)
             case ["return", what]:
                 self._return(*self._messages[what])
-            case ["turns", *late]:
-                self._turns([self.found.message] * len(late))
+            case ["chain", *late]:
+                self._chain([self.found.message] * len(late))
             case ["get"]:
                 channel = self.values.channels.get(self.values.late, "channel of the get")
                 self._do(Get(channel=channel, queue=self.queue, mode="acknowledge"))
             case ["cancel", who]:
-                self._do(Cancel(consumer=self._takers[who]))
+                self._do(Cancel(consumer=self._subscribers[who]))
             case ["close", who]:
-                self._do(CloseChannel(channel=self._channel_of(self._takers[who])))
+                self._do(CloseChannel(channel=self._channel_of(self._subscribers[who])))
             case ["purge"]:
                 self._do(Purge(queue=self.queue))
             case ["delete"]:
@@ -166,8 +166,8 @@ class Script:
         )
         self._do(subscribed)
 
-    def _channel_of(self, taker: str) -> str:
-        return self.values.channels.get(taker, f"channel of {taker}")
+    def _channel_of(self, subscriber: str) -> str:
+        return self.values.channels.get(subscriber, f"channel of {subscriber}")
 
     def _give(self, messages: Sequence[str], consumer: str, *, redelivered: bool = False) -> None:
         """Add a drain that delivers messages: after it, no consumer with room is left without."""
@@ -198,20 +198,20 @@ class Script:
         self._settle("release", message)
         self._consume(late)
 
-    def _turns(self, late: Sequence[str]) -> None:
+    def _chain(self, late: Sequence[str]) -> None:
         """Publish messages, each before the previous one is delivered; the last of them waits.
 
         Their consumer holds the previous message, and has no room for more.
         """
-        turns = list(self.found.turns) or list(self._messages["w"])
+        chain = list(self.found.chain) or list(self._messages["w"])
         self._declare(levels=LEVELS_MAX if late else 0)
-        for message in turns[:2]:
+        for message in chain[:2]:
             self._publish(message, 5)
         for message in late:
             self._publish(message)
-        if turns[1:]:
+        if chain[1:]:
             self._consume(OTHERS)
-        for message, after in zip_longest(turns[:-1], turns[2:]):
+        for message, after in zip_longest(chain[:-1], chain[2:]):
             self._give([message], OTHERS)
             if after is not None:
                 self._publish(after, 5)

@@ -33,7 +33,7 @@ Placed: TypeAlias = tuple[Record, int]
 class Violation:
     """A row of the table of violations, and further values for its run.
 
-    `turns` is the covering chain of waiting messages in the order in which they left, if the
+    `chain` is the covering chain of waiting messages in the order in which they left, if the
     violation has one and it is known. The witness is the last message that was present.
     """
 
@@ -45,7 +45,7 @@ class Violation:
     witness: str | None
     late: tuple[int, int]
     early: tuple[int, int]
-    turns: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
     strength: int = 0
 
     @classmethod
@@ -132,7 +132,7 @@ class RecordedFacts:
         subscribed = self.subscription(consumer)
         return None if subscribed is None else subscribed.window or None
 
-    def taker(self, taken: Record | None) -> str:
+    def subscriber(self, taken: Record | None) -> str:
         """Return the subscriber of a delivery and its channel, in words."""
         return "a consumer" if taken is None else self._named(taken.consumer or "", taken)
 
@@ -143,11 +143,11 @@ class RecordedFacts:
 
     def is_get(self, consumer: str) -> bool:
         """Return whether a subscriber made a single get, and has no subscription."""
-        of_taker = [r for r in self._of("empty", "get", "deliver") if r.consumer == consumer]
-        if any(r.op != "deliver" for r in of_taker):
+        of_subscriber = [r for r in self._of("empty", "get", "deliver") if r.consumer == consumer]
+        if any(r.op != "deliver" for r in of_subscriber):
             return True
         others_subscribed = any(True for _ in self._of("consume"))
-        return others_subscribed and [r.position for r in of_taker] == [0]
+        return others_subscribed and [r.position for r in of_subscriber] == [0]
 
     def _named(self, consumer: str, taken: Record | None) -> str:
         subscribed = self.subscription(consumer)
@@ -161,12 +161,12 @@ class RecordedFacts:
     # The recorded names and numbers, for the run that shows the same.
 
     @cached_property
-    def takers(self) -> frozenset[str]:
+    def subscribers(self) -> frozenset[str]:
         """All subscribers that got a message or asked for one."""
         return frozenset(r.consumer for r in self._of("deliver", "empty", "get") if r.consumer)
 
     @cached_property
-    def late_taker(self) -> str | None:
+    def late_subscriber(self) -> str | None:
         """The consumer that got a message wrongly."""
         is_given = self.late is not None and not self.browses(self.late)
         return self.late.consumer if self.late is not None and is_given else None
@@ -180,7 +180,7 @@ class RecordedFacts:
         return (view or next(seen, Record(op="get", start=0))).consumer
 
     @cached_property
-    def first_taker(self) -> str | None:
+    def first_subscriber(self) -> str | None:
         """The consumer that held the message before, or held the overtaken one."""
         if self.early is not None and not self.browses(self.early):
             return self.early.consumer
@@ -194,7 +194,7 @@ class RecordedFacts:
         ]
         return had[-1] if had else None
 
-    def held_by(self, taker: str | None) -> tuple[str, ...]:
+    def held_by(self, subscriber: str | None) -> tuple[str, ...]:
         """Return the messages that a subscriber held before the late one, not yet being settled."""
         until = self.found.late[1]
         settled = {
@@ -202,7 +202,9 @@ class RecordedFacts:
             for r in self._of("acknowledge", "reject", "release")
             if r.start <= until
         }
-        given = [r for r in self._of("deliver") if r.consumer == taker and (r.end or 0) <= until]
+        given = [
+            r for r in self._of("deliver") if r.consumer == subscriber and (r.end or 0) <= until
+        ]
         held = [r for r in given if (r.consumer, r.position) not in settled]
         held = [r for r in held if r.message != self.found.message]
         ordered = sorted(held, key=lambda each: each.position or 0)
@@ -253,7 +255,7 @@ class RecordedFacts:
             return 0
         if (record.start, record.end) in {found.late, found.early}:
             return 1
-        if of_queue and record.message in {found.message, *found.turns, found.witness}:
+        if of_queue and record.message in {found.message, *found.chain, found.witness}:
             return 3 if record.op in {"acknowledge", "reject"} and not self._is_of_settling else 1
         if record.op in {"consume", "deliver"}:
             return 2 if record.consumer in self._concerned else 3
@@ -316,9 +318,9 @@ class RecordedFacts:
         return said if record.outcome == "ok" else f"{said} (not answered)"
 
 
-def _plain(taker: str | None) -> str | None:
+def _plain(subscriber: str | None) -> str | None:
     """Return the name of a subscriber as it is in the recording."""
-    return None if taker is None else taker.partition(NUMBERED)[0]
+    return None if subscriber is None else subscriber.partition(NUMBERED)[0]
 
 
 _WORDS: Final = {

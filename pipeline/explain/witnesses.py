@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.explain.covering_chain import who_took_turns
+from brokerproof.pipeline.explain.covering_chain import covering_chain_of
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.known_queues import KnownQueues
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED
@@ -124,7 +124,7 @@ def _with_turns(found: Violation, parts: Sequence[Path], known: KnownQueues) -> 
     """Return a violation with its covering chain, if its rule has one."""
     if not RULES[found.rule].each_moment:
         return found
-    return replace(found, turns=who_took_turns(found, parts, known))
+    return replace(found, chain=covering_chain_of(found, parts, known))
 
 
 def write_witnesses(witnesses: Mapping[str, Witness], report: Path) -> None:
@@ -174,12 +174,12 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
     field = ds.field
     of_run, of_queue = field("run") == found.run, field("queue") == found.queue
     rule = RULES[found.rule]
-    names = {found.message, *([found.witness] if found.witness else []), *found.turns}
+    names = {found.message, *([found.witness] if found.witness else []), *found.chain}
     if rule.of_subscriber:
-        taker = found.witness or ""
+        subscriber = found.witness or ""
         # The witness of a reused name may be a later subscription.
-        takers = [taker, taker.partition(NUMBERED)[0]]
-        had = of_run & of_queue & field("consumer").isin(takers) & field("message").is_valid()
+        subscribers = [subscriber, subscriber.partition(NUMBERED)[0]]
+        had = of_run & of_queue & field("consumer").isin(subscribers) & field("message").is_valid()
         if not rule.by_time:
             had &= field("start") <= found.late[1]
         names |= set(history.to_table(columns=["message"], filter=had)["message"].to_pylist())
@@ -229,12 +229,16 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
     rows = [record for batch in control.to_batches() for record in records_of(batch)]
     columns = (messages.column(name).to_pylist() for name in ("queue", "consumer", "channel"))
     there = [*zip(*columns, strict=True), *((r.queue, r.consumer, r.channel) for r in rows)]
-    takers = {taker for queue, taker, _ in there if queue == found.queue and taker}
+    subscribers = {
+        subscriber for queue, subscriber, _ in there if queue == found.queue and subscriber
+    }
     # A reused name stands for several subscriptions, to other queues too.
-    of_takers = [(r.queue, r.consumer, r.channel) for r in rows if r.consumer in takers]
+    of_subscribers = [(r.queue, r.consumer, r.channel) for r in rows if r.consumer in subscribers]
     channels = {
-        channel for queue, _, channel in (*there, *of_takers) if queue == found.queue and channel
-    } | {channel for _, _, channel in of_takers if channel}
+        channel
+        for queue, _, channel in (*there, *of_subscribers)
+        if queue == found.queue and channel
+    } | {channel for _, _, channel in of_subscribers if channel}
     subscribed = {each.channel for each in rows if each.op == "consume"}
 
     def concerns(record: Record) -> bool:
@@ -242,7 +246,7 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
             case "crash" | "restart":
                 return True
             case "consume" | "cancel":
-                return record.consumer in takers
+                return record.consumer in subscribers
             case "close":
                 # A lost channel may have taken an answer with it, of any queue.
                 is_open = record.channel not in subscribed and record.outcome != "ok"

@@ -172,11 +172,11 @@ class Control:
     def _subscribed(self, each: Subscription) -> None:
         record = each.record
         if record.channel is not None:
-            self.channel_of[each.taker] = record.channel
+            self.channel_of[each.subscriber] = record.channel
         if record.mode != "acknowledge":
-            self.mode_of[each.taker] = record.mode
+            self.mode_of[each.subscriber] = record.mode
         if record.window:
-            self.window_of[each.taker] = record.window
+            self.window_of[each.subscriber] = record.window
         if record.selective and record.mode != "browse":
             queue = (record.run, record.queue or "")
             [facts] = self.facts([queue])
@@ -197,7 +197,7 @@ class Control:
             self.spans.get((kind, run, "" if everywhere else queue), ()) for run, queue in keys
         )
 
-    def closes_of_takers(self, keys: Iterable[Key]) -> Spans:
+    def closes_of_subscribers(self, keys: Iterable[Key]) -> Spans:
         """Return when the channels of subscribers closed."""
         return _spans(
             self.closed.get((run, self.channel_of.get((run, name), "")), ()) for run, name in keys

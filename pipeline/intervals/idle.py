@@ -61,21 +61,21 @@ def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
     The last span of each consumer is included whatever its length, to show which had deliveries.
     The spans of a consumer with deliveries out of sequence begin at `NEVER`.
     """
-    taker = named(table, "consumer")
-    subscribed = {each.taker: each for each in control.leavings.subscriptions()}
-    known = [subscribed.get(key) for key in taker.keys]
-    concerned = np.array([each is not None for each in known], dtype=np.bool_)[taker.number]
+    subscriber = named(table, "consumer")
+    subscribed = {each.subscriber: each for each in control.leavings.subscriptions()}
+    known = [subscribed.get(key) for key in subscriber.keys]
+    concerned = np.array([each is not None for each in known], dtype=np.bool_)[subscriber.number]
     given = concerned & is_one_of(table, "op", "deliver")
     rows = np.flatnonzero(given)
     if not rows.size:
         return SCHEMA.empty_table()
     position = numbers(table, "position")
-    rows = rows[np.lexsort((position[rows], taker.number[rows]))]
-    group = taker.number[rows]
+    rows = rows[np.lexsort((position[rows], subscriber.number[rows]))]
+    group = subscriber.number[rows]
     first = np.append(True, group[1:] != group[:-1])
     number = np.arange(rows.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
-    done = _settled(table, rows, joint(taker.number, position), concerned & ~given)
+    done = _settled(table, rows, joint(subscriber.number, position), concerned & ~given)
     torn = _torn(group, first, position[rows] != number, end[rows])
     there = np.array([0 if each is None else each.end for each in known], dtype=np.int64)
     leavings = control.leavings
@@ -85,7 +85,7 @@ def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
     since, until, seen, who, at = of_next.spans(there, stays, room)
     since = np.where(torn[who], NEVER, since)
     wanted = (at == NO_DELIVERY) | (seen - since > bound)
-    names = [taker.keys[each] for each in who[wanted].tolist()]
+    names = [subscriber.keys[each] for each in who[wanted].tolist()]
     return pa.table(
         {
             "run": pa.array([run for run, _ in names], pa.string()),
@@ -171,13 +171,13 @@ def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: in
     served = {
         (row["run"], row["consumer"]) for row in spans.select(["run", "consumer"]).to_pylist()
     }
-    takers = {each.taker for each in known}
-    rows = [row for row in spans.to_pylist() if (row["run"], row["consumer"]) in takers]
+    subscribers = {each.subscriber for each in known}
+    rows = [row for row in spans.to_pylist() if (row["run"], row["consumer"]) in subscribers]
     for each in known:
-        if each.taker not in served:
+        if each.subscriber not in served:
             stays = stays_until(each, control.leavings)
             times = {"since": each.end, "until": stays, "seen": stays}
-            run, name = each.taker
+            run, name = each.subscriber
             rows.append({"run": run, "consumer": name, "position": NO_DELIVERY, **times})
     return Idle(
         pa.Table.from_pylist(list(_long(rows, latest, bound)), schema=SCHEMA), tuple(known), bound

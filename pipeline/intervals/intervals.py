@@ -64,7 +64,7 @@ class Gathered:
     """
 
     queue: Named
-    taker: Named
+    subscriber: Named
     message: Ints
     publish_of: Ints
     publish: Ints
@@ -82,7 +82,7 @@ class Rows:
     start: Ints
     end: Ints
     message: Ints
-    taker: Named
+    subscriber: Named
     position: Ints
     acknowledges: Marks
     failed: Marks
@@ -96,7 +96,7 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
         start=numbers(table, "start"),
         end=numbers(table, "end", NEVER),
         message=message_numbers(table, queue.number),
-        taker=named(table, "consumer"),
+        subscriber=named(table, "consumer"),
         position=numbers(table, "position"),
         acknowledges=is_one_of(table, "op", "acknowledge", "reject"),
         failed=is_one_of(table, "outcome", "failed"),
@@ -104,7 +104,7 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
     )
     publish_of, again = _publishes(table, rows)
     given = is_one_of(table, "op", "deliver") & ~rows.failed
-    browses = _is_of_mode(table, rows.taker, control, "browse")
+    browses = _is_of_mode(table, rows.subscriber, control, "browse")
     acquiring = _by_message(rows, np.flatnonzero(given & ~browses))
     settling = np.flatnonzero(rows.acknowledges | is_one_of(table, "op", "release"))
     match = _matches(rows, acquiring, settling)
@@ -112,7 +112,7 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
     deliveries = _deliveries(table, rows, control, queue, of_publish, acquiring, settling, match)
     return Gathered(
         queue,
-        rows.taker,
+        rows.subscriber,
         rows.message,
         publish_of,
         publish_of[publish_of != NO_ROW],
@@ -124,12 +124,12 @@ def gathered(table: pa.Table, control: Control) -> Gathered:
     )
 
 
-def _is_of_mode(table: pa.Table, taker: Named, control: Control, mode: str) -> Marks:
+def _is_of_mode(table: pa.Table, subscriber: Named, control: Control, mode: str) -> Marks:
     """Return which deliveries have a mode; the consumer's subscription takes precedence."""
-    subscribed = [control.mode_of.get(key) for key in taker.keys]
+    subscribed = [control.mode_of.get(key) for key in subscriber.keys]
     said = np.array([each is not None for each in subscribed], dtype=np.bool_)
     so = np.array([each == mode for each in subscribed], dtype=np.bool_)
-    return np.where(said[taker.number], so[taker.number], is_one_of(table, "mode", mode))
+    return np.where(said[subscriber.number], so[subscriber.number], is_one_of(table, "mode", mode))
 
 
 def _publishes(table: pa.Table, rows: Rows) -> tuple[Ints, bool]:
@@ -151,7 +151,7 @@ def _by_message(rows: Rows, given: Ints) -> Ints:
     several = np.flatnonzero(many[message[order]] > 1)
     if several.size:
         some = given[order[several]]
-        keys = (rows.position, rows.taker.number, rows.end, rows.message)
+        keys = (rows.position, rows.subscriber.number, rows.end, rows.message)
         order[several] = order[several][np.lexsort([key[some] for key in keys])]
     return given[order]
 
@@ -168,13 +168,13 @@ def _matches(rows: Rows, acquiring: Ints, settling: Ints) -> Ints:
     same = there.copy()
     candidates = first[there]
     same[there] = (
-        rows.taker.number[acquiring[candidates]] == rows.taker.number[settling[there]]
+        rows.subscriber.number[acquiring[candidates]] == rows.subscriber.number[settling[there]]
     ) & (rows.position[acquiring[candidates]] == rows.position[settling[there]])
     found[same] = first[same]
     left = np.flatnonzero(there & ~same)
     if left.size:
         several = np.flatnonzero(np.isin(message, rows.message[settling[left]]))
-        keys = [rows.message, rows.taker.number, rows.position]
+        keys = [rows.message, rows.subscriber.number, rows.position]
         of_deliveries = [key[acquiring[several]] for key in keys]
         of_settlements = [key[settling[left]] for key in keys]
         both = np.stack(
@@ -207,7 +207,7 @@ def _deliveries(
     is_published = published != NO_ROW
     start = start.copy()
     start[is_published] = np.maximum(start[is_published], rows.start[published[is_published]])
-    keeps = ~_is_of_mode(table, rows.taker, control, "automatic")[acquiring]
+    keeps = ~_is_of_mode(table, rows.subscriber, control, "automatic")[acquiring]
     back_start, back_end = settled.comes_back(
         keeps,
         _closing(table, rows, control, acquiring),
@@ -292,7 +292,7 @@ def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> 
     begun, seen = rows.start[acquiring], rows.end[acquiring]
     start, end = never, never
     for of, spans in (
-        (rows.taker, control.closes_of_takers(rows.taker.keys)),
+        (rows.subscriber, control.closes_of_subscribers(rows.subscriber.keys)),
         (channel, control.closes(channel.keys)),
     ):
         if spans.of.size:

@@ -50,16 +50,16 @@ def told_apart(history: pa.Table, control: Control) -> ToldApart:
     nothing = np.empty(0, dtype=np.int64)
     if not control.reused:
         return ToldApart(history, nothing)
-    taker = named(history, "consumer")
-    reused = np.array([key in control.reused for key in taker.keys], dtype=np.bool_)
-    concerned = reused[taker.number]
+    subscriber = named(history, "consumer")
+    reused = np.array([key in control.reused for key in subscriber.keys], dtype=np.bool_)
+    concerned = reused[subscriber.number]
     given = np.flatnonzero(concerned & is_one_of(history, "op", "deliver"))
     if not given.size:
         return ToldApart(history, nothing)
     names = _Names(["?"], np.zeros(history.num_rows, dtype=np.int64))
-    _name_deliveries(history, control, taker, given, names)
+    _name_deliveries(history, control, subscriber, given, names)
     settles = concerned & is_one_of(history, "op", "acknowledge", "release", "reject")
-    unclear = _name_settlements(history, taker, given, np.flatnonzero(settles), names)
+    unclear = _name_settlements(history, subscriber, given, np.flatnonzero(settles), names)
     return ToldApart(_renamed(history, names), unclear)
 
 
@@ -76,17 +76,17 @@ class _Names:
 
 
 def _name_deliveries(
-    history: pa.Table, control: Control, taker: Named, given: Ints, names: _Names
+    history: pa.Table, control: Control, subscriber: Named, given: Ints, names: _Names
 ) -> None:
     queue, channel = named(history, "queue"), named(history, "channel")
     start, end = numbers(history, "start"), numbers(history, "end", NEVER)
-    for rows in _groups(given, taker.number, queue.number, channel.number):
+    for rows in _groups(given, subscriber.number, queue.number, channel.number):
         row = int(rows[0])
         of_queue = queue.keys[queue.number[row]][1]
         of_channel = channel.keys[channel.number[row]][1]
         there = [
             each
-            for each in control.reused[taker.keys[taker.number[row]]]
+            for each in control.reused[subscriber.keys[subscriber.number[row]]]
             if each.record.queue == of_queue
         ]
         on_it = [each for each in there if each.record.channel == of_channel]
@@ -123,12 +123,12 @@ def the_only_one(subscriptions: Sequence[Subscription], start: Ints, end: Ints) 
 
 
 def _name_settlements(
-    history: pa.Table, taker: Named, given: Ints, settling: Ints, names: _Names
+    history: pa.Table, subscriber: Named, given: Ints, settling: Ints, names: _Names
 ) -> Ints:
     """Name settlements like their deliveries; return the ambiguous deliveries."""
     message = message_numbers(history, named(history, "queue").number)
     both = np.concatenate((given, settling))
-    keys = (message, taker.number, numbers(history, "position"))
+    keys = (message, subscriber.number, numbers(history, "position"))
     _, number = np.unique(np.stack([key[both] for key in keys]), axis=1, return_inverse=True)
     number = number.reshape(-1)
     of_given, of_settling = number[: given.size], number[given.size :]

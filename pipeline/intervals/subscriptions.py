@@ -49,7 +49,7 @@ class Subscription:
         return self.record.start
 
     @property
-    def taker(self) -> Key:
+    def subscriber(self) -> Key:
         """Its run and its name."""
         return self.record.run, self.name
 

@@ -284,8 +284,8 @@ def intervals_table(waits: Waits, table: pa.Table, found: Gathered, control: Con
 
 def _shown_first(table: pa.Table, found: Gathered, rows: Ints) -> Marks:
     """Return which views are the first of their message by their browser."""
-    taker, _ = ranks(table.column("consumer"))
-    both = joint(found.message[rows], taker[rows])
+    subscriber, _ = ranks(table.column("consumer"))
+    both = joint(found.message[rows], subscriber[rows])
     order = np.lexsort((numbers(table, "position")[rows], both))
     new = np.append(True, both[order][1:] != both[order][:-1])[: rows.size]
     is_new = np.empty(rows.size, dtype=np.bool_)
@@ -355,7 +355,7 @@ def _rows(
     table: pa.Table, waits: Waits, given: Ints, levels: Ints, flags: Ints, freed: Ints
 ) -> pa.Table:
     publish = pa.array(waits.publish)
-    taker = pa.array(np.where(given == NO_ROW, 0, given), mask=given == NO_ROW)
+    subscriber = pa.array(np.where(given == NO_ROW, 0, given), mask=given == NO_ROW)
     priority = numbers(table, "priority")[waits.publish]
     of_queue = levels[waits.queue]
     level = np.where(of_queue > 0, np.minimum(priority, of_queue - 1), 0)
@@ -364,7 +364,7 @@ def _rows(
         "run": texts(table.column("run"), publish),
         "queue": texts(table.column("queue"), publish),
         "message": table.column("message").take(publish),
-        "consumer": texts(table.column("consumer"), taker),
+        "consumer": texts(table.column("consumer"), subscriber),
         "slice": np.zeros(flags.size, dtype=np.int32),
         "levels": of_queue.astype(np.int32),
         "level": level.astype(np.int32),

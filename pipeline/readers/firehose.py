@@ -248,7 +248,7 @@ def _find(path: Path, told_apart_by: str, *, is_steady: bool) -> _Trace:
         lines=np.array(lines, dtype=np.int64)[first],
         run_of=np.array(runs, dtype=np.int32)[first],
         runs=named.names,
-        taker=np.full(len(found), -1, dtype=np.int32),
+        subscriber=np.full(len(found), -1, dtype=np.int32),
         position=np.zeros(len(found), dtype=np.int32),
     )
 
@@ -269,9 +269,9 @@ class _Trace:
     lines: npt.NDArray[np.int64]
     run_of: npt.NDArray[np.int32]
     runs: list[str]
-    taker: npt.NDArray[np.int32]
+    subscriber: npt.NDArray[np.int32]
     position: npt.NDArray[np.int32]
-    takers: _Names = field(default_factory=_Names)
+    subscribers: _Names = field(default_factory=_Names)
     given: dict[tuple[str, str], int] = field(default_factory=dict)
     declared: set[tuple[str, str]] = field(default_factory=set)
 
@@ -324,8 +324,8 @@ class _Trace:
             yield Record(op="consume", run=run, queue=queue, consumer=consumer, start=0, end=seen)
         position = self.given.setdefault((run, consumer), 0)
         self.given[run, consumer] = position + 1
-        if self.taker[at] >= 0:
-            before = self.takers.names[self.taker[at]]
+        if self.subscriber[at] >= 0:
+            before = self.subscribers.names[self.subscriber[at]]
             yield Record(
                 op="release",
                 run=run,
@@ -336,7 +336,7 @@ class _Trace:
                 start=published,
                 outcome="unknown",
             )
-        self.taker[at], self.position[at] = self.takers.number(consumer), position
+        self.subscriber[at], self.position[at] = self.subscribers.number(consumer), position
         yield Record(
             op="deliver",
             run=run,

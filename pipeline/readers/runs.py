@@ -79,7 +79,7 @@ def _claims(found: Counterexample) -> Capabilities:
 
 
 @dataclass
-class _Taker:
+class _Subscriber:
     """A consumer, a browser or a get, and the number of its deliveries."""
 
     name: str
@@ -99,9 +99,9 @@ class _Following:
     begin: int
     end: int
     queues: dict[str, Declare] = field(default_factory=dict)
-    takers: dict[str, _Taker] = field(default_factory=dict)
+    subscribers: dict[str, _Subscriber] = field(default_factory=dict)
     unlimited: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    held: dict[str, tuple[_Taker, int]] = field(default_factory=dict)
+    held: dict[str, tuple[_Subscriber, int]] = field(default_factory=dict)
     drained: int = 0
     crashes: int = 0
     closes: Counter[str] = field(default_factory=Counter)
@@ -243,7 +243,7 @@ class _Following:
         if result != "failed":
             room = Room(now, window if move.mode == "acknowledge" else None)
             channel = self._channel(move.channel)
-            self.takers[move.consumer] = _Taker(move.consumer, move.mode, channel, room)
+            self.subscribers[move.consumer] = _Subscriber(move.consumer, move.mode, channel, room)
             limited = changes or move.selector is not None or move.mode == "browse"
             if not limited and move.credit.messages is None and move.credit.bytes is None:
                 self.unlimited[move.consumer] = queues
@@ -262,19 +262,19 @@ class _Following:
             )
 
     def _settled(self, how: str, message: str, now: int, end: int | None, result: Result) -> Record:
-        taker, position = self.held[message]
+        subscriber, position = self.held[message]
         if result != "failed":
             del self.held[message]
-            if taker.room is not None:
-                taker.room.settled(now)
+            if subscriber.room is not None:
+                subscriber.room.settled(now)
         return self._record(
             how,
             now,
             end,
             queue=self._queue_of(message),
             message=message,
-            consumer=taker.name,
-            channel=taker.channel,
+            consumer=subscriber.name,
+            channel=subscriber.channel,
             position=position,
             outcome=result,
         )
@@ -284,25 +284,25 @@ class _Following:
             mode, channel = "acknowledge", None
             if isinstance(move, Get):
                 mode, channel = move.mode, self._channel(move.channel)
-            taker = _Taker(f"get {now // 2}", mode, channel, None)
+            subscriber = _Subscriber(f"get {now // 2}", mode, channel, None)
         else:
-            unknown = _Taker(event.consumer, "acknowledge", None, Room(0, None))
-            taker = self.takers.setdefault(event.consumer, unknown)
-        position = taker.delivered
-        taker.delivered += 1
-        if taker.mode == "acknowledge":
-            self.held[event.message] = (taker, position)
+            unknown = _Subscriber(event.consumer, "acknowledge", None, Room(0, None))
+            subscriber = self.subscribers.setdefault(event.consumer, unknown)
+        position = subscriber.delivered
+        subscriber.delivered += 1
+        if subscriber.mode == "acknowledge":
+            self.held[event.message] = (subscriber, position)
         return self._record(
             "deliver",
-            now if taker.room is None else taker.room.delivered(),
+            now if subscriber.room is None else subscriber.room.delivered(),
             now + 1,
             queue=event.queue,
             message=event.message,
-            consumer=taker.name,
-            channel=taker.channel,
+            consumer=subscriber.name,
+            channel=subscriber.channel,
             position=position,
             redelivered=event.redelivered,
-            mode=taker.mode,
+            mode=subscriber.mode,
         )
 
     def _queue_of(self, message: str) -> str | None:
@@ -322,8 +322,8 @@ class _Following:
 
     def _forget_channel(self, channel: str) -> None:
         gone = self._channel(channel)
-        for name, taker in self.takers.items():
-            if taker.channel == gone:
+        for name, subscriber in self.subscribers.items():
+            if subscriber.channel == gone:
                 self.unlimited.pop(name, None)
         self.held = {m: held for m, held in self.held.items() if held[0].channel != gone}
 

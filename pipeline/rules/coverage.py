@@ -37,8 +37,10 @@ class Cases:
         self.shown = np.ones(found.views.size, dtype=np.bool_)
         self.seen = np.append(self.taken, self.shown)
         self.may_have_returned = may_have_returned(found.deliveries)
-        limited = np.array([key in control.window_of for key in found.taker.keys], dtype=np.bool_)
-        self.limited = limited[found.taker.number[found.deliveries.row]]
+        limited = np.array(
+            [key in control.window_of for key in found.subscriber.keys], dtype=np.bool_
+        )
+        self.limited = limited[found.subscriber.number[found.deliveries.row]]
         fifo = np.array([each.is_fifo for each in facts], dtype=np.bool_)
         self.shown_in_order = fifo[found.queue.number[found.views]]
         self.found_nothing = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")

@@ -77,13 +77,13 @@ class Sides:
     Attributes:
         level: what the priority level of the early row must be, compared with that of the late one;
             `higher` is for queues with priorities only.
-        same_taker: whether both must have gone to the same subscriber.
+        same_subscriber: whether both must have gone to the same subscriber.
     """
 
     early: Side
     late: Side
     level: Literal["any", "equal", "higher"] = "any"
-    same_taker: bool = False
+    same_subscriber: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ _GET: Final = Side((QUERY,), without=DRAINED)
 _DRAINED_QUEUE: Final = Side((QUERY | DRAINED,), without=0)
 
 _OVERTAKEN: Final = "{witness}, which waited ahead of it, to be given before {message}"
-_WAITED: Final = "{taker} got {message} {late}; {witness} waited {early}"
-_ALWAYS_ONE: Final = "from {there_by} on there always was one: {turns}"
+_WAITED: Final = "{subscriber} got {message} {late}; {witness} waited {early}"
+_ALWAYS_ONE: Final = "from {there_by} on there always was one: {chain}"
 
 _PUBLISH: Final = "declare; publish m"
 _TAKE: Final = "consume late; give m late"
@@ -213,7 +213,7 @@ _RULES: Final = (
     HistoryRule(
         "given-before-published",
         "{message} to be given after it was published",
-        "{taker} got it {late}, and it was published {early}",
+        "{subscriber} got it {late}, and it was published {early}",
         (Case("nothing-invented", _INVENTED, lambda c: c.seen),),
         GIVEN_BEFORE_PUBLISHED,
         asked_of="a delivery or a view, and the publish of its message",
@@ -222,7 +222,7 @@ _RULES: Final = (
     HistoryRule(
         "never-published",
         "what is given to have been published",
-        "{taker} got {message} {late}, and it was never published",
+        "{subscriber} got {message} {late}, and it was never published",
         (Case("nothing-invented", _INVENTED),),
         wrong="a delivery of a message without a publish",
         by_sight=True,
@@ -230,7 +230,7 @@ _RULES: Final = (
     HistoryRule(
         "held-by-two",
         "{message} not to be given again while {witness} had it, or had settled it",
-        "{had_by} got it {early}, and {taker} got it again {late}",
+        "{had_by} got it {early}, and {subscriber} got it again {late}",
         (
             Case("nothing-twice", f"{_HOLD_TWICE}; {_TAKE_TOO}", lambda c: c.taken),
             Case(
@@ -246,7 +246,7 @@ _RULES: Final = (
     HistoryRule(
         "told-as-new",
         "{message} to be told as redelivered",
-        "{had_by} got it {early}; {taker} got it again {late}, and it was told as new",
+        "{had_by} got it {early}; {subscriber} got it again {late}, and it was told as new",
         (
             Case(
                 "redelivered-flag",
@@ -261,16 +261,16 @@ _RULES: Final = (
     HistoryRule(
         "shown-while-held",
         "{message} to be shown to no browser while {witness} had it",
-        "{had_by} got it {early}, and {taker} was shown it {late}",
+        "{had_by} got it {early}, and {subscriber} was shown it {late}",
         (Case("browser-sees-available", f"{_HOLD}; browse; give m browser", lambda c: c.shown),),
         SHOWN_WHILE_HELD,
-        asked_of="a view, and a delivery to another taker",
+        asked_of="a view, and a delivery to another subscriber",
         by_sight=True,
     ),
     HistoryRule(
         "shown-again",
         "{message} to be shown to {witness} once",
-        "{taker} was shown it {early}, and again {late}",
+        "{subscriber} was shown it {early}, and again {late}",
         (
             Case("browser-once", f"{_SHOW}; give m browser", lambda c: c.shown_in_order),
             Case(
@@ -312,7 +312,7 @@ _RULES: Final = (
     HistoryRule(
         "found-nothing",
         "the get to find {witness}",
-        "{taker} found nothing {late}; {witness} was there by {there_by} and {until}",
+        "{subscriber} found nothing {late}; {witness} was there by {there_by} and {until}",
         (Case("get-finds", "declare; publish w; get", lambda c: c.found_nothing),),
         TAKEN_WHILE_ANOTHER_WAITED,
         Sides(_MESSAGES, _GET),
@@ -322,7 +322,7 @@ _RULES: Final = (
         "left-behind-of-several",
         "a message to be there while the queue is drained",
         f"nothing more was to be had {{late}}; {_ALWAYS_ONE}",
-        (Case("nothing-lost", f"turns; {_DRAIN}"),),
+        (Case("nothing-lost", f"chain; {_DRAIN}"),),
         TAKEN_WHILE_SOME_WAITED,
         Sides(_MESSAGES, _DRAINED_QUEUE),
         each_moment=True,
@@ -332,8 +332,8 @@ _RULES: Final = (
     HistoryRule(
         "found-nothing-of-several",
         "the get to find a message",
-        f"{{taker}} found nothing {{late}}; {_ALWAYS_ONE}",
-        (Case("get-finds", "turns; get"),),
+        f"{{subscriber}} found nothing {{late}}; {_ALWAYS_ONE}",
+        (Case("get-finds", "chain; get"),),
         TAKEN_WHILE_SOME_WAITED,
         Sides(_MESSAGES, _GET),
         each_moment=True,
@@ -343,14 +343,14 @@ _RULES: Final = (
     HistoryRule(
         "kept-after-a-purge",
         "{message} to be gone with the purge",
-        "the queue was purged {early}, and {taker} got it {late}",
+        "the queue was purged {early}, and {subscriber} got it {late}",
         (Case("purge-drops", f"{_PUBLISH}; purge; {_TAKE}", lambda c: c.passed("purge")),),
         wrong="`begun < purge` and `purge < left`, and it was given",
     ),
     HistoryRule(
         "kept-after-a-deletion",
         "{message} to be gone with its queue",
-        "the queue was deleted {early}, and {taker} got it {late}",
+        "the queue was deleted {early}, and {subscriber} got it {late}",
         (
             Case(
                 "delete-drops",
@@ -363,7 +363,7 @@ _RULES: Final = (
     HistoryRule(
         "kept-after-a-crash",
         "{message}, which was not on disk, to be gone with the crash",
-        "the broker crashed {early}, and {taker} got it {late}",
+        "the broker crashed {early}, and {subscriber} got it {late}",
         (
             Case(
                 "transient-is-lost",
@@ -385,14 +385,14 @@ _RULES: Final = (
                 lambda c: c.limited,
             ),
         ),
-        wrong="a taker had seen more than its window allows, less what it had begun to settle",
+        wrong="a subscriber had seen more than its window allows, less what it had begun to settle",
         by_sight=True,
         of_subscriber=True,
     ),
     HistoryRule(
         "overtakes-in-a-stream",
         _OVERTAKEN,
-        "{taker} {got} {message} {late}, and {witness} after that",
+        "{subscriber} {got} {message} {late}, and {witness} after that",
         (
             Case("fifo-order", _OVERTAKE),
             Case(
@@ -404,23 +404,23 @@ _RULES: Final = (
             ),
         ),
         OVERTAKES_AN_EQUAL_IN_A_STREAM,
-        Sides(_IN_A_STREAM, _IN_A_STREAM, "equal", same_taker=True),
-        asked_of="first deliveries of one level to one taker; first views by one browser",
+        Sides(_IN_A_STREAM, _IN_A_STREAM, "equal", same_subscriber=True),
+        asked_of="first deliveries of one level to one subscriber; first views by one browser",
         by_order=True,
     ),
     HistoryRule(
         "overtakes-what-waits-in-a-stream",
         _OVERTAKEN,
-        "{taker} got {message} {late}, and {witness}, which waited {early}, after that",
+        "{subscriber} got {message} {late}, and {witness}, which waited {early}, after that",
         (Case("priority-order", _OVERTAKE_URGENT), _REWINDS),
         TAKEN_WHILE_ANOTHER_WAITED_IN_A_STREAM,
         Sides(
             Side(tuple(each | GIVEN | SURE for each in _PLACE_IS_KNOWN)),
             _LESS_URGENT,
             "higher",
-            same_taker=True,
+            same_subscriber=True,
         ),
-        asked_of="a more urgent early one, to the same taker",
+        asked_of="a more urgent early one, to the same subscriber",
         by_order=True,
     ),
     HistoryRule(
@@ -453,7 +453,7 @@ _RULES: Final = (
     HistoryRule(
         "overtakes-what-returned",
         _OVERTAKEN,
-        "{taker} got {message} {late}; {witness} had returned, and waited {early}",
+        "{subscriber} got {message} {late}; {witness} had returned, and waited {early}",
         (
             Case("fifo-order", _OVERTAKE),
             Case(
@@ -476,8 +476,8 @@ _RULES: Final = (
     HistoryRule(
         "overtakes-some-that-wait",
         "one that is more urgent to be given before {message}",
-        f"{{taker}} got {{message}} {{late}}; {_ALWAYS_ONE}",
-        (Case("priority-order", f"turns m; {_TAKE}"),),
+        f"{{subscriber}} got {{message}} {{late}}; {_ALWAYS_ONE}",
+        (Case("priority-order", f"chain m; {_TAKE}"),),
         TAKEN_WHILE_SOME_WAITED,
         Sides(_FIRST_WAITS, _LESS_URGENT, "higher"),
         each_moment=True,

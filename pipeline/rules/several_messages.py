@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from brokerproof.models.contract.history import Span, WaitingInterval
-from brokerproof.pipeline.dominance import Early, Late, overtaken, overtaken_in_turns
+from brokerproof.pipeline.dominance import Early, Late, overtaken, overtaken_by_a_chain
 from brokerproof.pipeline.intervals.table import GIVEN, TIMES
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers, ranks
 from brokerproof.pipeline.rules.history_rules import RULES, HistoryRule, Side
@@ -34,7 +34,7 @@ class Columns:
     table: pa.Table
     queue: Ints
     level: Ints
-    taker: Ints
+    subscriber: Ints
     flags: Ints
     roles: Ints
     interval: WaitingInterval
@@ -129,7 +129,7 @@ def pairs_of(
     late = sides.late.has(columns.flags) & columns.plays(late_role)
     if rule.compares_begins:
         early &= columns.interval.begun.end < columns.interval.left.start
-    group = columns.taker if sides.same_taker else columns.queue
+    group = columns.subscriber if sides.same_subscriber else columns.queue
     if sides.level != "higher":
         yield Pairs(
             rule, early, late, joint(group, columns.level) if sides.level == "equal" else group
@@ -173,7 +173,7 @@ def judged(columns: Columns, pairs: Pairs) -> pa.Table:
 
 def _overtaken(rule: HistoryRule, early: Early, late: Late) -> tuple[Ints, Ints | None]:
     """Return the overtaken rows, and the begins of their covering chains if the rule has some."""
-    return overtaken_in_turns(early, late) if rule.each_moment else (overtaken(early, late), None)
+    return overtaken_by_a_chain(early, late) if rule.each_moment else (overtaken(early, late), None)
 
 
 def _told(

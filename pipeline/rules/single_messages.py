@@ -145,11 +145,11 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         late=(start[wrong], end[wrong]),
         early=(given.start[held], given.end[held]),
     )
-    taker, _ = ranks(table.column("consumer"))
+    subscriber, _ = ranks(table.column("consumer"))
     position = numbers(table, "position")
-    order = np.lexsort((position[rows], taker[rows], found.message[rows]))
+    order = np.lexsort((position[rows], subscriber[rows], found.message[rows]))
     again = (found.message[rows[order]][1:] == found.message[rows[order]][:-1]) & (
-        taker[rows[order]][1:] == taker[rows[order]][:-1]
+        subscriber[rows[order]][1:] == subscriber[rows[order]][:-1]
     )
     fifo = np.array([facts.is_fifo for facts in control.facts(found.queue.keys)])
     late, early = order[1:][again], order[:-1][again]

@@ -50,10 +50,12 @@ class _Spans:
     @classmethod
     def of(cls, idle: Idle, found: Gathered) -> _Spans:
         """Return the spans of the queues in a table."""
-        queue_of = {each.taker: (each.record.run, each.record.queue or "") for each in idle.known}
+        queue_of = {
+            each.subscriber: (each.record.run, each.record.queue or "") for each in idle.known
+        }
         number = {key: each for each, key in enumerate(found.queue.keys)}
-        takers = idle.spans.select(["run", "consumer"]).to_pylist()
-        queues = [number.get(queue_of[row["run"], row["consumer"]], NO_ROW) for row in takers]
+        subscribers = idle.spans.select(["run", "consumer"]).to_pylist()
+        queues = [number.get(queue_of[row["run"], row["consumer"]], NO_ROW) for row in subscribers]
         return cls(idle, np.array(queues, dtype=np.int64))
 
 
@@ -85,11 +87,11 @@ def _until_it_was_seen(
     )
     if not some.size or not given.size:
         return none()
-    number = {key: each for each, key in enumerate(found.taker.keys)}
+    number = {key: each for each, key in enumerate(found.subscriber.keys)}
     rows = spans.table.take(pa.array(some)).select(["run", "consumer"]).to_pylist()
-    taker = np.array([number.get((row["run"], row["consumer"]), NO_ROW) for row in rows])
+    subscriber = np.array([number.get((row["run"], row["consumer"]), NO_ROW) for row in rows])
     both = joint(
-        np.concatenate((taker, found.taker.number[waits.given[given]])),
+        np.concatenate((subscriber, found.subscriber.number[waits.given[given]])),
         np.concatenate((spans.position[some], numbers(table, "position")[waits.given[given]])),
     )
     of_spans, of_given = both[: some.size], both[some.size :]

@@ -31,7 +31,7 @@ class Held:
     row: Ints
     takes: Ints
     held: Ints
-    taker: Ints
+    subscriber: Ints
     window: Ints
 
 
@@ -58,8 +58,8 @@ def held(table: pa.Table, windows: Windows) -> Held:
     That is the deliveries seen minus the settlements begun; at equal times settlements come first.
     Rows that carry the count of earlier slices have it in `position`.
     """
-    taker = named(table, "consumer")
-    window = looked_up(taker, (windows.get(key, NEVER) for key in taker.keys))
+    subscriber = named(table, "consumer")
+    window = looked_up(subscriber, (windows.get(key, NEVER) for key in subscriber.keys))
     flags, roles = numbers(table, "flags"), numbers(table, "roles")
     position, freed = numbers(table, "position"), numbers(table, "freed")
     given = numbers(table, "given_end")
@@ -73,7 +73,7 @@ def held(table: pa.Table, windows: Windows) -> Held:
     takes = np.repeat((0, 0, 1), (before.size, settled.size, seen.size))
     change = np.concatenate((position[before], np.full(settled.size, -1), np.ones_like(seen)))
     when = np.concatenate((np.full(before.size, -1), freed[settled], given[seen]))
-    group = _groups(table, taker)[row]
+    group = _groups(table, subscriber)[row]
     order = np.lexsort((position[row], takes, when, group))
     row, change, group = row[order], change[order], group[order]
     total = np.cumsum(change)
@@ -82,5 +82,5 @@ def held(table: pa.Table, windows: Windows) -> Held:
     return Held(row, takes[order], total - (total - change)[first], group, window[row])
 
 
-def _groups(table: pa.Table, taker: Named) -> Ints:
-    return joint(numbers(table, "slice"), taker.number)
+def _groups(table: pa.Table, subscriber: Named) -> Ints:
+    return joint(numbers(table, "slice"), subscriber.number)

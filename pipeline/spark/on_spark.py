@@ -283,8 +283,8 @@ def _contradictions(history: DataFrame, seen: Seen, control: Control) -> pa.Tabl
     known = spark.sparkContext.broadcast(control)
     parts = _parts(history, seen)
     given = history.filter((f.col("op") == "deliver") & (f.col("outcome") != "failed"))
-    of_takers = given.select(*STREAMS).repartition(parts, "run", "queue", "consumer")
-    found = of_takers.mapInArrow(
+    of_subscribers = given.select(*STREAMS).repartition(parts, "run", "queue", "consumer")
+    found = of_subscribers.mapInArrow(
         lambda batches: _contradicting(batches, known.value),
         ", ".join(f"{name} string" for name in CONTRADICTIONS.names),
     ).toArrow()

@@ -112,9 +112,9 @@ def _roles(
     emptied = key in control.polled or ("drained", *key) in control.spans
     waits = taken & (by_priority or emptied)
     back = taken & ((flags & FIRST) == 0)
-    takers = named(table, "consumer")
-    limited = np.array([each in control.window_of for each in takers.keys], dtype=np.bool_)
-    counted = taken & given & limited[takers.number]
+    subscribers = named(table, "consumer")
+    limited = np.array([each in control.window_of for each in subscribers.keys], dtype=np.bool_)
+    counted = taken & given & limited[subscribers.number]
     compared = taken & given & (by_priority or key in cuts.returning)
     asked: tuple[tuple[int, str, Marks], ...] = (
         (ARRIVED, "published_end", ~query),
@@ -252,7 +252,7 @@ def _counted(table: pa.Table, windows: Windows) -> pa.Table:
     each = held(table, windows)
     if not each.row.size:
         return SCHEMA.empty_table()
-    last = np.append(each.taker[1:] != each.taker[:-1], True)
+    last = np.append(each.subscriber[1:] != each.subscriber[:-1], True)
     first = np.flatnonzero(np.append(True, last[:-1]))
     most = np.maximum.reduceat(np.where(each.takes == 1, each.held, _NOTHING_TAKEN), first)
     rows = _rows(table, each.row[last], CARRY)
@@ -282,13 +282,13 @@ def _left_in_queue(summaries: pa.Table, windows: Windows) -> Iterator[pa.Table]:
     for each in np.unique(slices).tolist():
         here = slices == each
         late = summaries.filter(pa.array(here & ((roles & (ARRIVES | TAKEN | ENDED)) != 0)))
-        takers = summaries.filter(pa.array(here & (roles == CARRY)))
+        subscribers = summaries.filter(pa.array(here & (roles == CARRY)))
         before = _moved(pa.concat_tables([left, counted]), each)
-        if _overtakes(before, late) or _exceeds(counted, takers, windows):
+        if _overtakes(before, late) or _exceeds(counted, subscribers, windows):
             yield before
         own = summaries.filter(pa.array(here & ((roles & early_roles) != 0)))
         left = _combined(pa.concat_tables([left, own]))
-        counted = _added(counted, takers)
+        counted = _added(counted, subscribers)
 
 
 def _moved(table: pa.Table, number: int) -> pa.Table:
@@ -308,24 +308,24 @@ def _combined(table: pa.Table) -> pa.Table:
     return pa.concat_tables([*kept, *_joined(together, columns)])
 
 
-def _added(counted: pa.Table, takers: pa.Table) -> pa.Table:
+def _added(counted: pa.Table, subscribers: pa.Table) -> pa.Table:
     """Return the held counts of subscribers after one more slice."""
-    together = pa.concat_tables([counted, takers])
-    taker = named(together, "consumer")
-    total = np.zeros(len(taker.keys), dtype=np.int64)
-    np.add.at(total, taker.number, numbers(together, "position"))
-    _, first = np.unique(taker.number, return_index=True)
+    together = pa.concat_tables([counted, subscribers])
+    subscriber = named(together, "consumer")
+    total = np.zeros(len(subscriber.keys), dtype=np.int64)
+    np.add.at(total, subscriber.number, numbers(together, "position"))
+    _, first = np.unique(subscriber.number, return_index=True)
     return with_columns(together.take(pa.array(first)), position=total)
 
 
-def _exceeds(counted: pa.Table, takers: pa.Table, windows: Windows) -> bool:
+def _exceeds(counted: pa.Table, subscribers: pa.Table, windows: Windows) -> bool:
     """Return whether a subscriber may exceed its window in a slice, with its earlier count."""
-    together = pa.concat_tables([counted, takers])
-    taker = named(together, "consumer")
-    held_before = np.zeros(len(taker.keys), dtype=np.int64)
+    together = pa.concat_tables([counted, subscribers])
+    subscriber = named(together, "consumer")
+    held_before = np.zeros(len(subscriber.keys), dtype=np.int64)
     size = counted.num_rows
-    np.add.at(held_before, taker.number[:size], numbers(counted, "position"))
-    most = np.full(len(taker.keys), _NOTHING_TAKEN, dtype=np.int64)
-    np.maximum.at(most, taker.number[size:], numbers(takers, "level"))
-    limits = np.array([windows.get(key, NEVER) for key in taker.keys], dtype=np.int64)
+    np.add.at(held_before, subscriber.number[:size], numbers(counted, "position"))
+    most = np.full(len(subscriber.keys), _NOTHING_TAKEN, dtype=np.int64)
+    np.maximum.at(most, subscriber.number[size:], numbers(subscribers, "level"))
+    limits = np.array([windows.get(key, NEVER) for key in subscriber.keys], dtype=np.int64)
     return bool((held_before + most > limits).any())

@@ -47,11 +47,11 @@ from brokerproof.pipeline.watch.watching import (
     Clock,
     QueueState,
     Raised,
-    Takers,
+    Subscribers,
     judged,
     states_of,
     still_needed,
-    takers_of,
+    subscribers_of,
 )
 from brokerproof.spec.histories import CONTROL, NEVER
 
@@ -275,7 +275,7 @@ def _judged_by_queue(
     spark = records.sparkSession
     told = (record for batch in control.to_batches() for record in records_of(batch))
     of_control = Control.of(told, known=queues)
-    known = spark.sparkContext.broadcast((of_control, takers_of(control), clock))
+    known = spark.sparkContext.broadcast((of_control, subscribers_of(control), clock))
     parts = spark.sparkContext.defaultParallelism
     return records.repartition(parts, "run", "queue").mapInArrow(
         lambda batches: _judged_part(batches, *known.value), ROWS_IN_SPARK
@@ -283,12 +283,12 @@ def _judged_by_queue(
 
 
 def _judged_part(
-    batches: Iterator[pa.RecordBatch], control: Control, takers: Takers, clock: Clock
+    batches: Iterator[pa.RecordBatch], control: Control, subscribers: Subscribers, clock: Clock
 ) -> Iterator[pa.RecordBatch]:
     table, told = records_and_told(list(batches))
     if not table.num_rows and not told:
         return
-    kept, states = judged(table, states_of(told), control, takers, clock)
+    kept, states = judged(table, states_of(told), control, subscribers, clock)
     nothing = pa.nulls(kept.num_rows, pa.binary())
     yield from kept.append_column(TOLD, nothing).cast(ROWS_AND_TOLD).to_batches()
     for state in states:

@@ -115,7 +115,7 @@ class QueueState(msgspec.Struct, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Takers:
+class Subscribers:
     """The consumers of each queue: when each subscribed, and when it had certainly left."""
 
     of: Mapping[Key, Mapping[str, tuple[int, int]]]
@@ -154,7 +154,7 @@ def judged(
     table: pa.Table,
     states: Iterable[QueueState],
     control: Control,
-    takers: Takers,
+    subscribers: Subscribers,
     clock: Clock,
 ) -> tuple[pa.Table, list[QueueState]]:
     """Judge some queues; return their kept records and their new states.
@@ -172,7 +172,7 @@ def judged(
     chosen = _chosen(table, queue, known, clock)
     part, rest = table.filter(pa.array(chosen)), table.filter(pa.array(~chosen))
     if part.num_rows:
-        rest = pa.concat_tables([rest, _Part(part, known, control, takers, clock).kept()])
+        rest = pa.concat_tables([rest, _Part(part, known, control, subscribers, clock).kept()])
     return rest, list(known.values())
 
 
@@ -196,7 +196,7 @@ class _Part:
         table: pa.Table,
         known: Mapping[Key, QueueState],
         control: Control,
-        takers: Takers,
+        subscribers: Subscribers,
         clock: Clock,
     ) -> None:
         self._table = table
@@ -213,30 +213,32 @@ class _Part:
         self._published = self._of_message(is_one_of(table, "op", "publish") & happened)
         self._given = is_one_of(table, "op", "deliver") & happened
         self._taken = self._given & ~is_one_of(table, "mode", "browse")
-        self._move_horizons(takers)
+        self._move_horizons(subscribers)
 
     def _of_message(self, rows: Marks) -> Marks:
         """Return the rows of all messages in the given rows."""
         about = np.bincount(self._message[rows], minlength=int(self._message.max()) + 1) > 0
         return np.asarray(about[self._message] & self._has_name)
 
-    def _move_horizons(self, takers: Takers) -> None:
+    def _move_horizons(self, subscribers: Subscribers) -> None:
         end = numbers(self._table, "end", NEVER)
         rows = self._taken & (end <= self._seen[self._queue.number])
-        names = {name for state in self._states for name in takers.of.get(state.key, ())}
+        names = {name for state in self._states for name in subscribers.of.get(state.key, ())}
         apart = told_apart(self._table, self._control).history
         wanted = pc.is_in(apart.column("consumer"), pa.array(sorted(names), pa.string()))
         rows &= wanted.to_numpy()
-        of_taker = (
+        of_subscriber = (
             apart.filter(pa.array(rows))
             .group_by(["run", "queue", "consumer"])
             .aggregate([("start", "max")])
             .to_pylist()
         )
-        latest = {(row["run"], row["queue"], row["consumer"]): row["start_max"] for row in of_taker}
+        latest = {
+            (row["run"], row["queue"], row["consumer"]): row["start_max"] for row in of_subscriber
+        }
         for state, seen in zip(self._states, self._seen.tolist(), strict=True):
             last = {}
-            for name, (subscribed, gone) in takers.of.get(state.key, {}).items():
+            for name, (subscribed, gone) in subscribers.of.get(state.key, {}).items():
                 if gone > seen - self._clock.late:
                     start = max(subscribed, latest.get((*state.key, name), 0))
                     last[name] = max(start, state.last.get(name, 0))
@@ -388,7 +390,7 @@ def _messages_of(table: pa.Table) -> set[tuple[str, str, str]]:
     return set(zip(*columns, strict=True))
 
 
-def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
+def subscribers_of(control: pa.Table, *, by_deletion: bool = True) -> Subscribers:
     """Return the consumers in the control records.
 
     Browsers are left out, since they take nothing. A consumer has left when its cancel was
@@ -401,7 +403,7 @@ def takers_of(control: pa.Table, *, by_deletion: bool = True) -> Takers:
         if each.record.mode != "browse":
             of_queue = found.setdefault((each.record.run, each.record.queue or ""), {})
             of_queue[each.name] = (each.start, each.left)
-    return Takers(found)
+    return Subscribers(found)
 
 
 def still_needed(control: pa.Table, oldest: Mapping[str, int]) -> pa.Table:
@@ -412,19 +414,19 @@ def still_needed(control: pa.Table, oldest: Mapping[str, int]) -> pa.Table:
     queue does not end a subscription here: its channel may close later, and then shows which
     deliveries were unseen.
     """
-    takers = takers_of(control, by_deletion=False).of
-    keep = [_matters(row, takers, oldest.get(row["run"], 0)) for row in control.to_pylist()]
+    subscribers = subscribers_of(control, by_deletion=False).of
+    keep = [_matters(row, subscribers, oldest.get(row["run"], 0)) for row in control.to_pylist()]
     return control.filter(pa.array(keep, pa.bool_()))
 
 
 def _matters(
-    row: Mapping[str, Any], takers: Mapping[Key, Mapping[str, tuple[int, int]]], oldest: int
+    row: Mapping[str, Any], subscribers: Mapping[Key, Mapping[str, tuple[int, int]]], oldest: int
 ) -> bool:
     match row["op"]:
         case "declare":
             return True
         case "consume":
-            of_queue = takers.get((row["run"], row["queue"]), {})
+            of_queue = subscribers.get((row["run"], row["queue"]), {})
             names = (row["consumer"], f"{row['consumer']}{NUMBERED}")
             left = [
                 gone

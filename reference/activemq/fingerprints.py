@@ -25,15 +25,15 @@ def fingerprint_cursor_queue(queue: CursorQueue) -> Hashable:
     """
     late = queue.late and (
         tuple([each.id for each in queue.late.references]),
-        tuple([_name_taker(each) for each in queue.late.consumers]),
+        tuple([_name_subscriber(each) for each in queue.late.consumers]),
     )
     return (
         queue.name,
         queue.order,
         queue.auto_delete,
         queue.durable,
-        tuple([each.fingerprint() for each in queue.takers]),
-        queue.takers.fingerprint(),
+        tuple([each.fingerprint() for each in queue.subscribers]),
+        queue.subscribers.fingerprint(),
         tuple([each.consumer.fingerprint() for each in queue.browsers]),
         queue.browsers.fingerprint(),
         tuple([_name_reference(each) for each in queue.paged_in.values()]),
@@ -50,7 +50,7 @@ def fingerprint_cursor_queue(queue: CursorQueue) -> Hashable:
     )
 
 
-def _name_taker(consumer: RankedConsumer) -> Hashable:
+def _name_subscriber(consumer: RankedConsumer) -> Hashable:
     return consumer.consumer, consumer.is_closed()
 
 

@@ -22,7 +22,7 @@ from brokerproof.spec.activemq.view import (
     PendingView,
     ReferenceView,
     StoredView,
-    TakerView,
+    SubscriberView,
 )
 from brokerproof.spec.messages import level_of
 
@@ -45,7 +45,7 @@ def view_of_cursor_queue(queue: CursorQueue) -> CursorQueueView:
         waiting=tuple([each.id for each in queue.pending.paged_in]),
         late=tuple([each.id for each in queue.late.references]) if queue.late else (),
         held=_held(queue),
-        takers=tuple([_taker_view(each, queue) for each in queue.takers]),
+        subscribers=tuple([_subscriber_view(each, queue) for each in queue.subscribers]),
         parked=tuple(
             [ParkedView(each.id, queue.memory.size_of(each)) for each in queue.parked.values()]
         ),
@@ -66,10 +66,10 @@ def _held(queue: CursorQueue) -> tuple[HeldView, ...]:
     return tuple(held)
 
 
-def _taker_view(taker: RankedConsumer, queue: CursorQueue) -> TakerView:
-    name = str(taker.consumer)
-    has_room = not taker.is_suspended() and queue.takers.election.admits(name)
-    return TakerView(name, taker.channel, has_room, taker.mode.settled_when_sent)
+def _subscriber_view(subscriber: RankedConsumer, queue: CursorQueue) -> SubscriberView:
+    name = str(subscriber.consumer)
+    has_room = not subscriber.is_suspended() and queue.subscribers.election.admits(name)
+    return SubscriberView(name, subscriber.channel, has_room, subscriber.mode.settled_when_sent)
 
 
 def _level_view(at: LevelCursors, queue: CursorQueue) -> CursorLevelView:

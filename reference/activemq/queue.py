@@ -25,7 +25,7 @@ from brokerproof.reference.activemq.memory.queue_memory import QueueMemory
 from brokerproof.reference.activemq.memory.references import Reference, Stored
 from brokerproof.reference.activemq.pending_lists import DispatchPendingList
 from brokerproof.reference.activemq.storage import CursorStorage
-from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Takers
+from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Subscribers
 from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.ranked_queue import RankedQueue
@@ -75,7 +75,7 @@ class CursorQueue(RankedQueue[Reference]):
         "replaced",
         "resident",
         "storage",
-        "takers",
+        "subscribers",
     )
 
     def __init__(
@@ -98,7 +98,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.replaced: list[Reference] = []
         self.fresh: set[str] = set()
         self.pending = DispatchPendingList[Reference](prioritized=isinstance(order, Priority))
-        self.takers = Takers(GROUP_MAPS[parameters.groups]())
+        self.subscribers = Subscribers(GROUP_MAPS[parameters.groups]())
         self.browsers = Browsers()
         self.parked: dict[str, Message] = {}
         self.late: Late | None = None
@@ -164,14 +164,14 @@ class CursorQueue(RankedQueue[Reference]):
         moved |= self._give_what_is_late()
         first = self.pending.first()
         if first is not None and self._is_cursor_more_urgent_than(first):
-            moved |= self._page_in(self.takers.room(self.parameters.page), above=True)
+            moved |= self._page_in(self.subscribers.room(self.parameters.page), above=True)
         moved |= self._dispatch()
         page = self.parameters.page
-        if len(self.pending) < page and self._page_in(self.takers.room(page)):
+        if len(self.pending) < page and self._page_in(self.subscribers.room(page)):
             moved = True
             if self.parameters.detached == "accepted":
                 # Outside of any lock, with the consumers of that time: they may have left by then.
-                self.late = Late(self._take_fresh(), list(self.takers))
+                self.late = Late(self._take_fresh(), list(self.subscribers))
                 return False
             self._dispatch()
         self.fresh.clear()
@@ -269,29 +269,29 @@ class CursorQueue(RankedQueue[Reference]):
         given = []
         try:
             for reference in self.pending:
-                if not self.takers.room(1) or self._is_cursor_more_urgent_than(reference):
+                if not self.subscribers.room(1) or self._is_cursor_more_urgent_than(reference):
                     break
-                taker = self.takers.taker_of(reference.message)
-                if taker is not None:
+                subscriber = self.subscribers.subscriber_of(reference.message)
+                if subscriber is not None:
                     given.append(reference)
-                    self._hand_out(reference, taker)
+                    self._hand_out(reference, subscriber)
         finally:
             # Remove afterwards: a list must not change during an iteration, and a copy would cost.
             for reference in given:
                 self.pending.remove(reference)
         return bool(given)
 
-    def _hand_out(self, reference: Reference, taker: RankedConsumer) -> None:
-        has_room = taker.allocate_credit(reference)
+    def _hand_out(self, reference: Reference, subscriber: RankedConsumer) -> None:
+        has_room = subscriber.allocate_credit(reference)
         assert has_room, "whose turn it is has room"
         self._load(reference)
         self.browsers.note_given(reference)
-        if taker.mode.settled_when_sent:
+        if subscriber.mode.settled_when_sent:
             self._forget(reference)
             self._sync_for([reference])
         else:
-            reference.owner = taker
-        self.outbox.send(taker, reference)
+            reference.owner = subscriber
+        self.outbox.send(subscriber, reference)
 
     def _load(self, reference: Reference) -> None:
         """Load the content of a message; anything else in memory gives way."""
@@ -307,18 +307,18 @@ class CursorQueue(RankedQueue[Reference]):
             return False
         late, self.late = self.late, None
         for reference in late.references:
-            taker = next((each for each in late.consumers if _takes_late(each)), None)
-            if taker is None:
+            subscriber = next((each for each in late.consumers if _takes_late(each)), None)
+            if subscriber is None:
                 self.pending.remove(reference)
                 self.pending.add_last(reference)
-            elif taker.is_closed():
+            elif subscriber.is_closed():
                 # The consumer has left: it holds the message for ever, unknown to any client.
-                reference.owner = taker
+                reference.owner = subscriber
                 self.browsers.note_given(reference)
             else:
-                late.consumers.remove(taker)
-                late.consumers.append(taker)
-                self._hand_out(reference, taker)
+                late.consumers.remove(subscriber)
+                late.consumers.append(subscriber)
+                self._hand_out(reference, subscriber)
         return True
 
     def credit_restored(self) -> None:
@@ -336,7 +336,7 @@ class CursorQueue(RankedQueue[Reference]):
         self._give_what_is_late()
         subscription.open()
         if subscription.mode.acquires:
-            self.takers.add(subscription)
+            self.subscribers.add(subscription)
         else:
             self.browsers.add(subscription, self.paged_in.values())
         self.wake_up()
@@ -355,19 +355,21 @@ class CursorQueue(RankedQueue[Reference]):
     def _leave(self, subscription: RankedConsumer) -> bool:
         """Remove a consumer; after the last one the cursor drops its batch (5.1, 5.2)."""
         is_browser = self.browsers.remove(subscription)
-        if not (is_browser or self.takers.remove(subscription)):
+        if not (is_browser or self.subscribers.remove(subscription)):
             return False
         subscription.close()
         self.registrations.leave()
         subscription.leave_channel()
-        if not is_browser and not len(self.takers) and self.parameters.leaving == "clears":
+        if not is_browser and not len(self.subscribers) and self.parameters.leaving == "clears":
             self.cursor.clear()
         return True
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Give the first message to a `get`, ahead of all consumers in line."""
-        taker = self.new_subscription(consumer=None, channel=channel, mode=mode, credit=Window(1))
-        taker.open()
+        subscriber = self.new_subscription(
+            consumer=None, channel=channel, mode=mode, credit=Window(1)
+        )
+        subscriber.open()
         self._give_what_is_late()
         first = self.pending.first()
         if first is None or self._is_cursor_more_urgent_than(first):
@@ -375,9 +377,9 @@ class CursorQueue(RankedQueue[Reference]):
             first = self.pending.first()
         if first is not None:
             self.pending.remove(first)
-            self._hand_out(first, taker)
+            self._hand_out(first, subscriber)
         self.fresh.clear()
-        taker.close()
+        subscriber.close()
         self.wake_up()
         return first is not None
 
@@ -419,14 +421,14 @@ class CursorQueue(RankedQueue[Reference]):
     def release(self, deliveries: Iterable[tuple[Reference, RankedConsumer]]) -> None:
         """Return messages, in their order, ahead of all that was never given out (AMQ-2719)."""
         self._give_what_is_late()
-        for reference, taker in deliveries:
+        for reference, subscriber in deliveries:
             reference.owner = None
             reference.redelivered = True
             # Of two references to one message (AMQ-1957), the later one is delivered again.
             self.pending.remove(reference)
             self.pending.add_for_redelivery([reference])
             self.browsers.note_available(reference)
-            taker.restore_credit(reference)
+            subscriber.restore_credit(reference)
         self.wake_up()
 
     def purge(self) -> None:
@@ -460,7 +462,7 @@ class CursorQueue(RankedQueue[Reference]):
         return leaving
 
     def _everybody(self) -> list[RankedConsumer]:
-        return [*self.takers, *(each.consumer for each in self.browsers)]
+        return [*self.subscribers, *(each.consumer for each in self.browsers)]
 
 
 def _takes_late(consumer: Consumer) -> bool:

@@ -39,7 +39,7 @@ GROUP_MAPS: Final[Mapping[str, Callable[[], GroupMap]]] = {
 """The map of group owners: of the groups used last, by buckets, or exact."""
 
 
-class Takers:
+class Subscribers:
     """The consumers in the order in which they are served."""
 
     __slots__ = ("election", "groups", "line")
@@ -91,7 +91,7 @@ class Takers:
         limit, used = consumer.credit.limit, consumer.credit.used
         return most if limit is None or not consumer.mode.uses_credit else limit - used
 
-    def taker_of(self, message: Message) -> RankedConsumer | None:
+    def subscriber_of(self, message: Message) -> RankedConsumer | None:
         """Return the consumer for a message, moved to the end of the line; None if none can."""
         member = membership_of(message)
         for at, consumer in enumerate(self.line):

@@ -13,11 +13,11 @@ from brokerproof.reference.qpid.pull.consumer_lists import REMOVED
 from brokerproof.reference.qpid.pull.consumers import QueueConsumer
 from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.spec.qpid.counters import (
-    Accounts,
-    ListAccount,
+    Counters,
+    ListCounters,
     Mark,
-    PullAccount,
-    SubscriptionAccount,
+    PullCounters,
+    SubscriptionCounters,
 )
 
 if TYPE_CHECKING:
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from brokerproof.reference.shared.atomics import AtomicFlag
 
 
-def accounts_of(queue: Queue, subscriptions: Sequence[Subscription]) -> Accounts:
+def counters_of(queue: Queue, subscriptions: Sequence[Subscription]) -> Counters:
     """Return the internal counters of a queue whose view shows these subscriptions."""
     pull = None
     if isinstance(queue, PullQueue):
-        pull = _pull_account(queue, subscriptions)
-    return Accounts(
-        lists=tuple([_list_account(each) for each in queue.entries.sub_lists()]),
-        subscriptions=tuple([_subscription_account(each) for each in subscriptions]),
+        pull = _pull_counters(queue, subscriptions)
+    return Counters(
+        lists=tuple([_list_counters(each) for each in queue.entries.sub_lists()]),
+        subscriptions=tuple([_subscription_counters(each) for each in subscriptions]),
         counted=queue.subscriptions.size.value,
         waiting=queue.waiting.value,
         pull=pull,
     )
 
 
-def _list_account(one: StandardEntryList) -> ListAccount:
+def _list_counters(one: StandardEntryList) -> ListCounters:
     numbers: list[int] = []
     entry = one.head.next.value
     first = 0
@@ -60,17 +60,17 @@ def _list_account(one: StandardEntryList) -> ListAccount:
         tail = tail.next.value
         to_the_end += 1
     is_reached = one.head.next.value is None or tail is last
-    return ListAccount(one.level, tuple(numbers), to_the_end if is_reached else None)
+    return ListCounters(one.level, tuple(numbers), to_the_end if is_reached else None)
 
 
-def _subscription_account(subscription: Subscription) -> SubscriptionAccount:
+def _subscription_counters(subscription: Subscription) -> SubscriptionCounters:
     credit, state, priority = subscription.credit, "", 0
     if isinstance(subscription, QueueConsumer):
         node, priority = subscription.node.value, subscription.priority
         state = REMOVED.value if node is None else node.state.value
         if len(subscription.all_queues) > 1:
-            return SubscriptionAccount(None, None, _waits(subscription), state, priority)
-    return SubscriptionAccount(
+            return SubscriptionCounters(None, None, _waits(subscription), state, priority)
+    return SubscriptionCounters(
         credit.used, credit.used_bytes, _waits(subscription), state, priority
     )
 
@@ -79,13 +79,13 @@ def _waits(subscription: Subscription) -> bool:
     return subscription.awaits.value is not None
 
 
-def _pull_account(queue: PullQueue, subscriptions: Sequence[Subscription]) -> PullAccount:
+def _pull_counters(queue: PullQueue, subscriptions: Sequence[Subscription]) -> PullCounters:
     lists = queue.subscriptions
     listed: dict[Subscription, list[tuple[str, int]]] = {each: [] for each in subscriptions}
     for state, priority, consumer in placed(lists):
         listed.setdefault(consumer, []).append((state.value, priority))
     parted = (lists.all, lists.interested, lists.notified)
-    return PullAccount(
+    return PullCounters(
         wanting=queue.active_count.value,
         priorities=tuple([tuple([priority for priority, _ in each.value]) for each in parted]),
         listed=tuple([tuple(each) for each in listed.values()]),

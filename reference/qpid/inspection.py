@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from brokerproof.reference.qpid.counters import accounts_of
+from brokerproof.reference.qpid.counters import counters_of
 from brokerproof.reference.qpid.looks import placed, subscriptions_of
 from brokerproof.reference.qpid.pull.consumer_lists import (
     INTERESTED,
@@ -57,7 +57,7 @@ def view_of(queue: Queue) -> PointerQueueView:
             ]
         ),
         lists=_lists_view(queue, subscriptions),
-        accounts=accounts_of(queue, subscriptions),
+        counters=counters_of(queue, subscriptions),
     )
 
 

@@ -122,7 +122,7 @@ class HeldView(msgspec.Struct, frozen=True):
     consumer: str | None = None
 
 
-class TakerView(msgspec.Struct, frozen=True):
+class SubscriberView(msgspec.Struct, frozen=True):
     """A consumer, and whether it would be given a message now if it may have it.
 
     A consumer that `settles_when_sent` holds nothing.
@@ -165,9 +165,9 @@ class CursorQueueView(QueueView, frozen=True, tag_field="kind", tag="cursor-queu
     `paged_in` is in the order of paging in. Three of its parts are lists of names, the next message
     first: `returned` was given back, `waiting` was not given to any consumer yet, and `late` is
     about to be given to the consumers that were there when it was paged in. `held` are the
-    deliveries, the oldest first. `takers` are served in turn, the next one first. `parked` are the
-    publishes that wait for memory, in order; `arrivals` is how many messages have come, without the
-    parked ones.
+    deliveries, the oldest first. `subscribers` are served in turn, the next one first. `parked` are
+    the publishes that wait for memory, in order; `arrivals` is how many messages have come, without
+    the parked ones.
     """
 
     levels: tuple[CursorLevelView, ...] = ()
@@ -176,7 +176,7 @@ class CursorQueueView(QueueView, frozen=True, tag_field="kind", tag="cursor-queu
     waiting: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     held: tuple[HeldView, ...] = ()
-    takers: tuple[TakerView, ...] = ()
+    subscribers: tuple[SubscriberView, ...] = ()
     parked: tuple[ParkedView, ...] = ()
     arrivals: int = 0
     audit: AuditView = AuditView()

@@ -71,7 +71,7 @@ class _Shown:
         """Whether a consumer has room and may be given any message that comes next."""
         waits = {*self.view.returned, *self.view.waiting}
         is_grouped = any(each.grouped for each in self.view.paged_in if each.message in waits)
-        return not is_grouped and any(each.has_room for each in self.view.takers)
+        return not is_grouped and any(each.has_room for each in self.view.subscribers)
 
     def has_space(self, size: int) -> bool:
         """Whether there is memory for a message of `size` bytes if no other message leaves."""

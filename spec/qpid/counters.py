@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 
-class ListAccount(msgspec.Struct, frozen=True):
+class ListCounters(msgspec.Struct, frozen=True):
     """One of the linked lists of a queue's entries; a queue without levels has one.
 
     `numbers` are those of its entries that are not gone, in the order of the links and relative to
@@ -23,7 +23,7 @@ class ListAccount(msgspec.Struct, frozen=True):
     to_the_end: int | None
 
 
-class SubscriptionAccount(msgspec.Struct, frozen=True):
+class SubscriptionCounters(msgspec.Struct, frozen=True):
     """The counters of one subscription, at the same place as the subscription in the view.
 
     `used` and `used_bytes` are what the subscription's own window counts as held; None if it has no
@@ -47,7 +47,7 @@ class Mark(msgspec.Struct, frozen=True):
     waits: bool
 
 
-class PullAccount(msgspec.Struct, frozen=True):
+class PullCounters(msgspec.Struct, frozen=True):
     """The further counters of a queue whose consumers pull.
 
     `wanting` is the queue's count of consumers that want messages. `priorities` are the priorities
@@ -62,15 +62,15 @@ class PullAccount(msgspec.Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
 
 
-class Accounts(msgspec.Struct, frozen=True):
+class Counters(msgspec.Struct, frozen=True):
     """The internal counters of a queue.
 
     `subscriptions` are those of the view; `counted` is how many of them the list counts; `waiting`
     is how many the queue counts as waiting at an entry.
     """
 
-    lists: tuple[ListAccount, ...]
-    subscriptions: tuple[SubscriptionAccount, ...]
+    lists: tuple[ListCounters, ...]
+    subscriptions: tuple[SubscriptionCounters, ...]
     counted: int
     waiting: int
-    pull: PullAccount | None = None
+    pull: PullCounters | None = None

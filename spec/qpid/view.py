@@ -13,7 +13,7 @@ from typing import Literal, Self
 import msgspec
 
 from brokerproof.spec.inspection import QueueView
-from brokerproof.spec.qpid.counters import Accounts
+from brokerproof.spec.qpid.counters import Counters
 
 
 class EntryView(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
     entries: tuple[EntryView, ...] = ()
     subscriptions: tuple[SubscriptionView, ...] = ()
     lists: ConsumerListsView | None = None
-    accounts: Accounts | None = None
+    counters: Counters | None = None
 
     def __str__(self) -> str:
         states = {"held": " (not due)", "dequeued": " (gone)"}
@@ -104,18 +104,18 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
 
     def without_counters(self) -> Self:
         """Return the view without the internal counters."""
-        return self if self.accounts is None else msgspec.structs.replace(self, accounts=None)
+        return self if self.counters is None else msgspec.structs.replace(self, counters=None)
 
     def fault(self) -> str:
         """Return the first error in the view that its types do not exclude, or an empty text."""
-        takers, length = len(self.subscriptions), len(self.entries)
+        subscribers, length = len(self.subscriptions), len(self.entries)
         if len({entry.message for entry in self.entries}) < length:
             return "a message that is there twice"
         for entry in self.entries:
             if (entry.holder is None) == (entry.state == "acquired"):
                 return f"{entry.message} {entry.state} and held by {_text(entry.holder)}"
-            if entry.holder is not None and not 0 <= entry.holder < takers:
-                return f"{entry.message} held by subscription {entry.holder} of {takers}"
+            if entry.holder is not None and not 0 <= entry.holder < subscribers:
+                return f"{entry.message} held by subscription {entry.holder} of {subscribers}"
         for each in self.subscriptions:
             name = each.consumer or "a get"
             if not 0 <= each.last_seen <= length:
@@ -127,18 +127,18 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
                     return f"{name} that does not want entry {number} of {length}"
         for listed in _LISTS if self.lists is not None else ():
             for who in getattr(self.lists, listed):
-                if not 0 <= who < takers:
-                    return f"subscription {who} of {takers} in the list {listed}"
-        return self._fault_of_accounts()
+                if not 0 <= who < subscribers:
+                    return f"subscription {who} of {subscribers} in the list {listed}"
+        return self._fault_of_counters()
 
-    def _fault_of_accounts(self) -> str:
-        accounts, takers = self.accounts, len(self.subscriptions)
-        if accounts is None:
+    def _fault_of_counters(self) -> str:
+        counters, subscribers = self.counters, len(self.subscriptions)
+        if counters is None:
             return ""
-        if len(accounts.subscriptions) != takers:
-            return f"accounts of {len(accounts.subscriptions)} subscriptions of {takers}"
-        if accounts.pull is not None and len(accounts.pull.listed) < takers:
-            return f"lists of {len(accounts.pull.listed)} subscriptions of {takers}"
+        if len(counters.subscriptions) != subscribers:
+            return f"counters of {len(counters.subscriptions)} subscriptions of {subscribers}"
+        if counters.pull is not None and len(counters.pull.listed) < subscribers:
+            return f"lists of {len(counters.pull.listed)} subscriptions of {subscribers}"
         return ""
 
 

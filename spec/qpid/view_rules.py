@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from brokerproof.spec.qpid.counters import Accounts, PullAccount
+from brokerproof.spec.qpid.counters import Counters, PullCounters
 from brokerproof.spec.qpid.view import PointerQueueView
 
 Complaint: TypeAlias = str
@@ -26,16 +26,16 @@ class _Shown:
     view: PointerQueueView
 
     @property
-    def accounts(self) -> Accounts:
+    def counters(self) -> Counters:
         """The internal counters; only rules of a part that has them read this."""
-        assert self.view.accounts is not None
-        return self.view.accounts
+        assert self.view.counters is not None
+        return self.view.counters
 
     @property
-    def pull(self) -> PullAccount:
+    def pull(self) -> PullCounters:
         """The further counters of a queue whose consumers pull."""
-        assert self.accounts.pull is not None
-        return self.accounts.pull
+        assert self.counters.pull is not None
+        return self.counters.pull
 
     @property
     def active(self) -> list[int]:
@@ -62,9 +62,9 @@ def _gone(shown: _Shown) -> Complaint | None:
 
 def _numbers(shown: _Shown) -> Complaint | None:
     """Entry numbers grow along the links (EL-1)."""
-    if all(len(each.numbers) < 2 for each in shown.accounts.lists):
+    if all(len(each.numbers) < 2 for each in shown.counters.lists):
         return None
-    for each in shown.accounts.lists:
+    for each in shown.counters.lists:
         if any(after <= before for before, after in pairwise(each.numbers)):
             return f"entries numbered {', '.join(map(str, each.numbers))} from the first"
     return ""
@@ -74,13 +74,13 @@ def _tails(shown: _Shown) -> Complaint | None:
     """The last entry of a list can be reached from the list's tail reference (EL-4)."""
     if not shown.view.entries:
         return None
-    lost = [each for each in shown.accounts.lists if each.to_the_end is None]
+    lost = [each for each in shown.counters.lists if each.to_the_end is None]
     return "a list whose last entry is not reached from its tail" if lost else ""
 
 
 def _counted(shown: _Shown) -> Complaint | None:
     """A list counts its active subscriptions (CL-1)."""
-    there, counted = len(shown.active), shown.accounts.counted
+    there, counted = len(shown.active), shown.counters.counted
     if not there and not counted:
         return None
     return "" if there == counted else f"{counted} subscriptions counted of {there}"
@@ -91,7 +91,7 @@ def _used(shown: _Shown) -> Complaint | None:
     held = Counter(entry.holder for entry in shown.view.entries)
     asked = None
     for at in shown.active:
-        used = shown.accounts.subscriptions[at].used
+        used = shown.counters.subscriptions[at].used
         if used is None or not (used or held[at]):
             continue
         asked = ""
@@ -103,8 +103,8 @@ def _used(shown: _Shown) -> Complaint | None:
 
 def _waiting(shown: _Shown) -> Complaint | None:
     """The queue counts exactly the subscriptions that wait at an entry (RUN-5)."""
-    waits = sum(shown.accounts.subscriptions[at].waits for at in shown.active)
-    counted = shown.accounts.waiting
+    waits = sum(shown.counters.subscriptions[at].waits for at in shown.active)
+    counted = shown.counters.waiting
     if not waits and not counted:
         return None
     return "" if waits == counted else f"{counted} counted as waiting at an entry, of {waits}"
@@ -120,7 +120,7 @@ def _listed(shown: _Shown) -> Complaint | None:
         return None
     if len(shown.pull.listed) > len(shown.view.subscriptions):
         return "a consumer is in a list, and not in that of all"
-    both = zip(shown.pull.listed, shown.accounts.subscriptions, strict=True)
+    both = zip(shown.pull.listed, shown.counters.subscriptions, strict=True)
     for at, (listed, each) in enumerate(both):
         priority = each.priority if each.state in _BY_PRIORITY else 0
         own = ((each.state, priority),) if shown.view.subscriptions[at].active else ()
@@ -136,7 +136,7 @@ def _separate(shown: _Shown) -> Complaint | None:
     if not shown.active:
         return None
     for at in shown.active:
-        each, state = shown.view.subscriptions[at], shown.accounts.subscriptions[at].state
+        each, state = shown.view.subscriptions[at], shown.counters.subscriptions[at].state
         if state in (_BY_PRIORITY if each.browses else (LOOKING,)):
             kind = "browser" if each.browses else "consumer"
             return f"the {kind} {each.consumer} is {state}"
@@ -156,7 +156,7 @@ def _priorities(shown: _Shown) -> Complaint | None:
 
 def _wanting(shown: _Shown) -> Complaint | None:
     """The queue counts exactly the consumers that want messages (QCM-4)."""
-    states = [shown.accounts.subscriptions[at].state for at in shown.active]
+    states = [shown.counters.subscriptions[at].state for at in shown.active]
     want = sum(state in (*_BY_PRIORITY, LOOKING) for state in states)
     if not states and not shown.pull.wanting:
         return None
@@ -176,7 +176,7 @@ def _marks(shown: _Shown) -> Complaint | None:
 
 RULES: Final[Mapping[str, Mapping[str, Callable[[_Shown], Complaint | None]]]] = {
     "places": {"EL-3": _gone},
-    "accounts": {
+    "counters": {
         "EL-1": _numbers,
         "EL-4": _tails,
         "CL-1": _counted,
@@ -198,9 +198,9 @@ IDS: Final = frozenset(name for rules in RULES.values() for name in rules)
 
 def judged(view: PointerQueueView, *, rests: bool) -> Iterator[tuple[str, Complaint]]:  # noqa: ARG001 - no rule is about a rest
     """Yield the id of each rule that applies to the view, with a complaint or an empty text."""
-    accounts = view.accounts
-    is_pulled = accounts is not None and accounts.pull is not None
-    has = {"places": True, "accounts": accounts is not None, "consumer-lists": is_pulled}
+    counters = view.counters
+    is_pulled = counters is not None and counters.pull is not None
+    has = {"places": True, "counters": counters is not None, "consumer-lists": is_pulled}
     for part, rules in RULES.items():
         for name, rule in rules.items() if has[part] else ():
             complaint = rule(_Shown(view))

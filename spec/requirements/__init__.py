@@ -19,7 +19,7 @@ from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
 OFFERED = frozenset(
     (
         "on_threads",
-        *("places", "accounts", "consumer-lists"),
+        *("places", "counters", "consumer-lists"),
         *("backing-queue", "on-disk", "stores", "q1", "q2", "q3", "delta", "target"),
         "behind-pending",
         "queue-process",

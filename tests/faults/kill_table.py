@@ -21,7 +21,7 @@ from brokerproof.checks.gate.gate_run import Clock, GateRun, Report
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample
-from brokerproof.checks.search.root_cause import Charge
+from brokerproof.checks.search.root_cause import RootCause
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import Level, catalogue
@@ -103,8 +103,10 @@ class _Timed(GateRun):
     wanted: str = ""
     seconds: float | None = None
 
-    def keep_charge(self, came: Charge, certificate: Certificate, seed: int | None = None) -> None:
-        super().keep_charge(came, certificate, seed)
+    def keep_finding(
+        self, came: RootCause, certificate: Certificate, seed: int | None = None
+    ) -> None:
+        super().keep_finding(came, certificate, seed)
         if self.wanted in self.evidence.broken and self.seconds is None:
             self.seconds = processor_s()
 

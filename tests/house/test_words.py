@@ -65,6 +65,8 @@ RETIRED = {
     "set " + "aside": "write rejected",
     "happen" + "ings": "write client steps",
     "glan" + "ces": "write snapshots",
+    "tak" + "er": "write subscriber",
+    "tak" + "ers": "write subscriber",
     "survivors" + "_of": "write equivalent mutants",
 }
 """Words that prose had, and what to write instead."""

@@ -162,7 +162,7 @@ def _other_settlement(records: Records, chance: random.Random) -> Records:
 
 
 def _given_again(records: Records, chance: random.Random) -> Records:
-    """Deliver to a new taker what was delivered before, or whatever was published."""
+    """Deliver to a new subscriber what was delivered before, or whatever was published."""
     numbers = _of(records, "publish")
     if not numbers:
         return records

@@ -10,7 +10,7 @@ from brokerproof.spec.histories import Record
 from tests.pipeline.recorders import as_streams, recorded
 
 
-def history_of_turns(seed: int) -> list[Record]:
+def history_of_a_chain(seed: int) -> list[Record]:
     """Return a history of one queue: some messages one after the other, and who asked meanwhile.
 
     Each comes about when the one before it goes, so that now and then no moment is without one.
@@ -20,10 +20,10 @@ def history_of_turns(seed: int) -> list[Record]:
     placed: tuple[Literal["original", "elsewhere"], ...] = ("original", "original", "elsewhere")
     returns = chance.choice(placed)
     first = Record(op="declare", queue="q", start=0, end=0, levels=levels, returns=returns)
-    return as_streams([first, *_turns(chance), *_askers(chance, by_priority=levels is not None)])
+    return as_streams([first, *_chain(chance), *_askers(chance, by_priority=levels is not None)])
 
 
-def _turns(chance: random.Random) -> Iterator[Record]:
+def _chain(chance: random.Random) -> Iterator[Record]:
     now = 10
     for number in range(chance.randint(3, 9)):
         name = f"m{number}"
@@ -35,13 +35,13 @@ def _turns(chance: random.Random) -> Iterator[Record]:
         now = went
         if chance.random() < 0.1:
             continue
-        taker = {"queue": "q", "message": name, "consumer": f"c{number}", "position": 0}
+        subscriber = {"queue": "q", "message": name, "consumer": f"c{number}", "position": 0}
         seen = went + chance.randint(0, 5)
-        yield Record(op="deliver", start=went, end=seen, **taker)  # type: ignore[arg-type]
+        yield Record(op="deliver", start=went, end=seen, **subscriber)  # type: ignore[arg-type]
         if chance.random() < 0.3:
             back = seen + chance.randint(0, 5)
-            yield Record(op="release", start=back, end=back + 1, **taker)  # type: ignore[arg-type]
-            again = {**taker, "consumer": f"d{number}"}
+            yield Record(op="release", start=back, end=back + 1, **subscriber)  # type: ignore[arg-type]
+            again = {**subscriber, "consumer": f"d{number}"}
             left = back + chance.randint(1, 20)
             yield Record(op="deliver", start=left, end=left + 3, **again)  # type: ignore[arg-type]
 

@@ -102,13 +102,13 @@ class Held:
     """A delivery that is not settled."""
 
     entry: Entry
-    taker: Taker
+    subscriber: Subscriber
     position: int
     meddled: bool = False
 
 
 @dataclass(eq=False)
-class Taker:
+class Subscriber:
     """A consumer, a browser or a get."""
 
     name: str

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from brokerproof.spec.histories import Record
-from tests.pipeline.plain_queues import Entry, Fault, Held, Queue, Shape, Taker
+from tests.pipeline.plain_queues import Entry, Fault, Held, Queue, Shape, Subscriber
 from tests.pipeline.recorders import Happened
 
 
@@ -33,7 +33,7 @@ class Simulation:
         self.now = 0
         self.names = 0
         self.queues: list[Queue] = []
-        self.takers: list[Taker] = []
+        self.subscribers: list[Subscriber] = []
         self.channels: list[str] = []
         for number in range(shape.queues):
             self._declare(number)
@@ -150,13 +150,13 @@ class Simulation:
         windows = (None, 1, 2) if mode == "acknowledge" and self.shape.windows else (None,)
         window = self.random.choice(windows)
         selective = self.random.random() < self.shape.selective
-        taker = Taker(self._name("c"), queue, self._channel(), mode, window, selective)
-        self.takers.append(taker)
+        subscriber = Subscriber(self._name("c"), queue, self._channel(), mode, window, selective)
+        self.subscribers.append(subscriber)
         self._tell(
             op="consume",
             queue=queue.name,
-            consumer=taker.name,
-            channel=taker.channel,
+            consumer=subscriber.name,
+            channel=subscriber.channel,
             mode=mode,
             window=window,
             selective=selective,
@@ -168,54 +168,54 @@ class Simulation:
         return self.random.choice(self.channels)
 
     def _cancel(self) -> None:
-        if there := [each for each in self.takers if each.there]:
-            taker = self.random.choice(there)
-            taker.there = False
-            self._tell(op="cancel", consumer=taker.name)
+        if there := [each for each in self.subscribers if each.there]:
+            subscriber = self.random.choice(there)
+            subscriber.there = False
+            self._tell(op="cancel", consumer=subscriber.name)
 
     # What the broker gives.
 
     def _deliver(self) -> None:
-        takers = [each for each in self.takers if each.there and each.mode != "browse"]
-        if not takers:
+        subscribers = [each for each in self.subscribers if each.there and each.mode != "browse"]
+        if not subscribers:
             return
-        taker = self.random.choice(takers)
-        has_room = taker.window is None or len(taker.holds) < taker.window
+        subscriber = self.random.choice(subscribers)
+        has_room = subscriber.window is None or len(subscriber.holds) < subscriber.window
         if not has_room and not self._faulty("exceeds-a-window"):
             return
         wanted = [
             each
-            for each in taker.queue.waiting()
-            if not taker.selective or each.name[-1] in "02468"
+            for each in subscriber.queue.waiting()
+            if not subscriber.selective or each.name[-1] in "02468"
         ]
-        self._give(taker, wanted)
+        self._give(subscriber, wanted)
 
-    def _give(self, taker: Taker, wanted: Sequence[Entry]) -> None:
+    def _give(self, subscriber: Subscriber, wanted: Sequence[Entry]) -> None:
         """Give the first of what is wanted, or what a fault puts in its stead."""
         entry = wanted[0] if wanted else None
         equals = [each for each in wanted if each.level == wanted[0].level]
         less = [each for each in wanted if each.level < wanted[0].level]
         never = [each for each in (*equals[:1], *less) if not each.acquired]
-        plain = not taker.selective and taker.queue.returns == "original"
+        plain = not subscriber.selective and subscriber.queue.returns == "original"
         fresh = [each for each in equals[:2] if not each.acquired]
         if len(fresh) > 1 and plain and self._faulty("overtakes-an-equal"):
             entry = equals[1]
         if less and plain and len(never) > 1 and self._faulty("ignores-priority"):
             entry = less[0]
-        held = [each for each in taker.queue.entries if each.held and not each.held.meddled]
+        held = [each for each in subscriber.queue.entries if each.held and not each.held.meddled]
         if held and self._faulty("gives-twice"):
             entry = held[0]
-        meddled = [each for each in taker.queue.entries if each.held and each.held.meddled]
+        meddled = [each for each in subscriber.queue.entries if each.held and each.held.meddled]
         if meddled and self._faulty("gives-twice-when-meddled"):
             entry = meddled[0]
         if self._faulty("invents"):
             entry = Entry(self._name("x"), self.now, 0, persistent=False)
         if entry is not None:
-            self._hand_over(taker, entry)
+            self._hand_over(subscriber, entry)
         if self._faulty("foresees"):
             early = Entry(self._name("x"), self.now, 0, persistent=False)
-            self._hand_over(taker, early)
-            self._tell(op="publish", queue=taker.queue.name, message=early.name)
+            self._hand_over(subscriber, early)
+            self._tell(op="publish", queue=subscriber.queue.name, message=early.name)
 
     def _flag(self, entry: Entry) -> bool | None:
         if self.random.random() < self.shape.unknown:
@@ -224,54 +224,60 @@ class Simulation:
             return self.random.random() < 0.5
         return entry.came_back and not self._faulty("forgets-the-flag")
 
-    def _hand_over(self, taker: Taker, entry: Entry) -> None:
+    def _hand_over(self, subscriber: Subscriber, entry: Entry) -> None:
         self._tell(
             op="deliver",
-            queue=taker.queue.name,
+            queue=subscriber.queue.name,
             message=entry.name,
-            consumer=taker.name,
-            channel=taker.channel,
-            position=taker.given,
-            mode=taker.mode,
+            consumer=subscriber.name,
+            channel=subscriber.channel,
+            position=subscriber.given,
+            mode=subscriber.mode,
             redelivered=self._flag(entry),
         )
         entry.acquired = True
-        if taker.mode == "automatic":
-            taker.queue.entries = [each for each in taker.queue.entries if each is not entry]
+        if subscriber.mode == "automatic":
+            subscriber.queue.entries = [
+                each for each in subscriber.queue.entries if each is not entry
+            ]
         else:
-            entry.held = Held(entry, taker, taker.given)
-            taker.holds.append(entry.held)
-        taker.given += 1
+            entry.held = Held(entry, subscriber, subscriber.given)
+            subscriber.holds.append(entry.held)
+        subscriber.given += 1
 
     def _get(self) -> None:
         queue = self.random.choice(self.queues)
-        taker = Taker(self._name("g"), queue, self._channel(), there=False)
-        self.takers.append(taker)
+        subscriber = Subscriber(self._name("g"), queue, self._channel(), there=False)
+        self.subscribers.append(subscriber)
         if self.random.random() < 0.2:
-            taker.mode = "automatic"
+            subscriber.mode = "automatic"
         waiting = queue.waiting()
         if waiting and not (not queue.may_drop and self._faulty("finds-nothing")):
-            self._give(taker, waiting)
+            self._give(subscriber, waiting)
         else:
-            self._tell(op="empty", queue=queue.name, consumer=taker.name)
+            self._tell(op="empty", queue=queue.name, consumer=subscriber.name)
 
     def _browse(self) -> None:
-        browsers = [each for each in self.takers if each.there and each.mode == "browse"]
+        browsers = [each for each in self.subscribers if each.there and each.mode == "browse"]
         if not browsers:
             return
-        taker = self.random.choice(browsers)
-        new = [each for each in taker.queue.waiting() if each not in taker.passed]
-        if taker.queue.levels is None:
-            self._plant_in_browsing(taker, new)
+        subscriber = self.random.choice(browsers)
+        new = [each for each in subscriber.queue.waiting() if each not in subscriber.passed]
+        if subscriber.queue.levels is None:
+            self._plant_in_browsing(subscriber, new)
         if not new:
             return
-        entry = new[0] if taker.queue.levels is None else self.random.choice(new)
-        behind = [each for each in taker.queue.entries if each.place <= entry.place]
-        taker.passed += behind if taker.queue.levels is None else [entry]
-        self._show(taker, entry)
+        entry = new[0] if subscriber.queue.levels is None else self.random.choice(new)
+        behind = [each for each in subscriber.queue.entries if each.place <= entry.place]
+        subscriber.passed += behind if subscriber.queue.levels is None else [entry]
+        self._show(subscriber, entry)
 
-    def _plant_in_browsing(self, taker: Taker, new: list[Entry]) -> None:
-        again = [each for each in taker.shown if each.held is None and each in taker.queue.entries]
+    def _plant_in_browsing(self, subscriber: Subscriber, new: list[Entry]) -> None:
+        again = [
+            each
+            for each in subscriber.shown
+            if each.held is None and each in subscriber.queue.entries
+        ]
         never = [each for each in again if not each.acquired]
         returned = [each for each in again if each.acquired]
         if never and self._faulty("shows-twice"):
@@ -280,30 +286,32 @@ class Simulation:
             new.insert(0, returned[0])
         if len(new) > 1 and self._faulty("shows-out-of-order"):
             new.reverse()
-            self._show(taker, new.pop(0))
-        held = [each for each in taker.queue.entries if each.held and each not in taker.shown]
+            self._show(subscriber, new.pop(0))
+        held = [
+            each for each in subscriber.queue.entries if each.held and each not in subscriber.shown
+        ]
         if held and self._faulty("shows-what-is-held"):
             new.insert(0, held[0])
 
-    def _show(self, taker: Taker, entry: Entry) -> None:
+    def _show(self, subscriber: Subscriber, entry: Entry) -> None:
         self._tell(
             op="deliver",
-            queue=taker.queue.name,
+            queue=subscriber.queue.name,
             message=entry.name,
-            consumer=taker.name,
-            position=taker.given,
+            consumer=subscriber.name,
+            position=subscriber.given,
             mode="browse",
         )
-        taker.given += 1
-        taker.shown.append(entry)
+        subscriber.given += 1
+        subscriber.shown.append(entry)
         entry.shown = True
         if entry.held is None and self._faulty("loses-what-was-shown"):
-            self._forget(taker.queue, entry)
+            self._forget(subscriber.queue, entry)
 
     # What is settled, and what returns.
 
     def _settle(self) -> None:
-        held = [each for taker in self.takers for each in taker.holds]
+        held = [each for subscriber in self.subscribers for each in subscriber.holds]
         if not held:
             return
         chosen = self.random.choice(held)
@@ -316,11 +324,11 @@ class Simulation:
         if outcome == "unknown":
             chosen.meddled = True
         if happens:
-            chosen.taker.holds.remove(chosen)
+            chosen.subscriber.holds.remove(chosen)
             if kind == "release":
                 self._return(chosen, "came_back")
             elif chosen.entry.held is chosen:
-                self._forget(chosen.taker.queue, chosen.entry)
+                self._forget(chosen.subscriber.queue, chosen.entry)
         if again:
             self._tell_settled(self.random.choice(kinds), chosen, "ok")
             self._meddle(chosen)
@@ -328,9 +336,9 @@ class Simulation:
     def _tell_settled(self, kind: str, held: Held, outcome: str, *, happens: bool = True) -> None:
         self._tell(
             op=kind,
-            queue=held.taker.queue.name,
+            queue=held.subscriber.queue.name,
             message=held.entry.name,
-            consumer=held.taker.name,
+            consumer=held.subscriber.name,
             position=held.position,
             outcome=outcome,
             happens=happens,
@@ -338,7 +346,7 @@ class Simulation:
 
     def _meddle(self, held: Held) -> None:
         """Do what only a broker does that is confused by a second settlement."""
-        queue, entry = held.taker.queue, held.entry
+        queue, entry = held.subscriber.queue, held.entry
         if entry in queue.entries and entry.held is None and self._faulty("loses-when-meddled"):
             self._forget(queue, entry)
         elif entry not in queue.entries and self._faulty("gives-twice-when-meddled"):
@@ -346,7 +354,7 @@ class Simulation:
             queue.entries.append(entry)
 
     def _return(self, held: Held, how: str) -> None:
-        entry, queue = held.entry, held.taker.queue
+        entry, queue = held.entry, held.subscriber.queue
         if entry not in queue.entries or entry.held is not held:
             return
         entry.held = None
@@ -356,10 +364,10 @@ class Simulation:
         elif self._faulty("returns-to-the-tail"):
             entry.place = self.now
 
-    def _may_settle_in_vain(self, taker: Taker) -> None:
+    def _may_settle_in_vain(self, subscriber: Subscriber) -> None:
         """Let a client that holds nothing any more believe that it does, now and then."""
         if self.random.random() < 0.7:
-            taker.holds.clear()
+            subscriber.holds.clear()
 
     def _forget(self, queue: Queue, entry: Entry) -> None:
         queue.entries = [each for each in queue.entries if each is not entry]
@@ -374,15 +382,15 @@ class Simulation:
         self._tell(op="close", channel=channel, outcome=outcome, happens=happens)
         if not happens:
             return
-        for taker in self.takers:
-            if taker.channel == channel:
-                taker.there = False
-                for held in taker.holds:
+        for subscriber in self.subscribers:
+            if subscriber.channel == channel:
+                subscriber.there = False
+                for held in subscriber.holds:
                     lost = held.entry.held is held and self._faulty("loses-at-close")
                     self._return(held, "came_back")
                     if lost:
-                        self._forget(taker.queue, held.entry)
-                self._may_settle_in_vain(taker)
+                        self._forget(subscriber.queue, held.entry)
+                self._may_settle_in_vain(subscriber)
 
     # What ends messages without anybody.
 
@@ -404,17 +412,17 @@ class Simulation:
         waiting = queue.waiting()
         kept = waiting[:1] if waiting and self._faulty("keeps-after-a-deletion") else []
         queue.entries = kept
-        for taker in self.takers:
-            if taker.queue is queue:
-                taker.there = False
-                self._may_settle_in_vain(taker)
+        for subscriber in self.subscribers:
+            if subscriber.queue is queue:
+                subscriber.there = False
+                self._may_settle_in_vain(subscriber)
         self._redeclare(queue)
 
     def _crash(self) -> None:
         self._tell(op="crash")
-        for taker in self.takers:
-            taker.there = False
-            self._may_settle_in_vain(taker)
+        for subscriber in self.subscribers:
+            subscriber.there = False
+            self._may_settle_in_vain(subscriber)
         self.channels.clear()
         for queue in self.queues:
             kept = []
@@ -443,10 +451,10 @@ class Simulation:
         for channel in [*self.channels] if self.shape.returns else []:
             self._close_channel(channel)
         for queue in self.queues:
-            taker = Taker(self._name("d"), queue, self._name("ch"), "automatic")
-            self._tell(op="consume", queue=queue.name, consumer=taker.name, mode="automatic")
+            subscriber = Subscriber(self._name("d"), queue, self._name("ch"), "automatic")
+            self._tell(op="consume", queue=queue.name, consumer=subscriber.name, mode="automatic")
             while waiting := queue.waiting():
-                self._hand_over(taker, waiting[0])
+                self._hand_over(subscriber, waiting[0])
             self._tell(op="drained", queue=queue.name)
 
 

@@ -27,11 +27,15 @@ def published(message: str, start: int, end: int, **more: Any) -> Record:
 
 
 def given(
-    message: str, start: int, end: int, *, taker: str = "c", position: int = 0, **more: Any
+    message: str, start: int, end: int, *, subscriber: str = "c", position: int = 0, **more: Any
 ) -> Record:
     """Return the delivery of a message to a subscriber, on a channel of its own."""
-    of_taker = {"consumer": taker, "channel": f"channel of {taker}", "position": position}
-    return recorded("deliver", start, end, message=message, **of_taker, **more)
+    of_subscriber = {
+        "consumer": subscriber,
+        "channel": f"channel of {subscriber}",
+        "position": position,
+    }
+    return recorded("deliver", start, end, message=message, **of_subscriber, **more)
 
 
 def table_of(records: Sequence[Record], first: int = 1) -> pa.Table:
@@ -88,7 +92,7 @@ def blurred(
 
 
 def as_streams(records: Sequence[Record]) -> list[Record]:
-    """Return the same records, the deliveries to each taker as narrow as their order makes them.
+    """Return the same records, deliveries to each subscriber as narrow as their order makes them.
 
     None began before those that came before it began, or was seen after those that came later.
     """
@@ -97,11 +101,11 @@ def as_streams(records: Sequence[Record]) -> list[Record]:
         if each.op == "deliver":
             streams.setdefault(each.consumer, []).append(each)
     narrow: dict[tuple[str | None, int | None], tuple[int, int]] = {}
-    for taker, given in streams.items():
+    for subscriber, given in streams.items():
         for each in given:
             before = [other.start for other in given if _place(other) <= _place(each)]
             after = [other.end or 0 for other in given if _place(other) >= _place(each)]
-            narrow[taker, each.position] = (max(before), min(after))
+            narrow[subscriber, each.position] = (max(before), min(after))
     return [
         msgspec.structs.replace(each, start=start, end=end) if each.op == "deliver" else each
         for each in records

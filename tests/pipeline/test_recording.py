@@ -149,8 +149,8 @@ def given_again(history: list[Record]) -> list[Record]:
     """Give an acknowledged message to another consumer, after everything."""
     done = of(history, "acknowledge")[1]
     at = history[-1].start + 10**12
-    taker = {"consumer": "late", "channel": "late", "position": 0}
-    again = replace(done, op="deliver", start=at, end=at, redelivered=False, **taker)
+    subscriber = {"consumer": "late", "channel": "late", "position": 0}
+    again = replace(done, op="deliver", start=at, end=at, redelivered=False, **subscriber)
     return [*history, again]
 
 

@@ -32,7 +32,7 @@ from brokerproof.candidates.amqp091.load.notes import (
     STOP_CONSUMING,
     UNSETTLED,
     Shared,
-    TakerNotes,
+    SubscriberNotes,
     Task,
 )
 from brokerproof.candidates.amqp091.load.settlements import Settled, Settlements
@@ -53,7 +53,7 @@ class _Taken(NamedTuple):
 class Consumer:
     """Takes from one queue over one connection after another, until it is told to stop."""
 
-    def __init__(self, task: Task, shared: Shared, notes: TakerNotes) -> None:
+    def __init__(self, task: Task, shared: Shared, notes: SubscriberNotes) -> None:
         self._task, self._shared, self._notes = task, shared, notes
         [(self._queue, self._at_broker)] = task.queues
         self._random = random.Random(task.seed)  # noqa: S311 - load, not secrets

@@ -32,7 +32,7 @@ from brokerproof.candidates.amqp091.load.notes import (
     READY,
     STOP_PRODUCING,
     Shared,
-    TakerNotes,
+    SubscriberNotes,
     Task,
 )
 from brokerproof.candidates.amqp091.load.settlements import Settled, Settlements
@@ -50,7 +50,7 @@ class _Unanswered:
 class OneByOne:
     """A channel for gets, while the ``with`` block lasts; opening it raises `LinkLost`."""
 
-    def __init__(self, task: Task, life: int, notes: TakerNotes) -> None:
+    def __init__(self, task: Task, life: int, notes: SubscriberNotes) -> None:
         self._task, self._notes = task, notes
         self._name = f"{task.name}.{life}"
         self._channel = f"channel-{self._name}"
@@ -163,7 +163,7 @@ class OneByOne:
 class Getter:
     """Makes the gets of a load, spread over the confirmed messages."""
 
-    def __init__(self, task: Task, shared: Shared, notes: TakerNotes) -> None:
+    def __init__(self, task: Task, shared: Shared, notes: SubscriberNotes) -> None:
         self._task, self._shared, self._notes = task, shared, notes
         self._random = random.Random(task.seed)  # noqa: S311 - load, not secrets
         self._made = shared.counter(task.number, GETS_MADE)

@@ -57,7 +57,7 @@ from brokerproof.candidates.amqp091.load.notes import (
     Load,
     Notes,
     Shared,
-    TakerNotes,
+    SubscriberNotes,
     Task,
 )
 from brokerproof.candidates.amqp091.load.producer import Producer
@@ -329,7 +329,7 @@ class _Course:
     def _consume_the_rest(self) -> None:
         """Wait until consumers hold nothing and queues are empty, or no delivery comes any more."""
         task = self.task("watch")
-        with self._taker_notes(task) as notes, OneByOne(task, 0, notes) as watch:
+        with self._subscriber_notes(task) as notes, OneByOne(task, 0, notes) as watch:
             seen, moved = -1, time.monotonic()
             while self._goes_on():
                 delivered = self._sum(DELIVERED)
@@ -348,7 +348,7 @@ class _Course:
         """Take the messages left when no worker holds any, until each queue is seen empty."""
         task = self.task("drain")
         try:
-            with self._taker_notes(task) as taken, OneByOne(task, 0, taken) as gets:
+            with self._subscriber_notes(task) as taken, OneByOne(task, 0, taken) as gets:
                 for queue, at_broker in self.queues:
                     while (empty := gets.get(queue, at_broker)) is None:
                         if not self._goes_on():
@@ -363,10 +363,10 @@ class _Course:
             self.fault = str(lost)
 
     @contextlib.contextmanager
-    def _taker_notes(self, task: Task) -> Iterator[TakerNotes]:
+    def _subscriber_notes(self, task: Task) -> Iterator[SubscriberNotes]:
         with contextlib.ExitStack() as files:
-            yield TakerNotes(
-                *(files.enter_context(task.notes(kind)) for kind in TakerNotes._fields)
+            yield SubscriberNotes(
+                *(files.enter_context(task.notes(kind)) for kind in SubscriberNotes._fields)
             )
 
     def _goes_on(self) -> bool:
@@ -421,7 +421,7 @@ def _work(kind: _WorkerKind, task: Task, cells: Cells, owner: int) -> None:
             if kind == "producer":
                 worker = Producer(task, shared, notes("publishes"))
             else:
-                taken = TakerNotes(*(notes(each) for each in TakerNotes._fields))
+                taken = SubscriberNotes(*(notes(each) for each in SubscriberNotes._fields))
                 worker = (
                     Consumer(task, shared, taken)
                     if kind == "consumer"

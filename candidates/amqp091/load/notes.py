@@ -182,7 +182,7 @@ class Notes:
         self._lines.clear()
 
 
-class TakerNotes(NamedTuple):
+class SubscriberNotes(NamedTuple):
     """The files of a consumer: events, deliveries to consumers, results of gets, settlements."""
 
     events: Notes

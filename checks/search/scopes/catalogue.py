@@ -49,7 +49,7 @@ def scopes_for(
     kinds = kinds_for(claims)
     acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
     narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
-    takers = tuple(kind for kind in kinds if kind.mode != "browse")
+    subscribers = tuple(kind for kind in kinds if kind.mode != "browse")
     gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
     # Three levels show all that more could: above, below and beside the default priority.
     levels = min(3, claims.priority_levels)
@@ -57,14 +57,14 @@ def scopes_for(
     orders: tuple[Order, ...] = (Fifo(),) if "fifo" in claims.orders else priority
     orders = orders or tuple(_other_orders(claims))
     scopes = []
-    if gets or takers:
+    if gets or subscribers:
         scopes.append(
             Scope(
                 "one channel",
                 orders,
                 messages=2,
                 consumers=1,
-                kinds=tuple(kind for kind in takers if kind.credit is None),
+                kinds=tuple(kind for kind in subscribers if kind.credit is None),
                 gets=claims.get_modes,
                 settlements=("acknowledge", "release", "reject"),
                 cancels=True,
@@ -88,7 +88,7 @@ def scopes_for(
     scopes.extend(_scopes_of_queues(claims, orders, gets))
     scopes.extend(scopes_of_what_persists(claims, orders, gets))
     scopes.extend(scopes_of_crashes(claims, orders, gets, on_disk=on_disk))
-    if gets or takers:
+    if gets or subscribers:
         scopes.extend(_scopes_of_refusals(claims, orders, gets, in_process=in_process))
     scopes.extend(_scopes_of_messages(claims, orders, gets))
     if gets and claims.durable:
@@ -222,7 +222,7 @@ def _priority_scopes(
 def _scopes_of_queues(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     browsers = (Kind("browse"),) if claims.browse else ()
     if claims.purge:
         yield Scope(
@@ -230,7 +230,7 @@ def _scopes_of_queues(
             orders,
             messages=2,
             consumers=0 if gets else 1,
-            kinds=() if gets else takers,
+            kinds=() if gets else subscribers,
             gets=gets,
             settlements=("release",),
             purges=True,
@@ -241,7 +241,7 @@ def _scopes_of_queues(
             orders,
             messages=1,
             consumers=1,
-            kinds=(*takers, *browsers),
+            kinds=(*subscribers, *browsers),
             gets=gets,
             settlements=("release",),
             settles_again=True,
@@ -253,29 +253,31 @@ def _scopes_of_queues(
 def _scopes_of_queues_that_go(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     browsers = (Kind("browse"),) if claims.browse else ()
-    if claims.auto_delete and (takers or browsers):
-        closing = tuple(Kind(kind.mode, auto_close=True) for kind in takers if claims.auto_close)
+    if claims.auto_delete and (subscribers or browsers):
+        closing = tuple(
+            Kind(kind.mode, auto_close=True) for kind in subscribers if claims.auto_close
+        )
         yield Scope(
             "queues that delete themselves",
             orders,
             messages=1,
             consumers=2,
-            kinds=(*takers, *browsers, *closing),
+            kinds=(*subscribers, *browsers, *closing),
             gets=gets,
             cancels=True,
             closes=True,
             auto_delete=True,
         )
-    if claims.multi_queue and takers:
+    if claims.multi_queue and subscribers:
         yield Scope(
             "consumers of several queues",
             orders,
             messages=2,
             queues=2,
             consumers=2,
-            kinds=(Kind(takers[0].mode, every_queue=True), takers[0]),
+            kinds=(Kind(subscribers[0].mode, every_queue=True), subscribers[0]),
             settlements=("release",),
         )
 
@@ -287,16 +289,16 @@ def _scopes_of_refusals(
     *,
     in_process: bool,
 ) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     # A window below 0 can be asked for by `credit` only, over the driver protocol (rule 22).
     asks = in_process and "messages" in claims.credit
-    wrong = tuple(Kind(each.mode, -1) for each in takers if asks)
+    wrong = tuple(Kind(each.mode, -1) for each in subscribers if asks)
     yield Scope(
         "what must be refused",
         orders,
         messages=1,
         consumers=1,
-        kinds=(*takers, *wrong),
+        kinds=(*subscribers, *wrong),
         gets=gets,
         cancels=True,
         invalid=True,
@@ -307,8 +309,8 @@ def _scopes_of_refusals(
             orders,
             messages=1,
             consumers=1,
-            kinds=takers,
-            gets=() if takers else gets,
+            kinds=subscribers,
+            gets=() if subscribers else gets,
             settlements=(),
             deletes=True,
             invalid=True,
@@ -320,8 +322,8 @@ def _scopes_of_refusals(
             messages=1,
             durable=(True,),
             consumers=1,
-            kinds=takers,
-            gets=() if takers else gets,
+            kinds=subscribers,
+            gets=() if subscribers else gets,
             settlements=(),
             crashes=True,
             invalid=True,
@@ -333,7 +335,7 @@ def _scopes_of_messages(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     browsers = (Kind("browse"),) if claims.browse else ()
-    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    subscribers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
     # As text, the second key would sort first.
     keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
     if claims.clock:
@@ -345,7 +347,7 @@ def _scopes_of_messages(
             messages=3,
             payloads=keys,
             consumers=1,
-            kinds=(*browsers, *takers),
+            kinds=(*browsers, *subscribers),
             gets=gets,
             settlements=("acknowledge", "release"),
         )
@@ -355,7 +357,7 @@ def _scopes_of_messages(
             orders,
             messages=4,
             consumers=0 if gets else 1,
-            kinds=takers or browsers,
+            kinds=subscribers or browsers,
             gets=gets,
             settlements=("acknowledge",),
         )
@@ -401,14 +403,14 @@ def _scopes_where_room_comes_by_itself(
 def _scopes_of_the_clock(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    takers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    subscribers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
     yield Scope(
         "a clock",
         orders,
         messages=2,
         payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
         consumers=0 if gets else 1,
-        kinds=takers,
+        kinds=subscribers,
         gets=gets,
         settlements=("release",),
         seconds=2,

@@ -93,7 +93,7 @@ def scopes_of_consumers(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     """Yield the scopes about selectors, ranks, and consumers that close, exclude or are flushed."""
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     window = 1 if "messages" in claims.credit else None
     if claims.selectors and claims.modes:
         red, blue = ((("colour", colour),) for colour in ("red", "blue"))
@@ -108,11 +108,11 @@ def scopes_of_consumers(
             ),
             consumers=2,
             kinds=tuple(Kind(mode, selector=red) for mode in claims.modes if mode != "automatic")
-            + takers,
+            + subscribers,
         )
-        yield _scope_of_values(orders, takers or (Kind("browse"),))
-    if claims.consumer_priority and takers:
-        kind = takers[0].mode
+        yield _scope_of_values(orders, subscribers or (Kind("browse"),))
+    if claims.consumer_priority and subscribers:
+        kind = subscribers[0].mode
         yield Scope(
             "consumers with priorities",
             orders,
@@ -139,26 +139,26 @@ def scopes_of_consumers(
 def _scopes_of_special_consumers(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     window = 1 if "messages" in claims.credit else None
-    if claims.exclusive and takers:
+    if claims.exclusive and subscribers:
         yield Scope(
             "exclusive consumers",
             orders,
             messages=1,
             channels=2,
             consumers=2,
-            kinds=(Kind(takers[0].mode, exclusive=True), takers[0]),
+            kinds=(Kind(subscribers[0].mode, exclusive=True), subscribers[0]),
             gets=gets,
             cancels=True,
         )
-    if claims.flush and takers:
+    if claims.flush and subscribers:
         yield Scope(
             "flushed consumers",
             orders,
             messages=2 if gets else 3,
             consumers=1,
-            kinds=tuple(dict.fromkeys((Kind(takers[0].mode, window), takers[0]))),
+            kinds=tuple(dict.fromkeys((Kind(subscribers[0].mode, window), subscribers[0]))),
             gets=gets,
             flushes=True,
         )

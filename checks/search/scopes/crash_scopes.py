@@ -73,7 +73,7 @@ def scopes_of_crashes(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...], *, on_disk: bool
 ) -> Iterator[Scope]:
     """Yield the scopes in which the broker stops, between operations and during them."""
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     browsers = (Kind("browse"),) if claims.browse else ()
     if claims.durable:
         yield Scope(
@@ -83,7 +83,7 @@ def scopes_of_crashes(
             payloads=(Payload(), Payload(persistent=True)),
             durable=(True,),
             consumers=0 if gets else 1,
-            kinds=() if gets else takers,
+            kinds=() if gets else subscribers,
             gets=claims.get_modes,
             settlements=("acknowledge",),
             crashes=True,
@@ -94,7 +94,7 @@ def scopes_of_crashes(
             messages=1,
             payloads=(Payload(persistent=True),),
             consumers=0 if gets else 1,
-            kinds=() if gets else takers,
+            kinds=() if gets else subscribers,
             gets=gets,
             settlements=("release",),
             crashes=True,
@@ -102,14 +102,14 @@ def scopes_of_crashes(
         yield from _scopes_of_ends(claims, orders, gets)
     if claims.durable and on_disk:
         yield from _scopes_of_cuts(claims, orders, gets)
-    if gets or takers:
+    if gets or subscribers:
         yield Scope(
             "resets",
             orders,
             messages=1,
             durable=(claims.durable,),
             consumers=1,
-            kinds=(*takers, *browsers),
+            kinds=(*subscribers, *browsers),
             gets=gets,
             settlements=(),
             resets=True,
@@ -120,7 +120,7 @@ def _scopes_of_ends(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     """Yield the scopes in which durable messages are dropped and must not come back."""
-    takers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     for name, purges, deletes in (
         ("a purge and a crash", True, False),
         ("a deletion and a crash", False, True),
@@ -133,7 +133,7 @@ def _scopes_of_ends(
                 payloads=(PERSISTENT,),
                 durable=(True,),
                 consumers=0 if gets else 1,
-                kinds=() if gets else takers,
+                kinds=() if gets else subscribers,
                 gets=gets,
                 settlements=("release",),
                 purges=purges,

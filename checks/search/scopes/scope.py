@@ -159,7 +159,7 @@ class Scope:
                     yield payload.publish(queue, name)
         if fills:
             return
-        yield from self._of_takers(bindings)
+        yield from self._of_subscribers(bindings)
         yield from self._settlements(bindings)
         yield from self._endings(bindings)
         yield from self._of_few(bindings)
@@ -181,7 +181,7 @@ class Scope:
                     queue=name, order=order, durable=durable, auto_delete=self.auto_delete
                 )
 
-    def _of_takers(self, bindings: Bindings) -> Iterator[Move]:
+    def _of_subscribers(self, bindings: Bindings) -> Iterator[Move]:
         channels = [f"ch{i}" for i in range(min(len(bindings.channels) + 1, self.channels))]
         queues, consumer = list(bindings.queues), f"c{len(bindings.consumers)}"
         for channel in channels:

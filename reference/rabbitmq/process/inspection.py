@@ -35,7 +35,7 @@ def view_of_process(queue: QueueProcess) -> PagingQueueView:
         blocked=_line_view(queue.line.blocked),
         handed_out=tuple(
             [
-                HandedOutView(held.taker.channel, tag.level, tag.seq)
+                HandedOutView(held.subscriber.channel, tag.level, tag.seq)
                 for tag, held in queue.unsettled.items()
             ]
         ),

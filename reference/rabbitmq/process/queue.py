@@ -54,20 +54,20 @@ def id_of(message: Message) -> bytes:
 class HandedOut:
     """A delivered message; `tag` settles it, None if it needs no settlement."""
 
-    __slots__ = ("is_gone", "message", "redelivered", "tag", "taker")
+    __slots__ = ("is_gone", "message", "redelivered", "subscriber", "tag")
 
     def __init__(
-        self, message: Message, taker: RankedConsumer, tag: Tag | None, *, redelivered: bool
+        self, message: Message, subscriber: RankedConsumer, tag: Tag | None, *, redelivered: bool
     ) -> None:
         self.message = message
-        self.taker = taker
+        self.subscriber = subscriber
         self.tag = tag
         self.redelivered = redelivered
         self.is_gone = False
 
     def holder(self) -> RankedConsumer:
         """Return the consumer that holds it."""
-        return self.taker
+        return self.subscriber
 
     def is_dispensed(self) -> bool:
         """Return whether its queue has been deleted."""
@@ -121,11 +121,11 @@ class QueueProcess(RankedQueue[HandedOut]):
             assert msg_id in confirmed, "a kept message is on disk before its publish is answered"
 
     def _hand_out(self, handed_out: HandedOut) -> None:
-        has_room = handed_out.taker.allocate_credit(handed_out)
+        has_room = handed_out.subscriber.allocate_credit(handed_out)
         assert has_room, "the line gives only consumers with room"
         if handed_out.tag is not None:
             self.unsettled[handed_out.tag] = handed_out
-        self.outbox.send(handed_out.taker, handed_out)
+        self.outbox.send(handed_out.subscriber, handed_out)
 
     def run(self) -> None:
         """Deliver ready messages until there are none, or no consumer has room."""
@@ -135,15 +135,15 @@ class QueueProcess(RankedQueue[HandedOut]):
                 return
             self._fetch_for(consumer)
 
-    def _fetch_for(self, taker: RankedConsumer) -> bool:
-        fetched = self.sub_queues.fetch(ack_required=not taker.mode.settled_when_sent)
+    def _fetch_for(self, subscriber: RankedConsumer) -> bool:
+        fetched = self.sub_queues.fetch(ack_required=not subscriber.mode.settled_when_sent)
         if fetched is None:
             return False
         message = message_in(fetched.body)
         if fetched.tag is None and self.durable and message.persistent:
             # Sending settles it, and it must not be delivered again.
             self.storage.sync()
-        self._hand_out(HandedOut(message, taker, fetched.tag, redelivered=fetched.redelivered))
+        self._hand_out(HandedOut(message, subscriber, fetched.tag, redelivered=fetched.redelivered))
         return True
 
     def credit_restored(self) -> None:
@@ -177,10 +177,12 @@ class QueueProcess(RankedQueue[HandedOut]):
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Deliver the first message to a `get`, ahead of all consumers in line."""
-        taker = self.new_subscription(consumer=None, channel=channel, mode=mode, credit=Window(1))
-        taker.open()
-        found = self._fetch_for(taker)
-        taker.close()
+        subscriber = self.new_subscription(
+            consumer=None, channel=channel, mode=mode, credit=Window(1)
+        )
+        subscriber.open()
+        found = self._fetch_for(subscriber)
+        subscriber.close()
         return found
 
     def set_limits(
@@ -202,8 +204,8 @@ class QueueProcess(RankedQueue[HandedOut]):
         """Return messages, each to its place, in one call."""
         returned = list(deliveries)
         self._take_back([entry for entry, _ in returned], self.sub_queues.requeue)
-        for entry, taker in returned:
-            taker.restore_credit(entry)
+        for entry, subscriber in returned:
+            subscriber.restore_credit(entry)
         # Consumers that share the channel's window come back into line before any delivery.
         self.line.unblock()
         self.run()
@@ -259,8 +261,8 @@ class QueueProcess(RankedQueue[HandedOut]):
                         places[tag.level].index(tag.seq),
                         held.message.id,
                         held.redelivered,
-                        held.taker.channel,
-                        None if held.taker.is_closed() else held.taker.consumer,
+                        held.subscriber.channel,
+                        None if held.subscriber.is_closed() else held.subscriber.consumer,
                     )
                     for tag, held in self.unsettled.items()
                 ]

@@ -16,7 +16,7 @@ from brokerproof.spec.activemq.view import (
     ParkedView,
     PendingView,
     ReferenceView,
-    TakerView,
+    SubscriberView,
 )
 from brokerproof.spec.messages import Priority
 from brokerproof.spec.protocol.operations import Acknowledge, Drain, Publish
@@ -157,19 +157,19 @@ def test_what_was_given_and_what_waits_are_told_apart(
     assert broken_in(view) == broken
 
 
-ROOM = (TakerView("c", "ch-c", has_room=True),)
+ROOM = (SubscriberView("c", "ch-c", has_room=True),)
 
 
 @pytest.mark.parametrize(
     ("view", "broken"),
     [
         # Two fill the memory, but the next one is there; or it is not, and there is no space.
-        (replace(PENDING, takers=ROOM), {"AMQ-I8"}),
-        (changed(replace(PENDING, takers=ROOM), batch=(), size=0), set()),
-        (replace(PENDING, takers=()), set()),
-        (replace(FULL, takers=ROOM), set()),
-        (replace(FULL, takers=ROOM, held=()), {"AMQ-I7"}),
-        (replace(with_reference("d", grouped=True), takers=ROOM, held=()), set()),
+        (replace(PENDING, subscribers=ROOM), {"AMQ-I8"}),
+        (changed(replace(PENDING, subscribers=ROOM), batch=(), size=0), set()),
+        (replace(PENDING, subscribers=()), set()),
+        (replace(FULL, subscribers=ROOM), set()),
+        (replace(FULL, subscribers=ROOM, held=()), {"AMQ-I7"}),
+        (replace(with_reference("d", grouped=True), subscribers=ROOM, held=()), set()),
         (replace(served(), held=()), set()),
     ],
 )

@@ -16,7 +16,7 @@ from brokerproof.reference.qpid.inspection import view_of
 from brokerproof.spec.messages import Credit
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.operations import Consume, Operation
-from brokerproof.spec.qpid.counters import Accounts, ListAccount, Mark, PullAccount
+from brokerproof.spec.qpid.counters import Counters, ListCounters, Mark, PullCounters
 from brokerproof.spec.qpid.view import PointerQueueView
 from brokerproof.spec.requirements import OFFERED, catalogue
 from tests.checks.inside.shown_views import outcomes, report_on
@@ -42,14 +42,14 @@ def shown(system: str = "qpid-pull") -> PointerQueueView:
     return view_of(queue_in(bench.broker))
 
 
-def accounts_in(view: PointerQueueView) -> Accounts:
-    assert view.accounts is not None
-    return view.accounts
+def counters_in(view: PointerQueueView) -> Counters:
+    assert view.counters is not None
+    return view.counters
 
 
-def pull_in(accounts: Accounts) -> PullAccount:
-    assert accounts.pull is not None
-    return accounts.pull
+def pull_in(counters: Counters) -> PullCounters:
+    assert counters.pull is not None
+    return counters.pull
 
 
 def looked(view: PointerQueueView) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -61,7 +61,7 @@ def looked(view: PointerQueueView) -> tuple[frozenset[str], tuple[str, ...]]:
 def test_what_the_reference_shows_is_well(system: str) -> None:
     exercised, broken = looked(shown(system))
     assert broken == ()
-    asked = {*parts()["places"], *parts()["accounts"]}
+    asked = {*parts()["places"], *parts()["counters"]}
     asked |= {*parts()["consumer-lists"]} if system == "qpid-pull" else set()
     assert exercised == asked - {"RUN-5"}
 
@@ -77,16 +77,16 @@ Change = Callable[[PointerQueueView], PointerQueueView]
 
 def of_accounts(**changes: object) -> Change:
     def changed(view: PointerQueueView) -> PointerQueueView:
-        return replace(view, accounts=replace(accounts_in(view), **changes))
+        return replace(view, counters=replace(counters_in(view), **changes))
 
     return changed
 
 
-def of_pull(change: Callable[[PullAccount], dict[str, object]]) -> Change:
+def of_pull(change: Callable[[PullCounters], dict[str, object]]) -> Change:
     def changed(view: PointerQueueView) -> PointerQueueView:
-        accounts = accounts_in(view)
-        pull = replace(pull_in(accounts), **change(pull_in(accounts)))
-        return replace(view, accounts=replace(accounts, pull=pull))
+        counters = counters_in(view)
+        pull = replace(pull_in(counters), **change(pull_in(counters)))
+        return replace(view, counters=replace(counters, pull=pull))
 
     return changed
 
@@ -102,23 +102,23 @@ def gone(view: PointerQueueView) -> PointerQueueView:
 
 
 def holds_more(view: PointerQueueView) -> PointerQueueView:
-    accounts = accounts_in(view)
-    first, *others = accounts.subscriptions
+    counters = counters_in(view)
+    first, *others = counters.subscriptions
     assert first.used is not None
     more = replace(first, used=first.used + 1)
-    return replace(view, accounts=replace(accounts, subscriptions=(more, *others)))
+    return replace(view, counters=replace(counters, subscriptions=(more, *others)))
 
 
 def told_as_another(view: PointerQueueView) -> PointerQueueView:
     """Put all consumers among the interested."""
-    accounts = accounts_in(view)
-    states = tuple(replace(each, state="interested") for each in accounts.subscriptions)
-    pull = pull_in(accounts)
+    counters = counters_in(view)
+    states = tuple(replace(each, state="interested") for each in counters.subscriptions)
+    pull = pull_in(counters)
     listed = tuple((("interested", each.priority),) for each in states)
     return replace(
         view,
-        accounts=replace(
-            accounts,
+        counters=replace(
+            counters,
             subscriptions=states,
             pull=replace(pull, listed=listed, wanting=len(states)),
         ),
@@ -130,8 +130,8 @@ def told_as_another(view: PointerQueueView) -> PointerQueueView:
     [
         (ahead, "PTR-1"),
         (gone, "EL-3"),
-        (of_accounts(lists=(ListAccount(0, (0, 2, 2), 0),)), "EL-1"),
-        (of_accounts(lists=(ListAccount(0, (0, 1), None),)), "EL-4"),
+        (of_accounts(lists=(ListCounters(0, (0, 2, 2), 0),)), "EL-1"),
+        (of_accounts(lists=(ListCounters(0, (0, 1), None),)), "EL-4"),
         (of_accounts(counted=9), "CL-1"),
         (holds_more, "CR-1"),
         (of_accounts(waiting=1), "RUN-5"),
@@ -162,8 +162,8 @@ def test_every_invariant_that_is_asked_is_a_requirement_with_its_part() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (of_accounts(counted="four"), "Expected `int`, got `str` - at `$.accounts.counted`"),
-        (of_accounts(lists=7), "at `$.accounts.lists`"),
+        (of_accounts(counted="four"), "Expected `int`, got `str` - at `$.counters.counted`"),
+        (of_accounts(lists=7), "at `$.counters.lists`"),
         (of_accounts(subscriptions=()), "accounts of 0 subscriptions of 4"),
         (of_pull(lambda _: {"listed": ()}), "lists of 0 subscriptions of 4"),
     ],
@@ -182,15 +182,15 @@ def test_accounts_in_no_form_are_no_view(change: Change, complaint: str) -> None
 class Counts(Broker):
     """The reference, with internal counters changed by `shows`."""
 
-    shows: Callable[[Accounts], Accounts | None] = staticmethod(lambda accounts: accounts)
+    shows: Callable[[Counters], Counters | None] = staticmethod(lambda counters: counters)
 
     def handle(self, operation: Operation) -> Answer:
         """Show something else."""
         answer = super().handle(operation)
         view = answer.inspection
-        if not isinstance(view, PointerQueueView) or view.accounts is None:
+        if not isinstance(view, PointerQueueView) or view.counters is None:
             return answer
-        return Answer(inspection=replace(view, accounts=type(self).shows(view.accounts)))
+        return Answer(inspection=replace(view, counters=type(self).shows(view.counters)))
 
 
 def test_what_is_not_shown_is_not_claimed() -> None:
@@ -200,7 +200,7 @@ def test_what_is_not_shown_is_not_claimed() -> None:
         shows = staticmethod(lambda _: None)
 
     found = outcomes(report_on(Silent, 30))
-    assert {found[name] for name in (*parts()["accounts"], *parts()["consumer-lists"])} == {
+    assert {found[name] for name in (*parts()["counters"], *parts()["consumer-lists"])} == {
         Outcome.NOT_CLAIMED
     }
     assert found["EL-3"] is Outcome.KEPT
@@ -211,7 +211,7 @@ def test_a_wrong_count_is_one_finding_with_a_shortest_trace() -> None:
         """Counts one too many as soon as there is one."""
 
         shows = staticmethod(
-            lambda accounts: replace(accounts, counted=accounts.counted + bool(accounts.counted))
+            lambda counters: replace(counters, counted=counters.counted + bool(counters.counted))
         )
 
     report = report_on(Miscounts, 30)
@@ -234,10 +234,10 @@ def test_the_stage_says_how_often_each_was_asked() -> None:
 def test_the_parts_of_a_view_are_known_by_what_was_asked_of_them() -> None:
     assert parts_in({}) == frozenset()
     assert parts_in({"EL-3": 2, "CL-1": 0, "fifo-order": 7}) == {"places"}
-    assert parts_in({"EL-3": 2, "CL-1": 1, "QCM-1": 1}) == {"places", "accounts", "consumer-lists"}
+    assert parts_in({"EL-3": 2, "CL-1": 1, "QCM-1": 1}) == {"places", "counters", "consumer-lists"}
     assert parts_in({"I1": 1, "I17": 3, "A2": 0}) == {"backing-queue", "target"}
 
 
 def test_accounts_are_plain_values() -> None:
-    accounts = accounts_in(shown())
-    assert msgspec.convert(msgspec.to_builtins(accounts), Accounts) == accounts
+    counters = counters_in(shown())
+    assert msgspec.convert(msgspec.to_builtins(counters), Counters) == counters

@@ -30,8 +30,8 @@ from brokerproof.spec.rabbitmq.view import InLineView, StatusView
 from tests.checks.inside import cursor_scenes, paging_scenes
 
 ENTRIES = (EntryView("m0", 0, "acquired", 0), EntryView("m1", 0, "available"))
-TAKER = SubscriptionView("c0", "ch0", browses=False, settles_when_sent=False, active=True)
-VIEW = PointerQueueView(Fifo(), ENTRIES, (replace(TAKER, last_seen=1),))
+SUBSCRIBER = SubscriptionView("c0", "ch0", browses=False, settles_when_sent=False, active=True)
+VIEW = PointerQueueView(Fifo(), ENTRIES, (replace(SUBSCRIBER, last_seen=1),))
 PAGING, CURSOR = paging_scenes.full(), cursor_scenes.full()
 
 
@@ -40,9 +40,9 @@ def entry(**fields: Any) -> PointerQueueView:
     return replace(VIEW, entries=(replace(ENTRIES[0], **fields), ENTRIES[1]))
 
 
-def taker(**fields: Any) -> PointerQueueView:
+def subscriber(**fields: Any) -> PointerQueueView:
     """Return the view with its subscription changed."""
-    return replace(VIEW, subscriptions=(replace(TAKER, **fields),))
+    return replace(VIEW, subscriptions=(replace(SUBSCRIBER, **fields),))
 
 
 def level(**fields: Any) -> Inspection:
@@ -78,13 +78,13 @@ class Trap:
         (entry(holder=1), "m0 held by subscription 1 of 1"),
         (entry(message=Name("m0")), "Encoding objects of type Name is unsupported"),
         (entry(holder=Trap()), "Encoding objects of type Trap is unsupported"),
-        (taker(last_seen=3), "c0 at entry 3 of 2"),
-        (taker(last_seen=-1), "c0 at entry -1 of 2"),
-        (taker(released=0), "c0 sent back to entry 0 of 2"),
-        (taker(consumer=None, released=3), "a get sent back to entry 3 of 2"),
-        (taker(unwanted=(0,)), "c0 that does not want entry 0 of 2"),
-        (taker(unwanted=(1, 1)), "c0 that does not want entry 1 of 2"),
-        (taker(unwanted=(1, 3)), "c0 that does not want entry 3 of 2"),
+        (subscriber(last_seen=3), "c0 at entry 3 of 2"),
+        (subscriber(last_seen=-1), "c0 at entry -1 of 2"),
+        (subscriber(released=0), "c0 sent back to entry 0 of 2"),
+        (subscriber(consumer=None, released=3), "a get sent back to entry 3 of 2"),
+        (subscriber(unwanted=(0,)), "c0 that does not want entry 0 of 2"),
+        (subscriber(unwanted=(1, 1)), "c0 that does not want entry 1 of 2"),
+        (subscriber(unwanted=(1, 3)), "c0 that does not want entry 3 of 2"),
         (
             replace(VIEW, lists=ConsumerListsView(interested=(0, 1))),
             "subscription 1 of 1 in the list interested",

@@ -330,8 +330,10 @@ class Naive:
             case Cancel(consumer=consumer):
                 return [self.bindings.element_of(consumer)]
             case CloseChannel(channel=closed):
-                takers = self.bindings.consumers.values()
-                return [taker.element for taker in takers if taker.channel == closed]
+                subscribers = self.bindings.consumers.values()
+                return [
+                    subscriber.element for subscriber in subscribers if subscriber.channel == closed
+                ]
             case _:
                 return []
 
@@ -463,9 +465,9 @@ class Teller:
             self.holding.pop(operation.delivery, None)
         channels = {o.consumer: o for o, _ in self.said if isinstance(o, Consume)}
         for event in told:
-            taker = channels.get(event.consumer or "")
-            if taker is None or taker.mode == "acknowledge":
-                self.holding[event.delivery] = "ch0" if taker is None else taker.channel
+            subscriber = channels.get(event.consumer or "")
+            if subscriber is None or subscriber.mode == "acknowledge":
+                self.holding[event.delivery] = "ch0" if subscriber is None else subscriber.channel
         if isinstance(operation, CloseChannel):
             closed = operation.channel
             self.holding = {d: channel for d, channel in self.holding.items() if channel != closed}

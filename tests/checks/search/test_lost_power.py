@@ -16,7 +16,7 @@ from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import play
 from brokerproof.checks.search.product import search
-from brokerproof.checks.search.root_cause import charged
+from brokerproof.checks.search.root_cause import attributed
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes
 from brokerproof.checks.search.searches import Search
 from brokerproof.checks.trace.moves import Cut, Move, Settle, text_of
@@ -121,7 +121,7 @@ def test_a_mistake_in_the_order_of_writing_is_found(mistake: str) -> None:
         reset(candidate)
         return candidate, Oracle(candidate.hello().capabilities)
 
-    own, behind = charged(found.broken[requirement], fresh)
+    own, behind = attributed(found.broken[requirement], fresh)
     assert own is not None, behind
     assert any(isinstance(move, Cut) for move in own.moves)
 

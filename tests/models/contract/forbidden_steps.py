@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 FILE = Path(__file__).with_name("forbidden_steps.json")
 CONTRACTS = {"core": Contract, "whole": WholeContract}
 
-FRAMES = 40
-WALKS = 80
+FRAMES = 90
+WALKS = 100
 STEPS_MAX = 24
 TRIES = 30
 """Instances of actions that are tried in each state of a walk."""

@@ -78,18 +78,18 @@ def test_before_the_jobs_run_it_is_not_at_rest() -> None:
 
 
 FREE, TAKEN = EntryView("m0", 0, "available"), EntryView("m0", 0, "acquired", 0)
-TAKER = SubscriptionView("c0", "a", browses=False, settles_when_sent=False, active=True)
-BROWSER = replace(TAKER, browses=True)
+SUBSCRIBER = SubscriptionView("c0", "a", browses=False, settles_when_sent=False, active=True)
+BROWSER = replace(SUBSCRIBER, browses=True)
 
 
 @pytest.mark.parametrize(
     ("entry", "subscription", "lists", "rests"),
     [
-        (FREE, TAKER, ConsumerListsView(not_interested=(0,)), True),
-        (FREE, TAKER, ConsumerListsView(interested=(0,)), False),
-        (TAKEN, TAKER, ConsumerListsView(interested=(0,)), True),
-        (TAKEN, TAKER, ConsumerListsView(notified=(0,)), False),
-        (FREE, replace(TAKER, unwanted=(1,)), ConsumerListsView(interested=(0,)), True),
+        (FREE, SUBSCRIBER, ConsumerListsView(not_interested=(0,)), True),
+        (FREE, SUBSCRIBER, ConsumerListsView(interested=(0,)), False),
+        (TAKEN, SUBSCRIBER, ConsumerListsView(interested=(0,)), True),
+        (TAKEN, SUBSCRIBER, ConsumerListsView(notified=(0,)), False),
+        (FREE, replace(SUBSCRIBER, unwanted=(1,)), ConsumerListsView(interested=(0,)), True),
         (FREE, BROWSER, ConsumerListsView(non_acquiring=(0,)), False),
         (FREE, replace(BROWSER, last_seen=1), ConsumerListsView(non_acquiring=(0,)), True),
     ],
@@ -102,4 +102,4 @@ def test_at_rest_nobody_is_notified_and_nothing_is_left_for_who_wants_it(
 
 
 def test_a_queue_that_pushes_is_not_asked_whether_it_rests() -> None:
-    assert not [*queries_at_rest(PointerQueueView(Fifo(), (FREE,), (TAKER,)))]
+    assert not [*queries_at_rest(PointerQueueView(Fifo(), (FREE,), (SUBSCRIBER,)))]

@@ -35,14 +35,14 @@ def test_the_oracle_names_the_same_promise(rule: str, requirement: str) -> None:
 )
 @pytest.mark.parametrize("many", [2, 3, 5])
 def test_all_that_took_turns_are_in_the_run(rule: str, requirement: str, many: int) -> None:
-    turns = tuple(f"m{number}" for number in range(1, many + 1))
-    told = replace(violation(rule, requirement), witness=turns[-1], turns=turns)
+    chain = tuple(f"m{number}" for number in range(1, many + 1))
+    told = replace(violation(rule, requirement), witness=chain[-1], chain=chain)
     found = counterexample_of(told, "night.parquet")
-    assert found.witnesses == ("m0", *turns)
+    assert found.witnesses == ("m0", *chain)
     assert rejudge(found, frozenset(catalogue())).outcome is Replay.SAME
     sound = msgspec.structs.replace(found, steps=found.steps[:-1])
     assert rejudge(sound, frozenset(catalogue())).outcome is Replay.KEPT
-    assert ", then ".join(turns) in found.seen
+    assert ", then ".join(chain) in found.seen
 
 
 def test_without_its_last_step_a_run_shows_nothing() -> None:

@@ -20,7 +20,7 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
-from tests.pipeline.covering_chains import history_of_turns
+from tests.pipeline.covering_chains import history_of_a_chain
 from tests.pipeline.explain.test_explanations import SHOWN
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
@@ -62,13 +62,13 @@ PLANTED: dict[tuple[str, str], tuple[Fault | None, int]] = {
 }
 """For each rule and requirement a fault and a seed that show it; without a fault there are turns.
 
-What overtakes a message that had returned, on the way to the same taker, is told below.
+What overtakes a message that had returned, on the way to the same subscriber, is told below.
 """
 
 
 def history_of(fault: Fault | None, seed: int) -> list[Record]:
     if fault is None:
-        return history_of_turns(seed)
+        return history_of_a_chain(seed)
     return sharp(simulated(seed, Shape(), fault).happened)
 
 
@@ -87,7 +87,7 @@ def checked(path: Path, report: Path, *words: str) -> set[str]:
     return set(found)
 
 
-def to_the_same_taker() -> list[Record]:
+def to_the_same_subscriber() -> list[Record]:
     """Return a history in which c gets what is less urgent before what returned, times unknown."""
     given = {"op": "deliver", "queue": "q", "consumer": "c"}
     return [
@@ -112,7 +112,7 @@ def test_what_is_written_about_each_rule_breaks_the_same_and_nothing_else(
 ) -> None:
     """Over every rule, under each requirement that it can show broken."""
     asked = PLANTED.get((rule, requirement))
-    records = to_the_same_taker() if asked is None else history_of(*asked)
+    records = to_the_same_subscriber() if asked is None else history_of(*asked)
     by_time = ["--stalled-after", f"{BOUND}ns"] if requirement == "quiescence" else []
     path = written(tmp_path / "night.jsonl", records)
     assert requirement in checked(path, tmp_path / "first", *by_time)

@@ -29,7 +29,7 @@ def message_of(record: Record) -> Message:
 
 
 def told_apart(records: Sequence[Record]) -> list[Record]:
-    """Return the records of messages that can be told apart, each subscription a taker."""
+    """Return the records of messages that can be told apart, each subscription a subscriber."""
     named, unclear = _by_subscription(records)
     ambiguous = unclear | _published_again(records) | _contradicting(named)
     return [each for each in named if each.message is None or message_of(each) not in ambiguous]
@@ -56,7 +56,7 @@ def _contradicting(records: Sequence[Record]) -> set[Message]:
 
 
 def _by_subscription(records: Sequence[Record]) -> tuple[list[Record], set[Message]]:
-    """Return the records with takers renamed, and messages of which the taker is not known."""
+    """Return the records with subscribers renamed, and the messages of unknown subscribers."""
     happened = [each for each in records if each.outcome != "failed"]
     subscribed: dict[tuple[str, str | None], list[Record]] = {}
     for each in happened:
@@ -100,7 +100,7 @@ def _by_subscription(records: Sequence[Record]) -> tuple[list[Record], set[Messa
     for (message, _, _), to_whom in taken.items():
         if None in to_whom or len(to_whom) > 1:
             unclear.add(message)
-    return [_settled_by_taker(each, taken) for each in result], unclear
+    return [_settled_by_subscriber(each, taken) for each in result], unclear
 
 
 def _behind_the_name(of_name: Sequence[Record], number: int) -> str:
@@ -111,7 +111,7 @@ def _behind_the_name(of_name: Sequence[Record], number: int) -> str:
     return f" (subscribed at {since})" if number else ""
 
 
-def _settled_by_taker(
+def _settled_by_subscriber(
     each: Record, taken: dict[tuple[Message, str | None, int | None], set[str | None]]
 ) -> Record:
     to_whom = taken.get((message_of(each), each.consumer, each.position), set())

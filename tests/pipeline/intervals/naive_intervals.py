@@ -223,12 +223,12 @@ class Delivery:
 
     @property
     def keeps(self) -> bool:
-        """Whether its taker holds the message until it is settled."""
+        """Whether its subscriber holds the message until it is settled."""
         return self.record.mode != "automatic"
 
     @property
     def freed(self) -> int:
-        """When it cannot be said any more that it filled its taker's window."""
+        """When it cannot be said any more that it filled its subscriber's window."""
         if not self.keeps:
             return self.end
         return min((each.start for each in self.settled_by), default=NEVER)
@@ -440,11 +440,11 @@ def certain_end(wait: Wait, facts: Facts) -> int:
     return int(min([wait.left, *ends]))
 
 
-def takers_in_order(waits: Iterable[Wait]) -> dict[tuple[str, str], list[Wait]]:
-    """Return what each taker was given."""
+def subscribers_in_order(waits: Iterable[Wait]) -> dict[tuple[str, str], list[Wait]]:
+    """Return what each subscriber was given."""
     found: dict[tuple[str, str], list[Wait]] = {}
     for wait in waits:
         if wait.given is not None:
-            taker = (wait.message.run, str(wait.given.record.consumer))
-            found.setdefault(taker, []).append(wait)
+            subscriber = (wait.message.run, str(wait.given.record.consumer))
+            found.setdefault(subscriber, []).append(wait)
     return found

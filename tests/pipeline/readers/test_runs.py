@@ -161,7 +161,7 @@ def test_a_parked_publish_ends_when_it_is_accepted(tmp_path: Path) -> None:
     ]
 
 
-def test_a_get_is_a_taker_of_its_own(tmp_path: Path) -> None:
+def test_a_get_is_a_subscriber_of_its_own(tmp_path: Path) -> None:
     path = counterexample(
         tmp_path,
         line(publish("m")),

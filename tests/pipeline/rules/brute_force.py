@@ -1,6 +1,6 @@
 """Whether a plain sound queue can have made a small history: all orders of its events are tried.
 
-A moment is chosen for each event within its span, in the order of each taker's stream; what is
+A moment is chosen for each event within its span, in the order of each subscriber's stream; what is
 unknown is done or left out. The state that a set of done events leads to is remembered, so no state
 is looked at twice. It is lenient where the promises are: a settlement that is told as `ok` may be
 one in vain, once its delivery is not held any more.
@@ -37,8 +37,8 @@ class State(NamedTuple):
     """What a queue remembers.
 
     `entries` are in the order of their places, `made` the deliveries so far, `passed` what
-    each browser has behind it. Nothing is given any more to takers of `closed` channels, and to
-    those that were there before a crash or a deletion, which are `gone`.
+    each browser has behind it. Nothing is given any more to subscribers of `closed` channels, and
+    to those that were there before a crash or a deletion, which are `gone`.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -150,7 +150,7 @@ def _after(state: State, event: Record, known: Known) -> Iterator[State]:
             held = tuple(entry for entry in state.entries if entry.held is not None)
             yield state._replace(entries=held)
         case "delete":
-            yield state._replace(entries=(), gone=_takers(state))
+            yield state._replace(entries=(), gone=_subscribers(state))
         case "crash":
             yield from _crashed(state)
         case "restart":
@@ -169,11 +169,11 @@ def _crashed(state: State) -> Iterator[State]:
         lost = [] if entry.persistent and entry.answered else kept
         kept = [*lost, *((*each, back) for each in kept if entry.persistent)]
     for entries in kept:
-        yield state._replace(entries=entries, down=True, gone=_takers(state))
+        yield state._replace(entries=entries, down=True, gone=_subscribers(state))
 
 
-def _takers(state: State) -> frozenset[str | None]:
-    return state.gone | {taker for taker, _ in state.made}
+def _subscribers(state: State) -> frozenset[str | None]:
+    return state.gone | {subscriber for subscriber, _ in state.made}
 
 
 def _waiting(state: State) -> list[Entry]:

@@ -69,18 +69,18 @@ class Thrown:
         )
         for _ in range(self.chance.choice((0, 1, 1, 1, 2 if self.shape.returns else 1))):
             start, end = self.span()
-            taker = f"c{self.chance.randrange(3)}"
-            browses = taker == "c2" and self.shape.browsers
-            automatic = taker == "c1" and not browses
-            position = self.given.get(taker, 0)
-            self.given[taker] = position + 1
+            subscriber = f"c{self.chance.randrange(3)}"
+            browses = subscriber == "c2" and self.shape.browsers
+            automatic = subscriber == "c1" and not browses
+            position = self.given.get(subscriber, 0)
+            self.given[subscriber] = position + 1
             yield recorded(
                 "deliver",
                 start,
                 end,
                 message=name,
-                consumer=taker,
-                channel="ch0" if taker == "c0" else "ch1",
+                consumer=subscriber,
+                channel="ch0" if subscriber == "c0" else "ch1",
                 position=position,
                 mode="browse" if browses else "automatic" if automatic else "acknowledge",
             )
@@ -91,7 +91,7 @@ class Thrown:
                     op=self.chance.choice(kinds) if self.shape.returns else "acknowledge",
                     queue="q",
                     message=name,
-                    consumer=taker,
+                    consumer=subscriber,
                     position=position,
                     start=start,
                     end=settled,

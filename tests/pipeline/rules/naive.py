@@ -142,9 +142,9 @@ def _held_by_two(message: Message) -> Iterator[Violation]:
     """Hold each delivery against the one that was seen before it."""
     for early, late in itertools.pairwise(message.deliveries):
         if HELD_BY_TWO.shown_by(_held(late), _held(early)):
-            taker, spans = early.record.consumer, (late.span, early.span)
+            subscriber, spans = early.record.consumer, (late.span, early.span)
             requirement = "settled-once" if len(early.settled_by) > 1 else ""
-            yield told("held-by-two", message, -late.end, taker, spans, requirement)
+            yield told("held-by-two", message, -late.end, subscriber, spans, requirement)
 
 
 def _told_as_new(message: Message, facts: Facts) -> Iterator[Violation]:
@@ -170,8 +170,8 @@ def _shown_while_held(message: Message) -> Iterator[Violation]:
         ]
         if holders:
             longest = max(holders, key=lambda each: int(each.back.start))
-            taker, spans = longest.record.consumer, (_span(record), longest.span)
-            yield told("shown-while-held", message, -seen(record), taker, spans)
+            subscriber, spans = longest.record.consumer, (_span(record), longest.span)
+            yield told("shown-while-held", message, -seen(record), subscriber, spans)
 
 
 def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:

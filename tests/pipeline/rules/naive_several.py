@@ -26,7 +26,7 @@ from tests.pipeline.intervals.naive_intervals import (
     Wait,
     certain_end,
     seen,
-    takers_in_order,
+    subscribers_in_order,
     unseen_until,
 )
 from tests.pipeline.rules.naive_violations import Violation, told
@@ -60,7 +60,7 @@ class Row:
     name: str
     levels: int
     level: int
-    taker: str | None
+    subscriber: str | None
     flags: int
     interval: WaitingInterval
 
@@ -143,8 +143,8 @@ def _compared(sides: Sides, late: Row, early: Row) -> bool:
         "higher": early.level > late.level and late.levels > 0,
     }[sides.level]
     same_queue = (late.run, late.queue) == (early.run, early.queue)
-    same_taker = late.taker == early.taker or not sides.same_taker
-    return same_queue and level and same_taker and bool(sides.early.has(early.flags))
+    same_subscriber = late.subscriber == early.subscriber or not sides.same_subscriber
+    return same_queue and level and same_subscriber and bool(sides.early.has(early.flags))
 
 
 def about_several(rows: Sequence[Row]) -> Iterator[Violation]:
@@ -205,14 +205,14 @@ def _overtaken(rule: HistoryRule, late: Row, shown: Sequence[Row]) -> Violation:
 
 
 def beyond_windows(waits: Sequence[Wait], records: Sequence[Record]) -> Iterator[Violation]:
-    """Find where a taker had seen more than its window without having begun to settle any."""
+    """Find where a subscriber had seen more than its window without having begun to settle any."""
     windows = {
         (each.run, str(each.consumer)): each.window
         for each in records
         if each.op == "consume" and each.outcome != "failed" and each.window
     }
-    for taker, given in takers_in_order(waits).items():
-        window = windows.get(taker)
+    for subscriber, given in subscribers_in_order(waits).items():
+        window = windows.get(subscriber)
         if window is None:
             continue
         deliveries = [(wait, wait.given) for wait in given if wait.given is not None]

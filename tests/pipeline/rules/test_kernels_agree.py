@@ -25,7 +25,7 @@ from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.tables import batch_of
 from tests.pipeline.altered import CLASSES, altered_history
-from tests.pipeline.covering_chains import history_of_turns
+from tests.pipeline.covering_chains import history_of_a_chain
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, sharp
@@ -52,7 +52,7 @@ def judged(records: Sequence[Record], places: Sequence[int]) -> set[Violation]:
 def recording(seed: int) -> tuple[list[Record], bool]:
     """Return a random recording, and whether it is of a sound queue."""
     if seed % 10 == 9:
-        return history_of_turns(seed), False
+        return history_of_a_chain(seed), False
     chance = random.Random(seed)  # noqa: S311
     if chance.random() < 0.4:
         small = chance.choice((altered_history, dense_history))
@@ -150,7 +150,7 @@ def test_every_rule_finds_a_planted_fault() -> None:
     for seed in range(SEEDS_MAX):
         if not missing:
             break
-        missing -= {each.rule for each in judged_naively(history_of_turns(seed))}
+        missing -= {each.rule for each in judged_naively(history_of_a_chain(seed))}
         for fault in BROKEN_BY:
             simulation = simulated(seed, Shape(), fault)
             if simulation.planted:

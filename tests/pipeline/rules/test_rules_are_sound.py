@@ -156,14 +156,14 @@ SPARED: dict[str, list[Record]] = {
         given("a", 2, 2),
         Record(op="crash", start=3, end=3),
         Record(op="restart", start=4, end=4),
-        given("a", 5, 5, taker="d", redelivered=False),
+        given("a", 5, 5, subscriber="d", redelivered=False),
     ],
     "a settlement after the channel closed is in vain": [
         published("a", 1, 1),
         given("a", 2, 2),
         _closed(3),
         _settled("acknowledge", "a", 4),
-        given("a", 5, 5, taker="d", redelivered=True),
+        given("a", 5, 5, subscriber="d", redelivered=True),
     ],
     "what returned to another place a browser may see later": [
         Record(op="declare", queue="q", start=0, end=0, returns="elsewhere"),
@@ -171,8 +171,8 @@ SPARED: dict[str, list[Record]] = {
         published("b", 2, 2),
         given("a", 3, 3),
         _settled("release", "a", 4),
-        given("b", 5, 5, taker="e", mode="browse"),
-        given("a", 6, 6, position=1, taker="e", mode="browse"),
+        given("b", 5, 5, subscriber="e", mode="browse"),
+        given("a", 6, 6, position=1, subscriber="e", mode="browse"),
     ],
     "a purge that was not answered may never have ended": [
         published("a", 2, 2),
@@ -198,7 +198,7 @@ def _lost_in_a_crash(answer: Result, shown_by: Sequence[Record]) -> list[Record]
     return [
         Record(op="declare", queue="q", start=0, end=0, levels=2, durable=True),
         first,
-        given("a", 3, 4, taker="d"),
+        given("a", 3, 4, subscriber="d"),
         Record(op="crash", start=5, end=6),
         Record(op="restart", start=7, end=8),
         *shown_by,
@@ -210,7 +210,7 @@ LOSSES: dict[str, list[Record]] = {
     "get-finds": [_found_nothing(20, 21)],
     "release-rewinds": [
         published("b", 10, 11, priority=0, persistent=True),
-        given("b", 20, 21, taker="e"),
+        given("b", 20, 21, subscriber="e"),
     ],
 }
 """What shows that a message did not come back, by the promise that is broken."""
@@ -250,9 +250,9 @@ def _second_first(*leaving: Record) -> list[Record]:
         Record(op="consume", queue="q", consumer="gone", channel="gone", start=0, end=0),
         published("a", 1, 2, persistent=True),
         published("b", 3, 4, persistent=True),
-        given("b", 5, 6, taker="e"),
+        given("b", 5, 6, subscriber="e"),
         *leaving,
-        given("a", 11, 12, taker="d", redelivered=True),
+        given("a", 11, 12, subscriber="d", redelivered=True),
     ]
 
 
@@ -317,7 +317,7 @@ def test_what_a_stream_says_of_moments_must_stand_in_its_spans() -> None:
         published("c", 0, 9),
         given("c", 10, 11),
         given("a", 0, 12, position=1),
-        given("b", 0, 5, taker="d"),
+        given("b", 0, 5, subscriber="d"),
     ]
     assert not can_be_explained(records)
     assert judged_naively(records) == set()

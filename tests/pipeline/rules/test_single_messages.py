@@ -20,7 +20,7 @@ def given_again(
         recorded("declare", 0, 1),
         published("m", 2, 3),
         *(
-            given("m", start, start + 1, taker=name, redelivered=again)
+            given("m", start, start + 1, subscriber=name, redelivered=again)
             for name, start, again in (("a", 10, False), ("b", 30, told))
         ),
     ]

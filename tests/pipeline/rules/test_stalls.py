@@ -82,7 +82,7 @@ STALLED: dict[str, tuple[list[Record], tuple[str, str, int, int]]] = {
         ("a", "c", 10, 90),
     ),
     "somebody else came for it later": (
-        [consumer(), PUBLISHED, consumer("d", start=70), given("a", 70, 71, taker="d"), LAST],
+        [consumer(), PUBLISHED, consumer("d", start=70), given("a", 70, 71, subscriber="d"), LAST],
         ("a", "c", 10, 70),
     ),
     "it returned, and waits again": (
@@ -108,7 +108,7 @@ def test_what_waits_too_long_is_told(why: str) -> None:
 
 SPARED: dict[str, list[Record]] = {
     "it may have been with another": [
-        *(consumer(), PUBLISHED, given("a", 2, 90, taker="a get"), LAST),
+        *(consumer(), PUBLISHED, given("a", 2, 90, subscriber="a get"), LAST),
     ],
     "the window is full": [*HELD],
     "the settlement may not have happened": [
@@ -162,7 +162,7 @@ def test_what_may_have_been_elsewhere_is_spared(why: str) -> None:
 def test_what_is_behind_others_waits_for_the_same_consumer() -> None:
     found = stalled(consumer(), BEFORE, PUBLISHED, LAST)
     assert found == [("a", "c", 10, 100), ("b", "c", 3, 100)]
-    served = given("b", 95, 96, taker="d")
+    served = given("b", 95, 96, subscriber="d")
     assert stalled(consumer(), BEFORE, PUBLISHED, consumer("d", start=95), served, LAST) == [
         ("a", "c", 10, 100),
         ("b", "c", 3, 95),

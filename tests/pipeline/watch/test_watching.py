@@ -20,7 +20,7 @@ from brokerproof.pipeline.watch.watching import (
     QueueState,
     judged,
     still_needed,
-    takers_of,
+    subscribers_of,
 )
 from brokerproof.spec.histories import CONTROL, NEVER, Record
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
@@ -67,7 +67,7 @@ class Watched:
         )
         table = pa.concat_tables([self.table, new.filter(pc.invert(about_none))])
         self.table, self.states = judged(
-            table, self.states, of_control, takers_of(self.control), clock
+            table, self.states, of_control, subscribers_of(self.control), clock
         )
         if self.keep is not None:
             oldest: dict[str, int] = {}
@@ -356,7 +356,7 @@ def test_a_consumer_whose_name_comes_again_is_remembered_by_itself() -> None:
     )
     cancel = Record(op="cancel", consumer="c", channel="1", start=10, end=11)
     control = pa.Table.from_batches([batch_of([first, cancel, again], range(1, 4))])
-    assert takers_of(control).of["run", "q"] == {
+    assert subscribers_of(control).of["run", "q"] == {
         "c": (0, 11),
         "c (subscribed at 30)": (30, NEVER),
     }

@@ -17,7 +17,7 @@ from brokerproof.reference.activemq.groups import CachedGroupMap, GroupRule, Mem
 from brokerproof.reference.activemq.memory.references import Reference, Stored
 from brokerproof.reference.activemq.memory.usage import Charged, MemoryUsage
 from brokerproof.reference.activemq.pending_lists import PrioritizedPendingList
-from brokerproof.reference.activemq.subscribers import Takers
+from brokerproof.reference.activemq.subscribers import Subscribers
 from brokerproof.spec.messages import Message, Priority
 from brokerproof.spec.protocol.operations import Cancel
 from tests.reference.activemq import test_cursor_queue
@@ -166,15 +166,15 @@ def test_groups_of_who_left_that_are_not_free_are_found(monkeypatch: pytest.Monk
 
 
 def test_a_line_that_does_not_turn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    taker_of = Takers.taker_of
+    subscriber_of = Subscribers.subscriber_of
 
-    def stays(takers: Takers, message: Message) -> object:
-        line = takers.line.copy()
-        taker = taker_of(takers, message)
-        takers.line = line
-        return taker
+    def stays(subscribers: Subscribers, message: Message) -> object:
+        line = subscribers.line.copy()
+        subscriber = subscriber_of(subscribers, message)
+        subscribers.line = line
+        return subscriber
 
-    monkeypatch.setattr(Takers, "taker_of", stays)
+    monkeypatch.setattr(Subscribers, "subscriber_of", stays)
     with pytest.raises(AssertionError):
         test_cursor_queue.test_equal_consumers_are_served_in_turn()
 

@@ -14,7 +14,7 @@ from brokerproof.reference.activemq.cursors.store_cursor import StoreCursor
 from brokerproof.reference.activemq.inspection import view_of_cursor_queue
 from brokerproof.reference.activemq.memory.references import Reference
 from brokerproof.reference.activemq.queue import CursorQueue
-from brokerproof.reference.activemq.subscribers import Takers
+from brokerproof.reference.activemq.subscribers import Subscribers
 from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.answers import Accepted
@@ -180,8 +180,8 @@ def test_equal_consumers_have_equal_shares(consumers: int, messages: int) -> Non
 def test_who_stays_in_front_is_given_more(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(
         monkeypatch,
-        Takers,
-        "taker_of",
+        Subscribers,
+        "subscriber_of",
         "            del self.line[at]\n            self._stand_in_line(consumer)\n",
         "",
     )

@@ -1,4 +1,4 @@
-"""Message groups: their owners, permitted takers, and the number of groups of each consumer."""
+"""Message groups: their owners, permitted subscribers, and how many groups a consumer has."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from brokerproof.candidates.amqp091.load.notes import (
     Load,
     Notes,
     Shared,
-    TakerNotes,
+    SubscriberNotes,
     Task,
 )
 from brokerproof.candidates.amqp091.load.producer import Producer
@@ -250,7 +250,9 @@ def test_a_get_that_was_not_answered_may_have_taken_a_message(
     monkeypatch.setattr(amqp091_load_gets, "Link", Broken)
     work = task(tmp_path)
     with ExitStack() as files:
-        notes = TakerNotes(*(files.enter_context(work.notes(kind)) for kind in TakerNotes._fields))
+        notes = SubscriberNotes(
+            *(files.enter_context(work.notes(kind)) for kind in SubscriberNotes._fields)
+        )
         gets = amqp091_load_gets.OneByOne(work, 0, notes)
         assert gets.get("q0", "queue") == Request(5, 9, b"")
         with pytest.raises(LinkLost):

@@ -90,7 +90,9 @@ def body_of(shared: Returning, does: str) -> Body:
         case "acknowledge":
             return partial(shared.queue.remove, entries[0], shared.holder)
         case "seek":
-            return partial(shared.taker.pointer.next_available, shared.queue.entries, shared.taker)
+            return partial(
+                shared.subscriber.pointer.next_available, shared.queue.entries, shared.subscriber
+            )
         case "arrive":
             return partial(shared.queue.enqueue, Message(id="u", priority=9))
     return partial(shared.attempt, shared.queue, shared.holder)
@@ -104,7 +106,7 @@ def steps_of(does: str, model: type[Model]) -> list[Taken]:
 
 
 def shows(shared: Returning) -> Valuation:
-    """Return the entries' states and the taker's place."""
+    """Return the entries' states and the subscriber's place."""
     for level in shared.queue.entries.sub_lists():
         entry = level.head.next.value
         while entry is not None:
@@ -115,7 +117,7 @@ def shows(shared: Returning) -> Valuation:
     for each in shared.entries:
         phase = each.state.value.phase.value.upper()
         status[name_of(each)] = "DEQUEUED" if phase == "DELETED" else phase
-    cells = cells_of(shared.taker.pointer)
+    cells = cells_of(shared.subscriber.pointer)
     last_seen, released = cells[0].value if len(cells) == 1 else [each.value for each in cells]
     names = ["", *NAMES[shared.queue.order]]
     return valuation(
@@ -140,7 +142,7 @@ def name_of(entry: QueueEntry) -> str:
 def counts(shared: Returning, thread: str, cell: object, result: object) -> range:
     """Return how many steps an access is; to other cells only a swap is one, if it links."""
     is_swap, seeks = isinstance(result, bool), thread.startswith("deliver")
-    if cell in cells_of(shared.taker.pointer):
+    if cell in cells_of(shared.subscriber.pointer):
         return ONE if is_swap else PAIR
     if cell in [each.state for each in shared.entries]:
         return (ONE if seeks else AT_MOST_ONE) if is_swap else FEW

@@ -27,7 +27,7 @@ State = tuple[tuple[tuple[str, bytes], ...], ...]
 """Keys and messages of each queue, in order."""
 
 
-class Taker:
+class Subscriber:
     """A listener with unlimited memory, which remembers the messages it was shown."""
 
     def __init__(self, says: Recovered = Recovered.TAKEN) -> None:
@@ -85,7 +85,7 @@ class Bench:
         elif verb == "flush":
             store.flush()
         elif verb == "read":
-            store.recover_next(2, Taker())
+            store.recover_next(2, Subscriber())
         else:
             assert verb == "sync"
             self.stores.sync()
@@ -133,9 +133,9 @@ def shown(stores: QueueStores) -> State:
     """Return the stores' messages, by a full recovery."""
     state = []
     for queue in QUEUES:
-        taker = Taker()
-        assert stores.open(queue).recover(taker) == len(taker.taken)
-        state.append(tuple(taker.taken))
+        subscriber = Subscriber()
+        assert stores.open(queue).recover(subscriber) == len(subscriber.taken)
+        state.append(tuple(subscriber.taken))
     return tuple(state)
 
 
@@ -233,8 +233,8 @@ def after(stores: QueueStores, disk: SimulatedDisk, step: str) -> tuple[QueueSto
     elif verb == "flush":
         store.flush()
     elif verb in {"read", "pass"}:
-        taker = Taker(Recovered.TAKEN if verb == "read" else Recovered.DUPLICATE)
-        seen = (store.recover_next(1, taker), tuple(taker.taken))
+        subscriber = Subscriber(Recovered.TAKEN if verb == "read" else Recovered.DUPLICATE)
+        seen = (store.recover_next(1, subscriber), tuple(subscriber.taken))
     elif verb == "reset":
         store.reset_batching()
     elif verb == "sync":

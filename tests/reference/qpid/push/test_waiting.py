@@ -1,7 +1,7 @@
 """A consumer that waits at the one entry that does not fit goes on when it has gone (QPID-1187).
 
-The scopes of the catalogue have no message behind the one that does not fit, and no other taker for
-it. This one has both: a consumer with a window of bytes, and gets.
+The scopes of the catalogue have no message behind the one that does not fit, and no other
+subscriber for it. This one has both: a consumer with a window of bytes, and gets.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ KINDS = (
     *("target", "timeout", "reduce", "sync") * 2,
     *("purge", "restart"),
 )
-"""Each kind of step, repeated by its weight; takers do not acknowledge."""
+"""Each kind of step, repeated by its weight; subscribers do not acknowledge."""
 
 UNSEEN = {"target", "timeout", "reduce", "sync"}
 """Steps that change the places of messages, and no observable value."""

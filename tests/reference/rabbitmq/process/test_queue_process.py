@@ -31,7 +31,7 @@ def numbered(count: int) -> list[str]:
     return [f"m{number}" for number in range(count)]
 
 
-def takers(told: Sequence[str]) -> list[str]:
+def subscribers(told: Sequence[str]) -> list[str]:
     return [each.split(":")[0] for each in told]
 
 
@@ -44,7 +44,7 @@ def test_consumers_with_room_are_served_in_turn(address: str, messages: int) -> 
     bench = Bench(address)
     for name in ("a", "b", "c"):
         bench.consume(name)
-    served = takers(bench.publish(*numbered(messages)))
+    served = subscribers(bench.publish(*numbered(messages)))
     counts = [served.count(name) for name in ("a", "b", "c")]
     assert max(counts) - min(counts) <= 1
     assert served[:3] == ["a", "b", "c"]
@@ -63,11 +63,11 @@ def test_who_is_blocked_is_given_nothing_and_costs_nobody_a_turn() -> None:
     bench = Bench(PAGING)
     bench.consume("a", credit=1)
     bench.consume("b")
-    assert takers(bench.publish(*numbered(4))) == ["a", "b", "b", "b"]
+    assert subscribers(bench.publish(*numbered(4))) == ["a", "b", "b", "b"]
     assert [each.consumer for each in process_of(bench).line.blocked] == ["a"]
     bench.acknowledge("m0")
     assert process_of(bench).line.blocked == []
-    assert takers(bench.publish("m4", "m5")) == ["b", "a"]
+    assert subscribers(bench.publish("m4", "m5")) == ["b", "a"]
 
 
 def test_a_higher_priority_is_served_first_as_long_as_it_has_room() -> None:
@@ -75,9 +75,9 @@ def test_a_higher_priority_is_served_first_as_long_as_it_has_room() -> None:
     bench.consume("low")
     bench.consume("high", credit=2, priority=1)
     bench.consume("higher", credit=1, priority=2)
-    assert takers(bench.publish(*numbered(4))) == ["higher", "high", "high", "low"]
+    assert subscribers(bench.publish(*numbered(4))) == ["higher", "high", "high", "low"]
     bench.acknowledge("m1")
-    assert takers(bench.publish("m4")) == ["high"]
+    assert subscribers(bench.publish("m4")) == ["high"]
 
 
 def test_a_window_that_a_channel_shares_wakes_all_its_consumers() -> None:
