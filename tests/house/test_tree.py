@@ -56,7 +56,8 @@ SMALL_FOR = {
         reference/qpid/push/stealing.py reference/rabbitmq/paging/ram_acks.py
         reference/rabbitmq/process/consumer_line.py""",
     "what is done to a system's queue, besides its algorithm": """
-        reference/activemq/fingerprints.py reference/rabbitmq/process/inspection.py""",
+        reference/activemq/fingerprints.py reference/rabbitmq/paging/invariants.py
+        reference/rabbitmq/process/inspection.py""",
     "one form of files": """
         checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """

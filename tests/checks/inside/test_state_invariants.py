@@ -75,7 +75,7 @@ def test_a_view_without_accounts_is_asked_for_less() -> None:
 Change = Callable[[PointerQueueView], PointerQueueView]
 
 
-def of_accounts(**changes: object) -> Change:
+def of_counters(**changes: object) -> Change:
     def changed(view: PointerQueueView) -> PointerQueueView:
         return replace(view, counters=replace(counters_in(view), **changes))
 
@@ -130,11 +130,11 @@ def told_as_another(view: PointerQueueView) -> PointerQueueView:
     [
         (ahead, "PTR-1"),
         (gone, "EL-3"),
-        (of_accounts(lists=(ListCounters(0, (0, 2, 2), 0),)), "EL-1"),
-        (of_accounts(lists=(ListCounters(0, (0, 1), None),)), "EL-4"),
-        (of_accounts(counted=9), "CL-1"),
+        (of_counters(lists=(ListCounters(0, (0, 2, 2), 0),)), "EL-1"),
+        (of_counters(lists=(ListCounters(0, (0, 1), None),)), "EL-4"),
+        (of_counters(counted=9), "CL-1"),
         (holds_more, "CR-1"),
-        (of_accounts(waiting=1), "RUN-5"),
+        (of_counters(waiting=1), "RUN-5"),
         (of_pull(lambda pull: {"listed": ((), *pull.listed[1:])}), "QCM-1"),
         (of_pull(lambda pull: {"listed": (*pull.listed, (("interested", 0),))}), "QCM-1"),
         (told_as_another, "QCM-2"),
@@ -162,13 +162,13 @@ def test_every_invariant_that_is_asked_is_a_requirement_with_its_part() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (of_accounts(counted="four"), "Expected `int`, got `str` - at `$.counters.counted`"),
-        (of_accounts(lists=7), "at `$.counters.lists`"),
-        (of_accounts(subscriptions=()), "accounts of 0 subscriptions of 4"),
+        (of_counters(counted="four"), "Expected `int`, got `str` - at `$.counters.counted`"),
+        (of_counters(lists=7), "at `$.counters.lists`"),
+        (of_counters(subscriptions=()), "counters of 0 subscriptions of 4"),
         (of_pull(lambda _: {"listed": ()}), "lists of 0 subscriptions of 4"),
     ],
 )
-def test_accounts_in_no_form_are_no_view(change: Change, complaint: str) -> None:
+def test_counters_in_no_form_are_no_view(change: Change, complaint: str) -> None:
     view = shown()
     assert well_formed(view, view.order) == view
     with pytest.raises(Malformed) as said:

@@ -127,8 +127,8 @@ def test_a_trace_shows_what_each_step_changes() -> None:
     assert trace_text(violation.trace).splitlines() == [
         "initially",
         "    head: entry0",
-        "    browser: none",
         "    status: entry0 DEQUEUED, entry1 ABSENT",
+        "    browser: none",
         "    holds: none",
         "    shown: none",
         "    overtaken: none",
