@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.spec.catalogues import CatalogueError, all_of, decoded
-from brokerproof.spec.requirements import Source
+from brokerproof.spec.requirements import OF_SYSTEMS, OfAView, Source
 
 System: TypeAlias = Literal[
     "qpid-push", "qpid-priority", "qpid-pull", "rabbitmq-paging", "activemq-cursor"
@@ -80,7 +80,7 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """An internal invariant of a documented system.
 
     `uncovered` names the part that no check holds, with the reason. It may stand alone, or beside
-    checks that hold the rest.
+    checks that hold the rest. An invariant with a `gate` is a requirement too, of the same id.
     """
 
     id: str
@@ -89,15 +89,23 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sources: tuple[Source, ...]
     held: tuple[Binding, ...] = ()
     uncovered: str = ""
+    gate: OfAView | None = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     invariant: tuple[Invariant, ...]
 
 
+def _with_gate(one: Invariant) -> Invariant:
+    if one.gate is None:
+        return one
+    asked = ByRequirement(requirement=one.id, broken_by=one.gate.broken_by)
+    return msgspec.structs.replace(one, held=(asked, *one.held))
+
+
 def read_invariants(name: str, text: str) -> tuple[Invariant, ...]:
     """Return the invariants of one file; raises `CatalogueError`."""
-    found = decoded(name, text, _File).invariant
+    found = tuple(map(_with_gate, decoded(name, text, _File).invariant))
     for each in found:
         if not each.sources or not each.systems:
             raise CatalogueError(f"{name}: {each.id} has no source, or is of no system")
@@ -108,13 +116,10 @@ def read_invariants(name: str, text: str) -> tuple[Invariant, ...]:
     return found
 
 
-PACKAGES = tuple(f"brokerproof.spec.{each}" for each in ("activemq", "qpid", "rabbitmq"))
-
-
 @functools.cache
 def invariants() -> dict[str, Invariant]:
     """Return all invariants by id, in the order of the files and of their lines."""
-    return all_of(PACKAGES, read_invariants)
+    return all_of(OF_SYSTEMS, read_invariants)
 
 
 def invariants_of(system: str) -> dict[str, Invariant]:

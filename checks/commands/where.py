@@ -76,9 +76,7 @@ def _folded(text: str) -> str:
 def lines_about(name: str) -> Iterator[str]:
     """Yield all places of one id, each as ``file:line``."""
     requirement, invariant = catalogue().get(name), invariants().get(name)
-    for each in (requirement, invariant):
-        if each is not None:
-            yield from _head(each)
+    yield from _head(requirement, invariant)
     yield from _places("guard", f'"{name}"', "models/contract/[cw]*.py")
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
     yield from _places("rule on histories", f'"{name}"', "pipeline/rules/history_rules.py")
@@ -95,20 +93,23 @@ def lines_about(name: str) -> Iterator[str]:
     yield from _places("page", f"`{name}`", "docs/**/*.md")
 
 
-def _head(each: Requirement | Invariant) -> Iterator[str]:
-    if isinstance(each, Requirement):
-        yield f"{each.id} ({each.level.value})"
-        yield f"  {each.statement}"
-        yield f"  exercised when: {each.situation}"
-    else:
-        yield f"{each.id} ({', '.join(each.systems)})"
-        yield f"  {each.statement}"
+def _head(requirement: Requirement | None, invariant: Invariant | None) -> Iterator[str]:
+    each = invariant or requirement
+    if each is None:
+        return
+    kinds = [requirement.level.value] if requirement else []
+    yield f"{each.id} ({', '.join([*kinds, *(invariant.systems if invariant else ())])})"
+    yield f"  {each.statement}"
+    if requirement and requirement.statement != each.statement:
+        yield f"  asked of a view: {requirement.statement}"
+    if requirement:
+        yield f"  exercised when: {requirement.situation}"
     for source in each.sources:
         yield f"  source: {source}"
         if source.document in ADDRESSES:
             yield f"    {ADDRESSES[source.document]}"
-    if isinstance(each, Requirement) and each.needs:
-        yield f"  asked of candidates that claim: {', '.join(each.needs)}"
+    if requirement and requirement.needs:
+        yield f"  asked of candidates that claim: {', '.join(requirement.needs)}"
 
 
 def _of_model(binding: ByModel) -> Iterator[str]:

@@ -1,14 +1,15 @@
 """The catalogue of requirements, each with its level and its source in a document.
 
-This package holds one TOML file for each documented system, and the loader that refuses a malformed
-one. The formal meaning is in `models`: a requirement's id is the label of a guard or the name of an
-invariant there, and a test holds the two lists together.
+This package holds the requirements on what clients see, and the loader that refuses a malformed
+file. Those on the inside of a queue are the `gate` of an invariant of its system. The formal
+meaning is in `models`: a requirement's id is the label of a guard or the name of an invariant
+there, and a test holds the two lists together.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
@@ -29,6 +30,10 @@ OFFERED = frozenset(
 )
 """What a candidate may offer beside its capabilities: optional protocols of its Python form, and
 parts of the view of its queues (of pointers, with paging, with cursors)."""
+
+
+OF_SYSTEMS: Final = tuple(f"brokerproof.spec.{each}" for each in ("activemq", "qpid", "rabbitmq"))
+"""The packages with the invariants of a documented system."""
 
 
 class Level(Enum):
@@ -82,13 +87,50 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     core: bool = False
 
 
+class OfAView(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the gate asks of a view of a queue; `situation` and `needs` are those of a requirement.
+
+    `statement` is set if a view shows only a part of the invariant. `broken_by` is the planted
+    fault that only this requirement finds.
+    """
+
+    statement: str = ""
+    situation: str
+    needs: tuple[str, ...]
+    broken_by: str
+
+
+class _Invariant(msgspec.Struct, frozen=True):
+    """The part of an invariant that makes a requirement; `invariants` reads all of it."""
+
+    id: str
+    statement: str
+    sources: tuple[Source, ...]
+    gate: OfAView | None = None
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    requirement: tuple[Requirement, ...]
+    requirement: tuple[Requirement, ...] = ()
+    invariant: tuple[_Invariant, ...] = ()
+
+
+def _requirements(file: _File) -> Iterator[Requirement]:
+    yield from file.requirement
+    for each in file.invariant:
+        if gate := each.gate:
+            yield Requirement(
+                id=each.id,
+                level=Level.MUST,
+                statement=gate.statement or each.statement,
+                situation=gate.situation,
+                sources=each.sources,
+                needs=("inspect", *gate.needs),
+            )
 
 
 def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
     """Return the requirements of one catalogue file; raises `CatalogueError`."""
-    found = decoded(name, text, _File).requirement
+    found = tuple(_requirements(decoded(name, text, _File)))
     for requirement in found:
         if not requirement.sources:
             raise CatalogueError(f"{name}: {requirement.id} has no source")
@@ -100,4 +142,4 @@ def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
 @functools.cache
 def catalogue() -> dict[str, Requirement]:
     """Return all requirements by id, in the order of the files and of their lines."""
-    return all_of((__package__ or __name__,), read_catalogue)
+    return all_of((__package__ or __name__, *OF_SYSTEMS), read_catalogue)
