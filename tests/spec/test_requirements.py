@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from brokerproof.spec.catalogues import CatalogueError
-from brokerproof.spec.invariants import Invariant, invariants
+from brokerproof.spec.invariants import Invariant, invariants, read_invariants
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import (
     ADDRESSES,
@@ -174,9 +174,56 @@ def folder_of(texts: Mapping[str, str], root: Path) -> Path:
 def catalogue_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let the catalogue be read from another folder, which is returned."""
     monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
+    monkeypatch.setattr("brokerproof.spec.requirements.OF_SYSTEMS", ())
     catalogue.cache_clear()
     yield tmp_path
     catalogue.cache_clear()
+
+
+INSIDE = """
+[[invariant]]
+id = "{0}"
+systems = ["qpid-pull"]
+statement = "All is well."
+sources = [{{ document = "Priority Queues", section = "Priority Queues" }}]
+uncovered = "It is an example."
+"""
+GATE = """[invariant.gate]
+situation = "Something is there."
+needs = ["places"]
+broken_by = "a-fault"
+"""
+
+
+def test_an_invariant_with_a_gate_is_a_requirement_with_the_same_sentence() -> None:
+    part = GATE + 'statement = "A part is well."\n'
+    text = INSIDE.format("A") + INSIDE.format("B") + GATE + INSIDE.format("C") + part
+    found = {each.id: each for each in read_catalogue("x.toml", text)}
+    assert {name: each.statement for name, each in found.items()} == {
+        "B": "All is well.",
+        "C": "A part is well.",
+    }
+    assert found["B"].needs == ("inspect", "places")
+    asked = [each.held for each in read_invariants("x.toml", text)]
+    assert [[str(binding) for binding in each] for each in asked] == [
+        [],
+        ["requirement B"],
+        ["requirement C"],
+    ]
+
+
+def test_a_gate_has_its_own_sentence_only_for_a_part_of_the_invariant() -> None:
+    gates = {each.id: each.gate for each in invariants().values() if each.gate}
+    assert [
+        name for name, gate in gates.items() if gate.statement == invariants()[name].statement
+    ] == []
+    assert {name for name, gate in gates.items() if gate.statement} == {
+        "CR-1",
+        "EL-4",
+        "PTR-1",
+        "QCM-4",
+        "RUN-5",
+    }
 
 
 def test_files_are_read_in_the_order_of_their_names(catalogue_of: Path) -> None:
