@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerproof.models.activemq.cursor_state import IT, Consumer, CursorWords, Message
+from brokerproof.models.activemq.cursor_state import IT, Consumer, CursorState, Message
 from brokerproof.models.language import Bool, exists, forall, implies, invariant
 
 PLACED = "what-is-stored-is-in-memory-or-ahead-of-the-position"
@@ -24,7 +24,7 @@ SENT = "what-was-never-sent-is-nowhere"
 STANDS = "the-position-is-an-entry-of-the-store"
 
 
-class CursorInvariants(CursorWords):
+class CursorInvariants(CursorState):
     """Statements about every state of the queue."""
 
     # The places of messages.

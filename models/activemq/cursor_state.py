@@ -36,7 +36,7 @@ from brokerproof.models.language import (
     initial,
 )
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorWords", "Message"]
+__all__ = ["Channel", "Consumer", "Cursor", "CursorState", "Message"]
 
 
 class Message(Family):
@@ -52,7 +52,7 @@ class Cursor(Enumeration):
 IT = Cursor.IT
 
 
-class CursorWords(Model):
+class CursorState(Model):
     """A store, its cursor, the paged-in messages, and the audit's record."""
 
     before: Order[Message]

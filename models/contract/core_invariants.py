@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from brokerproof.models.contract.core_state import Consumer, ContractWords, Entry, Mode, Status
+from brokerproof.models.contract.core_state import Consumer, ContractState, Entry, Mode, Status
 from brokerproof.models.language import Bool, implies, invariant
 
 
-class ContractInvariants(ContractWords):
+class ContractInvariants(ContractState):
     """Statements about every state that a conforming broker can be in."""
 
     @invariant("holders-acknowledge")

@@ -75,7 +75,7 @@ class Mode(Enumeration):
     BROWSE: ClassVar[Mode]
 
 
-class ContractWords(Model):
+class ContractState(Model):
     """The state of the contract, its rigid symbols, and the terms of its guards."""
 
     before: Order[Entry]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from brokerproof.models.contract.core_state import Consumer, Entry, Mode, Status
-from brokerproof.models.contract.whole_state import End, WholeContractWords
+from brokerproof.models.contract.whole_state import End, WholeContractState
 from brokerproof.models.language import Bool, implies, invariant
 
 
-class WholeContractInvariants(WholeContractWords):
+class WholeContractInvariants(WholeContractState):
     """Statements about every state of a conforming broker, with all capabilities."""
 
     @invariant("window-is-never-exceeded")

@@ -56,7 +56,7 @@ class End(Enumeration):
     FINAL: ClassVar[End]
 
 
-class WholeContractWords(PurgeableContract):
+class WholeContractState(PurgeableContract):
     """The state of the whole contract, and the meaning of the core's guards in it."""
 
     concerned: FixedRelation[Consumer, Entry]

@@ -7,8 +7,8 @@ from brokerproof.models.qpid.threads.entry_state_state import (
     Consumer,
     Doing,
     Entry,
-    EntryWords,
     State,
+    StateOfEntries,
     Worker,
 )
 
@@ -22,7 +22,7 @@ SEEN = "what-was-seen-may-be-swapped"
 ABSENT = "no-thread-works-on-an-absent-entry"
 
 
-class EntryInvariants(EntryWords):
+class EntryInvariants(StateOfEntries):
     """Statements about every state of entries and threads."""
 
     @invariant("each-move-is-in-the-table", by=(SEEN,))

@@ -59,7 +59,7 @@ class Doing(Enumeration):
     RELEASES: ClassVar[Doing]
 
 
-class EntryWords(Model):
+class StateOfEntries(Model):
     """Entries, their consumers, and threads that change entry states by compare-and-swap."""
 
     anybody: Consumer

@@ -12,9 +12,9 @@ from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
     List,
     Node,
-    NodeListWords,
     Remover,
     Removing,
+    StateOfNodeList,
     Walker,
     Walking,
 )
@@ -28,7 +28,7 @@ ONE = "of-several-who-remove-one-did"
 SIZE = "the-size-is-what-is-there"
 
 
-class NodeListInvariants(NodeListWords):
+class NodeListInvariants(StateOfNodeList):
     """Statements about every state of the list and its threads."""
 
     @invariant(FORWARD)

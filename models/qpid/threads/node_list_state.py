@@ -70,7 +70,7 @@ class Walking(Enumeration):
     HAS_ENDED: ClassVar[Walking]
 
 
-class NodeListWords(Model):
+class StateOfNodeList(Model):
     """The list, what threads have read of it, and what walks must return and have returned."""
 
     head: Node
