@@ -43,7 +43,10 @@ def where(word: str) -> None:
         *([*_described(word, room)] for room in ("reference", "models/[!l]*")),
     )
     if not any(lists):
-        raise CannotRun(f"nothing is called {word!r} or says it{meant(word, known)}")
+        raise CannotRun(
+            f"nothing is called {word!r} or says it{meant(word, known)}; "
+            "`brokerproof requirements` lists all ids"
+        )
     for found in lists:
         click.echo("\n".join(found[:FOUND_MAX]), nl=bool(found))
         if len(found) > FOUND_MAX:

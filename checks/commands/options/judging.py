@@ -20,8 +20,8 @@ def judging_options(command: Command) -> Command:
         click.option(
             "--only",
             multiple=True,
-            metavar="REQUIREMENT",
-            help="Judge only this requirement; may be repeated.",
+            metavar="ID,...",
+            help="Judge only these requirements.",
         ),
         click.option(
             "--known",
