@@ -8,9 +8,10 @@ and says which steps an operation may be.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Self, cast
+from typing import Self, TypeAlias, cast
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.views import Malformed, well_formed
@@ -22,7 +23,7 @@ from brokerproof.models.language.watch.client_step import (
     OutsideTheModel,
     client_step,
 )
-from brokerproof.models.language.watch.path_query import find_steps, quotient
+from brokerproof.models.language.watch.path_query import PathQuery, find_steps, quotient
 from brokerproof.models.language.watch.paths import TooFar
 from brokerproof.models.projections import MODEL_OF, projection_of
 from brokerproof.spec.messages import Message, Order, level_of
@@ -31,6 +32,12 @@ from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.operations import Drain, Inspect, Operation, Restart, name_of
 
 REQUIREMENT = "documented-steps"
+
+KNOWN_MAX = 1 << 16
+"""The most steps whose explanations are cached; a search meets few steps, but those often."""
+
+Steps: TypeAlias = tuple[tuple[str, str], ...]
+"""Steps of models, each as the model's name and the action."""
 
 OUTSIDE = "outside the model"
 """The name under which steps are counted that their model does not cover."""
@@ -156,14 +163,13 @@ class Watch:
 
     def _rests(self, queue: str, view: Inspection) -> None:
         """Count the rests of a queue; raises `Departure` if its model could not be at rest."""
-        for query in projection_of(view.kind).queries_at_rest(view):
-            steps = find_steps(quotient(query))
-            if steps is None:
-                raise Departure(
-                    f"{queue} after drain: {view}",
-                    "no consumer notified, and nothing left for a consumer that wants messages",
-                )
-            self.taken.update((query.name, action) for action in steps)
+        steps = _rest_explained(view)
+        if isinstance(steps, str):
+            raise Departure(
+                f"{queue} after drain: {view}",
+                "no consumer notified, and nothing left for a consumer that wants messages",
+            )
+        self.taken.update(steps)
 
 
 def new_queue(view: Inspection, order: Order) -> Inspection:
@@ -171,10 +177,8 @@ def new_queue(view: Inspection, order: Order) -> Inspection:
     return cast("Inspection", projection_of(view.kind).new_queue(view, order))
 
 
-def explained(
-    before: Inspection, after: Inspection, step: ClientStep
-) -> tuple[tuple[str, str], ...] | str:
-    """Return the steps between two views, each with its model; a model's name if it has no path.
+def explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps | str:
+    """Return the steps between two views; the name of the model if it has no path.
 
     Raises `NotAQueue`, `OutsideTheModel` and `TooFar`.
     """
@@ -189,11 +193,13 @@ def explained(
     return known
 
 
-def _explained(
-    before: Inspection, after: Inspection, step: ClientStep
-) -> tuple[tuple[str, str], ...] | str:
+def _explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps | str:
+    return _steps_of(projection_of(after.kind).queries(before, after, step))
+
+
+def _steps_of(queries: Iterable[PathQuery]) -> Steps | str:
     taken: list[tuple[str, str]] = []
-    for query in projection_of(after.kind).queries(before, after, step):
+    for query in queries:
         steps = find_steps(quotient(query))
         if steps is None:
             return query.name
@@ -201,10 +207,12 @@ def _explained(
     return tuple(taken)
 
 
-KNOWN_MAX = 1 << 16
-"""The most steps whose explanations are cached; a search meets few steps, but those often."""
+@functools.lru_cache(maxsize=KNOWN_MAX)
+def _rest_explained(view: Inspection) -> Steps | str:
+    return _steps_of(projection_of(view.kind).queries_at_rest(view))
 
-_KNOWN: dict[Hashable, tuple[tuple[str, str], ...] | str] = {}
+
+_KNOWN: dict[Hashable, Steps | str] = {}
 _DETAILS = ("", "consumer", "channel", "mode", "not_before_s", "expires_s", "persistent")
 """The fields of an operation or of its message that projections read, besides its type."""
 

@@ -7,6 +7,7 @@ that message; the last subscription is a get that leaves nothing behind.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
@@ -192,7 +193,6 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
     """
     if view.lists is None:
         return
-    (query,) = queries(view, view, ClientStep(op.Drain()))
     places = {
         who: (Listed.values.index(name.upper()), place)
         for name in view.lists.__struct_fields__
@@ -201,6 +201,7 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
     removed = Listed.values.index("REMOVED"), 0
     many = len(view.subscriptions)
     listed = [places.get(who, removed) for who in range(many)]
+    query = _state_of(view)
     yield query._replace(
         name="pull-queue",
         model=PullQueue,
@@ -230,4 +231,10 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
 
 def states(view: PointerQueueView, *, rests: bool) -> Iterator[PathQuery]:  # noqa: ARG001 - always
     """Yield the state that a view shows."""
-    yield from queries(view, view, ClientStep(op.Drain()))
+    yield _state_of(view)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _state_of(view: PointerQueueView) -> PathQuery:
+    (query,) = queries(view, view, ClientStep(op.Drain()))
+    return query
