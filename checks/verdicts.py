@@ -7,14 +7,13 @@ its reason. A requirement that the candidate does not claim is `not claimed`, ne
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol, TypeAlias
 
-from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.counterexamples import Counterexample
+from brokerproof.checks.search.coverage import Coverage
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import OFFERED, Level, Requirement
 
@@ -48,46 +47,23 @@ class Verdict:
     counterexample: Counterexample | None = None
 
 
-class Seen(Protocol):
-    """What every stage counts."""
-
-    exercised: Counter[str]
-    outcomes: Counter[tuple[str, bool]]
-    actions: Counter[tuple[str, Fate]]
-    taken: Counter[tuple[str, str]]
-    given_up: int
-
-
 @dataclass
-class Evidence:
+class Evidence(Coverage):
     """What the stages have seen, before the verdicts.
 
-    `actions` are counted for the contract, `taken` for the models of inspected queues. `offered` is
-    what the candidate has beside its claims (`OFFERED` of the requirements). `doubted` gives, for a
-    requirement, why its tests are not enough. `lost` names the part of the run that was lost with
-    its process. `under_way` names the operation that had not returned at the cap in seconds.
+    `offered` is what the candidate has beside its claims (`OFFERED` of the requirements). `doubted`
+    gives, for a requirement, why its tests are not enough. `lost` names the part of the run that
+    was lost with its process. `under_way` names the operation that had not returned at the cap in
+    seconds.
     """
 
-    exercised: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     broken: dict[str, Counterexample] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
     cut_short: str = ""
-    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
-    given_up: int = 0
     offered: frozenset[str] = frozenset()
     doubted: dict[str, str] = field(default_factory=dict)
     lost: str = ""
     under_way: str = ""
-
-    def add(self, seen: Seen) -> None:
-        """Add what a stage has counted."""
-        self.exercised.update(seen.exercised)
-        self.outcomes.update(seen.outcomes)
-        self.actions.update(seen.actions)
-        self.taken.update(seen.taken)
-        self.given_up += seen.given_up
 
     def keep(self, found: Counterexample) -> None:
         """Keep a counterexample unless a shorter one of the same requirement is known."""

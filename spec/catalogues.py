@@ -6,6 +6,7 @@ an item means is up to the caller.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Callable, Iterable
 from importlib import resources
@@ -35,9 +36,13 @@ Item = TypeVar("Item", bound=Stated)
 def decoded(name: str, text: str, form: type[Form]) -> Form:
     """Decode the text of a TOML file into `form`; raises `CatalogueError`."""
     try:
-        return msgspec.convert(tomllib.loads(text), form)
+        return msgspec.convert(_parsed(text), form)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise CatalogueError(f"{name}: {error}") from error
+
+
+# The requirements and the invariants are read from the same files.
+_parsed = functools.cache(tomllib.loads)
 
 
 def all_of(packages: Iterable[str], read: Callable[[str, str], Iterable[Item]]) -> dict[str, Item]:

@@ -1,5 +1,5 @@
 """One run of the gate: its stages in order, what they share, and the process that it runs in.
 
-A stage decides what is tried and files what it finds. How a trace is found and judged is in
-`search`, `oracle`, `inside` and `threads`; how a verdict is printed is in `report`.
+A stage spends its share of the budget and files its findings. The search for traces is in `search`
+and `threads`, their judgement in `oracle` and `inside`, the printed report in `report`.
 """

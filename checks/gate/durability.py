@@ -8,9 +8,8 @@ reported, and shortened within a bound of its own.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -20,8 +19,8 @@ from brokerproof.checks.crash.crashable import Crashable
 from brokerproof.checks.gate.gate_run import GateRun, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.counterexamples import Certificate, Counterexample, counterexample_of
+from brokerproof.checks.search.coverage import Examples
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.root_cause import fails, requirement_of, shortest_form
@@ -46,20 +45,10 @@ MovesFor: TypeAlias = Callable[[Oracle], Iterable[Move]]
 
 
 @dataclass
-class Durability:
+class Durability(Examples):
     """What the stage did and found."""
 
-    examples: int = 0
     crashes: int = 0
-    operations: int = 0
-    unfollowed: int = 0
-    stopped_by: str = ""
-    exercised: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
-    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
-    given_up: int = 0
-    broken: dict[str, Run] = field(default_factory=dict)
 
 
 def run_durability(run: GateRun) -> None:
@@ -116,10 +105,7 @@ def _play(run: GateRun, found: Durability, moves_for: MovesFor) -> None:
         _play_on(candidate, oracle, moves_for(oracle), found)
     except Unfollowable:
         found.unfollowed += 1
-    found.examples += 1
-    found.exercised.update(oracle.exercised)
-    found.outcomes.update(oracle.outcomes)
-    found.actions.update(oracle.actions)
+    found.count(oracle)
     found.stopped_by = found.stopped_by or run.clock.reason()
 
 

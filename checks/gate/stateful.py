@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
@@ -21,7 +20,7 @@ from msgspec import structs
 
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
-from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.search.coverage import Examples
 from brokerproof.checks.search.draws import (
     OPTIONAL,
     Chooser,
@@ -52,21 +51,11 @@ _SWARM = (1 << len(OPTIONAL)) - 1
 
 
 @dataclass
-class Sampling:
+class Sampling(Examples):
     """What the stateful stage did and found; runs for shrinking are not counted."""
 
     shrinking: bool = False
-    examples: int = 0
-    operations: int = 0
-    unfollowed: int = 0
-    stopped_by: str = ""
-    exercised: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     largest: int = 0
-    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
-    given_up: int = 0
-    broken: dict[str, Run] = field(default_factory=dict)
     heard: Heard = lambda _: None
 
 
@@ -213,16 +202,13 @@ class _Example:
         self._take_what_is_left()
         if not self.shrinks and self.steps:
             self.found.heard(tuple(self.steps))
-        if not self.found.shrinking:
+        if self.found.shrinking:
+            return
+        if not hasattr(self, "oracle"):
             self.found.examples += 1
-            if hasattr(self, "oracle"):
-                self.found.exercised.update(self.oracle.exercised)
-                self.found.outcomes.update(self.oracle.outcomes)
-                self.found.actions.update(self.oracle.actions)
-                if self.oracle.watch is not None:
-                    self.found.taken.update(self.oracle.watch.taken)
-                    self.found.given_up += self.oracle.watch.given_up
-                self.found.largest = max(self.found.largest, len(self.oracle.bindings.messages))
+            return
+        self.found.count(self.oracle)
+        self.found.largest = max(self.found.largest, len(self.oracle.bindings.messages))
 
 
 def _machine(

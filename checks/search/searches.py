@@ -6,7 +6,6 @@ The grades of the exhaustive stage fill this record, and the gate reads it.
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach
-from brokerproof.checks.oracle.possibilities import Fate
+from brokerproof.checks.search.coverage import Coverage
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on
 from brokerproof.checks.search.scopes.scope import Scope
@@ -30,7 +29,7 @@ KEPT_PER_REQUIREMENT = 40
 
 
 @dataclass
-class Search:
+class Search(Coverage):
     """What a search of one scope found, and how far it got.
 
     `pairs` counts pairs of states, sequences, or pairs of state and move. `cuts` counts
@@ -45,13 +44,8 @@ class Search:
     depth: int = 0
     complete: bool = False
     stopped_by: str = ""
-    exercised: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     broken: dict[str, list[Run]] = field(default_factory=dict)
     unfollowed: int = 0
-    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
-    given_up: int = 0
     never_offered: int = 0
     cuts: int = 0
     cuts_unjudged: int = 0

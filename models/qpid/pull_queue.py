@@ -209,11 +209,11 @@ class PullQueue(ProgressingQueue):
                 possible = possible | (self.was_listed[who] == each)
             return implies(self.is_listed(who, now), possible)
 
-        nobody, idle = Listed.REMOVED, Listed.NOT_INTERESTED
+        removed, idle = Listed.REMOVED, Listed.NOT_INTERESTED
         told, notified = Listed.INTERESTED, Listed.NOTIFIED
         browsing = Listed.NON_ACQUIRING
         return (
-            came_from(who, idle, nobody, told, notified, browsing)
+            came_from(who, idle, removed, told, notified, browsing)
             & came_from(who, told, idle, notified)
             & came_from(who, notified, told)
             & came_from(who, browsing, idle)

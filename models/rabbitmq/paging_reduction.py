@@ -465,7 +465,7 @@ Another content or position leaves instead, and no more of them leave.
     page_q1: guard 1*2; page_q4: guard 1*2, guard 2; push_q2: guard 1
 A call that is under way at first finds nothing to do.
     initially: call*7
-`is_done` is true of an empty queue, whatever the target.
+With any target, an empty queue is done.
     initially: is_done*2
 The value is set before it is read.
     initially: target, quota, pushable*2, permits*2, contents_before*2, positions_before*2

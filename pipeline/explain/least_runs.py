@@ -41,9 +41,9 @@ from brokerproof.spec.protocol.operations import (
 
 LEVELS_MAX: Final = 10
 ALL: Final = "all"
-"""The subscriber that drains a queue, whatever its recorded name."""
+"""The name given to the subscriber that drains a queue."""
 OTHERS: Final = "others"
-"""The subscriber that gets the messages of a covering chain, whatever its recorded name."""
+"""The name given to the subscriber that gets the messages of a covering chain."""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,10 @@ def _requirements(file: _File) -> Iterator[Requirement]:
 
 def read_catalogue(name: str, text: str) -> tuple[Requirement, ...]:
     """Return the requirements of one catalogue file; raises `CatalogueError`."""
-    found = tuple(_requirements(decoded(name, text, _File)))
+    file = decoded(name, text, _File)
+    if not file.requirement and not file.invariant:
+        raise CatalogueError(f"{name}: no requirement and no invariant")
+    found = tuple(_requirements(file))
     for requirement in found:
         if not requirement.sources:
             raise CatalogueError(f"{name}: {requirement.id} has no source")

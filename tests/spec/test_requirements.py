@@ -163,6 +163,11 @@ def test_a_malformed_catalogue_is_refused_with_file_and_field(
     assert str(raised.value).startswith("one.toml: ")
 
 
+def test_a_file_without_a_requirement_and_an_invariant_is_refused() -> None:
+    with pytest.raises(CatalogueError, match=r"^one\.toml: no requirement and no invariant$"):
+        read_catalogue("one.toml", "# nothing\n")
+
+
 def folder_of(texts: Mapping[str, str], root: Path) -> Path:
     """Write catalogue files and return their folder."""
     for name, text in texts.items():

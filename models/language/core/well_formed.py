@@ -31,7 +31,7 @@ def check_well_formed(system: System) -> System:
     for statement in system.invariants:
         if statement.term is TRUE:
             raise ModelError(
-                f"{system.name}: {statement.name} is true of whatever state: it says nothing"
+                f"{system.name}: {statement.name} is true of every state, so it says nothing"
             )
     if not system.actions:
         raise ModelError(f"{system.name} has no @action: nothing can ever happen in it")

@@ -205,7 +205,7 @@ class Losing(Dark):
     ("model", "complaint"),
     [
         (Identical, r"`self.on\[lamp\] is not TRUE` is decided once: write == or !="),
-        (Promising, "anything is true of whatever state: it says nothing"),
+        (Promising, "anything is true of every state, so it says nothing"),
         (Losing, "Losing.dark overrides an @invariant: mark it as one"),
         (Comparing, r"Comparing, line \d+: `self.on\[which\] == TRUE` does nothing"),
         (Forgetting, r"Forgetting, line \d+: `self.on.map.* does nothing"),
