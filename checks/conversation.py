@@ -16,7 +16,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar, cast, get_args
 
 from brokerproof.candidates.driver.candidate import DriverCandidate, DriverFault, Played
 from brokerproof.checks.workers import watchdog
@@ -27,6 +27,8 @@ from brokerproof.spec.protocol.answers import (
     ConsumerClosed,
     Delivered,
     Error,
+    Event,
+    LeaseExpired,
     QueueDeleted,
     shortened,
 )
@@ -118,7 +120,7 @@ def _raised(operation: Operation, raised: BaseException) -> Misbehaviour:
     return Misbehaviour(f"{name_of(operation)} raised {type(raised).__name__}: {text}")
 
 
-_EVENTS = (Delivered, ConsumerClosed, QueueDeleted, Accepted)
+_EVENTS = get_args(Event)
 
 _FIELDS: dict[type, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
     Delivered: (
@@ -127,10 +129,12 @@ _FIELDS: dict[type, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
         ("queue", str),
         ("message", str),
         ("redelivered", bool),
+        ("count", (int, type(None))),
     ),
     ConsumerClosed: (("consumer", str),),
     QueueDeleted: (("queue", str),),
     Accepted: (("message", str),),
+    LeaseExpired: (("message", str),),
     Error: (("code", str), ("message", str)),
     Answer: (("parked", bool),),
 }

@@ -7,7 +7,7 @@ neighbours each own a part:
 
   * `whole_broker_queue`: the entries of a queue, their order, and the place of a returned message;
   * `whole_broker_state`: consumers, windows, and the loop;
-  * `whole_broker_claims`: the claims, and the check that an operation needs no others.
+  * `whole_broker_claims`: the claims.
 
 This file owns the operations, and when events are sent. Numbers in brackets are the rules of the
 protocol. Try it, then break a rule and try again:
@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from brokerproof.spec.messages import Credit, PriorityMapping
 from brokerproof.spec.protocol.answers import OK, Answer, ConsumerClosed, refused, unsupported
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello, Oversize, ReleasePosition
+from brokerproof.spec.protocol.claimed import unclaimed
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -51,11 +52,11 @@ from brokerproof.spec.protocol.operations import (
 
 # A file that the gate loads finds its neighbours by their bare names, a module by its package.
 if TYPE_CHECKING or __package__:
-    from .whole_broker_claims import everything, not_claimed
+    from .whole_broker_claims import everything
     from .whole_broker_queue import Queue, entry_for, fault_of
     from .whole_broker_state import UNLIMITED, Consumer, Options, State, hold_of
 else:
-    from whole_broker_claims import everything, not_claimed
+    from whole_broker_claims import everything
     from whole_broker_queue import Queue, entry_for, fault_of
     from whole_broker_state import UNLIMITED, Consumer, Options, State, hold_of
 
@@ -122,7 +123,7 @@ class WholeBroker:
         """Return an error while the broker is down (28), or if not claimed (15, 38)."""
         if self.state.is_down and not isinstance(operation, Reset | Restart):
             return refused("the broker is down")
-        missing = not_claimed(operation, self.claims)
+        missing = unclaimed(operation, self.claims)
         return unsupported(missing) if missing else None
 
     def carry_out(self, operation: Operation) -> Answer:

@@ -15,7 +15,9 @@ from brokerproof.models.activemq import (
     cursor_room,
 )
 from brokerproof.models.contract import core as contract
+from brokerproof.models.contract import jobs as job_contract
 from brokerproof.models.contract import whole as whole_contract
+from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.qpid import (
@@ -90,6 +92,57 @@ CATALOGUE: dict[str, Listed] = {
                 "concerned": 1,
                 "subscribed": 1,
                 "wants": 1,
+            },
+        ),
+    ),
+    "job-contract": Listed(
+        job_contract.JobContract,
+        Scope(
+            {
+                contract.Queue: 2,
+                contract.Channel: 1,
+                contract.Consumer: 1,
+                Group: 1,
+                contract.Entry: 1,
+            },
+            range(3),
+            {
+                "home": 1,
+                "grave": 0,
+                "level": 0,
+                "fifo": 1,
+                "rank": 0,
+                "not_before": 0,
+                "expires": 2,
+                "horizon": 1,
+                "tolerance": 0,
+                "size": 1,
+                "to_head": 0,
+                "to_tail": 0,
+                "replaces": 0,
+                "ties": 1,
+                "returns_to_place": 1,
+                "when_idle": 0,
+                "exclusive": 0,
+                "is_sorted_by_key": 0,
+                "concerned": 1,
+                "subscribed": 1,
+                "visits": 1,
+                "wants": 1,
+                "mode": 0,
+                "tells_returns": 1,
+                "ordered": 1,
+                "length": 0,
+                "drops_head": 0,
+                "lease": (0, 1),
+                "most": (0, 1),
+                "buries_exhausted": (0, 1),
+                "buries_rejected": (0, 1),
+                "in_group": 1,
+                "home_of": 1,
+                "survives": 0,
+                "deletes_itself": 0,
+                "closes_itself": 0,
             },
         ),
     ),

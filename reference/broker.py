@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, assert_never
 
-from brokerproof.reference.front.claims import CLAIMS, beyond
 from brokerproof.reference.front.consumers import CONSUME_MODES, GET_MODES, Consumer
 from brokerproof.reference.front.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.front.outbox import Executor, Outbox
@@ -31,6 +30,7 @@ from brokerproof.spec.messages import NUMBER_MAX, PRIORITIES, Order
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Error, Event
 from brokerproof.spec.protocol.candidate import Start
 from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.claimed import unclaimed
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -41,6 +41,7 @@ from brokerproof.spec.protocol.operations import (
     Declare,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Inspect,
@@ -92,7 +93,7 @@ class Broker:
         if not isinstance(system, Settings):
             system = Settings(system, pointer, runner, connections, acquisition)
         self.settings = system
-        self.claimed = claims_of(self.settings, CLAIMS)
+        self.claimed = claims_of(self.settings)
         self.configuration = Lock()
         self._reset()
 
@@ -165,14 +166,15 @@ class Broker:
 
     def _carry_out(self, operation: Operation) -> Error | None:
         assert not isinstance(operation, Inspect), "it shows and does nothing"
-        unclaimed = beyond(self.claimed, operation)
-        if unclaimed is not None:
-            return unsupported(unclaimed)
+        if beyond := unclaimed(operation, self.claimed):
+            return unsupported(beyond)
         match operation:
             case Publish():
                 return self._publish(operation)
             case Acknowledge() | Release() | Reject():
                 return self._settle(operation)
+            case Extend():
+                raise AssertionError("it is not claimed")
             case Drain():
                 return None
             case Get():

@@ -1,7 +1,7 @@
 """How a queue of each documented system is made, and what such a broker claims.
 
-Owns the construction of queues from settings, and each system's differences from the front's
-claims. A further system is a further row of `SYSTEMS`.
+Owns the construction of queues from settings, the union of all claims, and how each system differs
+from it. A further system is a further row of `SYSTEMS`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from brokerproof.reference.rabbitmq.process.queue import QueueProcess
 from brokerproof.reference.rabbitmq.process.storage import NodeStorage
 from brokerproof.reference.settings import CURSORS, PointerForm, Settings, SystemName
 from brokerproof.reference.shared.disk import SimulatedDisk
+from brokerproof.spec.protocol.capabilities import Capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.pull.sessions import Clients
     from brokerproof.reference.qpid.push.entries import QueueEntry
     from brokerproof.spec.protocol.answers import Inspection
-    from brokerproof.spec.protocol.capabilities import Capabilities
 
 POINTERS: Mapping[PointerForm, Callable[[QueueEntry], Pointer]] = {
     "released": ReleasedPointer,
@@ -127,6 +127,34 @@ class System:
     differs: Mapping[str, object]
 
 
+LEVELS_MAX = 10
+"""The largest number of priority levels (Qpid, Priority Queues: the broker's default is ten)."""
+
+CLAIMS = Capabilities(
+    orders=("fifo", "priority"),
+    priority_levels=LEVELS_MAX,
+    priority_mapping="amqp",
+    modes=("acknowledge", "automatic", "browse"),
+    credit=("messages", "bytes", "change", "channel"),
+    oversize="when_idle",
+    selectors=True,
+    clock=True,
+    delay=True,
+    expiry=True,
+    auto_close=True,
+    auto_delete=True,
+    exclusive=True,
+    flush=True,
+    get=True,
+    browse=True,
+    release_position="original",
+    event_order="total",
+    inspect=True,
+    purge=True,
+    delete=True,
+)
+"""The union of all claims; `inspect` shows the released form of pointers only."""
+
 _CURSOR = System(
     _cursor_queue,
     fingerprint_cursor_queue,
@@ -136,6 +164,8 @@ _CURSOR = System(
         "oversize": "never",
         "selectors": False,
         "clock": False,
+        "delay": False,
+        "expiry": False,
         "auto_close": False,
         "exclusive": False,
         "flush": False,
@@ -153,6 +183,8 @@ SYSTEMS: dict[SystemName, System] = {
         view_of,
         {
             "clock": False,
+            "delay": False,
+            "expiry": False,
             "consumer_priority": True,
             "multi_queue": True,
         },
@@ -168,6 +200,8 @@ SYSTEMS: dict[SystemName, System] = {
             "oversize": "never",
             "selectors": False,
             "clock": False,
+            "delay": False,
+            "expiry": False,
             "auto_close": False,
             "flush": False,
             "browse": False,
@@ -180,7 +214,7 @@ SYSTEMS: dict[SystemName, System] = {
 }
 
 
-def claims_of(settings: Settings, front: Capabilities) -> Capabilities:
+def claims_of(settings: Settings) -> Capabilities:
     """Return what a broker claims.
 
     Only the released form of pointers can be shown. Only a system whose memory can run out parks.
@@ -191,4 +225,4 @@ def claims_of(settings: Settings, front: Capabilities) -> Capabilities:
         differs["inspect"] = False
     if system.make_queue is _cursor_queue:
         differs["parks"] = settings.cursor_parameters().may_park()
-    return msgspec.structs.replace(front, **differs)
+    return msgspec.structs.replace(CLAIMS, **differs)

@@ -52,18 +52,26 @@ class LastValue(msgspec.Struct, frozen=True, tag_field="kind", tag="last_value")
     key: str
 
 
-Order: TypeAlias = Fifo | Priority | Sorted | LastValue
+class Unordered(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
+    """No order: any available message may be the next, and nothing is asked of browsers' order."""
+
+
+Order: TypeAlias = Fifo | Priority | Sorted | LastValue | Unordered
 PriorityMapping: TypeAlias = Literal["amqp", "clamp"]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as its publisher hands it over; `size` is the exact length of its body in bytes."""
+    """A message as its publisher hands it over; `size` is the exact length of its body in bytes.
+
+    While a consumer holds a message of a `group`, no other consumer is given one of that group.
+    """
 
     id: str
     priority: int = DEFAULT_PRIORITY
     size: int = 1
     persistent: bool = False
     properties: dict[str, PropertyValue] = {}
+    group: str | None = None
 
 
 class Credit(msgspec.Struct, frozen=True):

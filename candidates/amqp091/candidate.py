@@ -49,6 +49,7 @@ from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Delivered, Error
 from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.claimed import unclaimed
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -59,6 +60,7 @@ from brokerproof.spec.protocol.operations import (
     Declare,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Inspect,
@@ -164,6 +166,8 @@ class Amqp091Candidate:
                 crashes.power.close()
 
     def _carry_out(self, operation: Operation) -> Error | None:
+        if missing := unclaimed(operation, self.hello().capabilities):
+            return unsupported(missing)
         match operation:
             case Declare():
                 return self._declare(operation)
@@ -185,14 +189,12 @@ class Amqp091Candidate:
                 return self._delete(operation)
             case Drain():
                 return self._drain()
-            case SetCredit():
-                return unsupported("AMQP 0-9-1 cannot change a consumer's window")
             case Crash():
                 return self._crash()
             case Restart():
                 return self._restart()
-            case Inspect() | Flush() | Advance():
-                return unsupported(f"no {name_of(operation)} over AMQP 0-9-1")
+            case SetCredit() | Inspect() | Flush() | Advance() | Extend():
+                raise AssertionError("it is not claimed")
             case Reset():
                 raise AssertionError("a reset is carried out elsewhere")
             case _:
@@ -201,10 +203,6 @@ class Amqp091Candidate:
     # Without a channel: the control channel holds nothing, so an error that closes it is a refusal.
 
     def _declare(self, operation: Declare) -> Error | None:
-        if (
-            error := claims.unclaimed_queue(operation, durable=self._crashes is not None)
-        ) is not None:
-            return error
         arguments = claims.queue_arguments(operation.order)
         known = self._now.queues.get(operation.queue)
         if known is None:
@@ -236,8 +234,6 @@ class Amqp091Candidate:
         message = operation.message
         if queue is None:
             return self._no_queue(operation)
-        if operation.not_before_s is not None or operation.expires_s is not None:
-            return unsupported("no clock that could be moved")
         if (error := claims.unsendable(message)) is not None:
             return error
         sent = amqp.Message(
@@ -302,7 +298,7 @@ class Amqp091Candidate:
     def _consume(self, operation: Consume) -> Error | None:
         now, name = self._now, operation.consumer
         queue = now.queues.get(operation.queue)
-        if (error := claims.unclaimed_consumer(operation)) is not None:
+        if (error := claims.unfit_window(operation)) is not None:
             return error
         if queue is None:
             return self._no_queue(operation)

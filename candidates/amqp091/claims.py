@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from brokerproof.spec.messages import PRIORITIES, Fifo, Message, Order, Priority
+from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority
 from brokerproof.spec.protocol.answers import Error
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 if TYPE_CHECKING:
-    from brokerproof.spec.protocol.operations import Consume, Declare
+    from brokerproof.spec.protocol.operations import Consume
 
 PRODUCT = "RabbitMQ"
 LEVELS_MAX = 10
@@ -81,36 +81,15 @@ def queue_arguments(order: Order) -> dict[str, int]:
             return {}
 
 
-def unclaimed_queue(operation: Declare, *, durable: bool) -> Error | None:
-    """Return the error for a queue that is not claimed."""
-    if operation.auto_delete:
-        return unsupported("only queues that do not delete themselves")
-    if operation.durable and not durable:
-        return unsupported("no durable queues of a broker that cannot be crashed")
-    order = operation.order
-    if not isinstance(order, Fifo | Priority):
-        return unsupported("only queues that are first in first out, or by priority")
-    if isinstance(order, Priority) and not 1 <= order.levels <= LEVELS_MAX:
-        return unsupported(f"only 1 to {LEVELS_MAX} levels")
-    return None
-
-
-def unclaimed_consumer(operation: Consume) -> Error | None:
-    """Return the error for a subscription that is not claimed, or has an invalid window."""
+def unfit_window(operation: Consume) -> Error | None:
+    """Return the error for a window that is invalid, or that RabbitMQ does not have."""
     window = operation.credit.messages
     if window is not None and window < 0:
         return refused("a window is not negative")
     options = {
-        "browsers": operation.mode == "browse",
-        "windows of bytes": operation.credit.bytes is not None,
         # RabbitMQ reads a prefetch of 0 as no limit.
         "windows of 0": window == 0,
         f"windows above {PREFETCH_MAX}": window is not None and window > PREFETCH_MAX,
-        "selectors": operation.selector is not None,
-        "consumer priorities": operation.priority != 0,
-        "auto-close": operation.auto_close,
-        "consumers of several queues": bool(operation.queues),
-        "exclusive consumers": operation.exclusive,
     }
     return next((unsupported(f"no {option}") for option, asked in options.items() if asked), None)
 

@@ -18,8 +18,10 @@ from brokerproof.models.projections import statements_of
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.systems import SYSTEM_OF, rules_of
 
-OF_THE_PROTOCOL: Final = frozenset(("protocol", "does-what-it-claims", "refuses-what-it-must"))
-"""Requirements judged by the protocol's own text (`obligations`, `conversation`), not a model."""
+OF_THE_PROTOCOL: Final = frozenset(
+    ("protocol", "does-what-it-claims", "refuses-what-it-must", "lease-end-is-told")
+)
+"""Requirements judged by the protocol's own text (`obligations`, `conversation`, `translation`)."""
 
 NOTHING_STATES_IT: Final = "nothing can tell a breach: no guard of the contract states it"
 

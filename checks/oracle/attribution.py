@@ -17,6 +17,8 @@ from collections.abc import Iterable
 
 from brokerproof.models.language.read.pointwise import Blame
 
+_WAITED = ("lease-ends", "lease-is-over", "dead-letter-arrives", "delayed-release-returns")
+
 LATE_OR_GONE = frozenset(
     (
         "fifo-order",
@@ -31,6 +33,7 @@ LATE_OR_GONE = frozenset(
         "sorted-order",
         "returns-where-claimed",
         "auto-close-at-the-end",
+        *_WAITED,
     )
 )
 """Requirements about an available message that was not delivered when it should have been."""
@@ -43,6 +46,7 @@ MISSED = frozenset(
         "settled-once",
         "purge-leaves-acquired",
         "survives-restart",
+        *_WAITED,
     )
 )
 """What the final drain check reports for a message that is missing altogether."""
@@ -60,6 +64,10 @@ KINDS: tuple[frozenset[str], ...] = (
             "gone-when-expired",
             "transient-is-lost",
             "settlement-survives-crash",
+            "lease-holds",
+            "lease-renewed",
+            "head-is-dropped",
+            "delivery-limit-kept",
         )
     ),
     frozenset(("browser-once", "browser-once-by-priority", "browser-never-rewound")),

@@ -1,6 +1,6 @@
-"""Which contract a candidate is followed by: the core, or the whole with all claims.
+"""Which contract a candidate is followed by: the core, the whole, or that of job queues.
 
-The core is quicker to follow. It suffices for a candidate or a run that uses nothing beyond it.
+Each extends the one before and takes longer to follow. The first that covers the claims is used.
 """
 
 from __future__ import annotations
@@ -34,13 +34,38 @@ def whole() -> Rules:
     return Rules(Pointwise(trace(WholeContract), Entry), TOLERATED)
 
 
+@functools.cache
+def jobs() -> Rules:
+    """Return the rules of the contract of job queues, which is traced on first use."""
+    from brokerproof.models.contract.jobs import JobContract  # noqa: PLC0415 (takes its time)
+
+    return Rules(Pointwise(trace(JobContract), Entry), TOLERATED)
+
+
 def rules_for(claims: Capabilities, *, beyond_the_core: bool | None = None) -> Rules:
     """Return the rules of the contract for these claims.
 
     It is the core if that covers the claims, unless `beyond_the_core` overrides this.
     """
+    if is_of_jobs(claims):
+        return jobs()
     beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
     return whole() if beyond else CORE
+
+
+def is_of_jobs(claims: Capabilities) -> bool:
+    """Whether a candidate claims anything that only the contract of job queues covers."""
+    return bool(
+        "none" in claims.orders
+        or claims.settle_by == "message"
+        or claims.redelivered != "flag"
+        or claims.lease != "none"
+        or claims.delivery_limit
+        or claims.dead_letters
+        or claims.delayed_release
+        or claims.length_limit
+        or claims.groups
+    )
 
 
 def goes_beyond_the_core(claims: Capabilities) -> bool:

@@ -7,8 +7,9 @@ contract. A definite error to any other operation is lawful, and so is `ok` with
 from __future__ import annotations
 
 from brokerproof.checks.trace.bindings import Bindings
-from brokerproof.spec.messages import PRIORITIES, Message, Order, Priority, Sorted
-from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.checks.trace.leases import may_be_over
+from brokerproof.spec.messages import PRIORITIES, Message, Order, Sorted
+from brokerproof.spec.protocol.claimed import unclaimed
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -19,6 +20,7 @@ from brokerproof.spec.protocol.operations import (
     Declare,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Operation,
@@ -36,45 +38,40 @@ def must_succeed(operation: Operation, bindings: Bindings) -> bool:
     """Return whether a candidate with these claims may not refuse the operation now."""
     if must_be_refused(operation, bindings) or _is_of_a_queue_that_may_be_gone(operation, bindings):
         return False
-    claims = bindings.claims
+    if unclaimed(operation, bindings.claims):
+        return False
     match operation:
         case Declare(queue=queue):
-            known = bindings.declared.get(queue, operation)
-            return known == operation and _declares_what_is_claimed(operation, claims)
+            return bindings.declared.get(queue, operation) == operation
         case Publish(queue=queue, message=message):
-            timed = operation.not_before_s is not None or operation.expires_s is not None
-            there = queue in bindings.queues and (claims.clock or not timed)
+            there = queue in bindings.queues and not may_be_full(operation, bindings)
             return there and _fits_its_order(message, bindings.declared[queue].order)
-        case Get(queue=queue, mode=mode):
-            return queue in bindings.queues and mode in claims.get_modes
+        case Get(queue=queue) | Purge(queue=queue) | Delete(queue=queue):
+            return queue in bindings.queues
         case Consume(consumer=consumer):
             there = all(queue in bindings.queues for queue in (operation.queue, *operation.queues))
-            free = there and consumer not in bindings.consumers and is_let_in(operation, bindings)
-            return free and _consumes_what_is_claimed(operation, claims)
-        case SetCredit():
-            return _changes_what_is_claimed(operation, bindings)
-        case Acknowledge() | Release() | Reject():
-            return operation.delivery in bindings.held
-        case Cancel(consumer=consumer):
-            return _is_there(consumer, bindings)
-        case Purge(queue=queue):
-            return queue in bindings.queues and claims.purge
-        case Delete(queue=queue):
-            return queue in bindings.queues and claims.delete
-        case Flush(consumer=consumer):
-            return claims.flush and _is_there(consumer, bindings)
+            return there and consumer not in bindings.consumers and is_let_in(operation, bindings)
+        case SetCredit(channel=str(channel)):
+            return channel in bindings.channels
+        case SetCredit(consumer=consumer) | Cancel(consumer=consumer) | Flush(consumer=consumer):
+            return _is_there(consumer or "", bindings)
+        case Acknowledge() | Release() | Reject() | Extend():
+            held = bindings.held.get(operation.delivery)
+            return held is not None and not may_be_over(held, bindings)
         case Advance(seconds=seconds):
-            return claims.clock and seconds >= 0
-        case Crash():
-            return claims.durable and not bindings.down
+            return seconds >= 0
         case Restart():
-            return claims.durable and bindings.down
-        case Reset():
-            return True
-        case CloseChannel() | Drain():
+            return bindings.down
+        case CloseChannel() | Drain() | Crash():
             return not bindings.down
         case _:
-            return False
+            return isinstance(operation, Reset)
+
+
+def may_be_full(publish: Publish, bindings: Bindings) -> bool:
+    """Whether the queue may have no room for a message, and refuses it then."""
+    declared = bindings.declared.get(publish.queue)
+    return declared is not None and declared.overflow == "refuse"
 
 
 def must_be_refused(operation: Operation, bindings: Bindings) -> str:
@@ -85,13 +82,9 @@ def must_be_refused(operation: Operation, bindings: Bindings) -> str:
         case Restart() if bindings.claims.durable and not bindings.down:
             return "the broker is up"
         case Declare(queue=queue) if bindings.declared.get(queue, operation) != operation:
-            known = bindings.declared[queue]
-            options = known.durable, known.auto_delete
-            if known.order != operation.order or options != (
-                operation.durable,
-                operation.auto_delete,
-            ):
-                return "the queue exists with other arguments"
+            return "the queue exists with other arguments"
+        case Declare(dead_letters=str(buried)) if buried not in bindings.queues:
+            return "there is no such queue for dead letters"
         case Publish(message=message) if message.priority not in PRIORITIES and (
             "priority" in bindings.claims.orders
         ):
@@ -149,41 +142,7 @@ def _fits_its_order(message: Message, order: Order) -> bool:
     return not isinstance(order, Sorted) or order.key in message.properties
 
 
-def _changes_what_is_claimed(operation: SetCredit, bindings: Bindings) -> bool:
-    wanted = {"change"}
-    if operation.bytes is not None:
-        wanted |= {"bytes"}
-    if operation.messages is not None:
-        wanted |= {"messages"}
-    if operation.channel is not None:
-        wanted = (wanted - {"change"}) | {"channel"}
-        return wanted <= {*bindings.claims.credit} and operation.channel in bindings.channels
-    return _is_there(operation.consumer or "", bindings) and wanted <= {*bindings.claims.credit}
-
-
 def _is_there(consumer: str, bindings: Bindings) -> bool:
     """Whether a consumer has certainly not left; one that closes itself may have (rule 39)."""
     known = consumer in bindings.active and consumer not in bindings.perhaps_left
     return known and not bindings.consumers[consumer].auto_close
-
-
-def _declares_what_is_claimed(declare: Declare, claims: Capabilities) -> bool:
-    order = declare.order
-    kind = order.__struct_config__.tag in claims.orders
-    if isinstance(order, Priority):
-        kind = kind and 1 <= order.levels <= claims.priority_levels
-    durable = claims.durable or not declare.durable
-    return kind and durable and (claims.auto_delete or not declare.auto_delete)
-
-
-def _consumes_what_is_claimed(consume: Consume, claims: Capabilities) -> bool:
-    wanted = (
-        (consume.credit.messages is not None, "messages" in claims.credit),
-        (consume.credit.bytes is not None, "bytes" in claims.credit),
-        (consume.selector is not None, claims.selectors),
-        (consume.priority != 0, claims.consumer_priority),
-        (consume.auto_close, claims.auto_close),
-        (bool(consume.queues), claims.multi_queue),
-        (consume.exclusive, claims.exclusive),
-    )
-    return consume.mode in claims.modes and all(claimed for asked, claimed in wanted if asked)

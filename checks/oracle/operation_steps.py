@@ -6,11 +6,12 @@ a step is possible is found out when it is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from brokerproof.checks.oracle.breaches import Unfollowable
-from brokerproof.checks.oracle.possibilities import Step
+from brokerproof.checks.oracle.possibilities import NOTHING, Step, one_of
 from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.leases import lapsed, leases_over, may_be_over, renewed
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -21,6 +22,7 @@ from brokerproof.spec.protocol.operations import (
     Crash,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Operation,
@@ -54,7 +56,8 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
     """Return the contract's actions for an operation; the bindings know all names in it."""
     match operation:
         case Publish(message=message) if message.id in bindings.messages:
-            return (("publish", (bindings.messages[message.id],)),)
+            home, entry = bindings.place_of(message.id)
+            return (("publish", (entry,)), *_drops(bindings, (home,)))
         case Consume(consumer=consumer) if consumer in bindings.consumers:
             return _consuming(operation, bindings)
         case SetCredit(consumer=str(consumer)) if consumer in bindings.consumers:
@@ -65,7 +68,7 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
             return (("set_pool", (bindings.channels[channel], *windows)),)
         case Cancel(consumer=consumer) if consumer in bindings.active:
             return (("cancel", (bindings.element_of(consumer),)),)
-        case Acknowledge() | Release() | Reject():
+        case Acknowledge() | Release() | Reject() | Extend():
             return _settling(operation, bindings)
         case CloseChannel(channel=channel) if channel in bindings.channels:
             return (
@@ -79,7 +82,12 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
             leave: list[Step] = [("leave", (bindings.element_of(name),)) for name in users]
             return (*leave, ("delete", (bindings.queues[queue],)))
         case Advance(seconds=seconds):
-            return (("advance", (seconds,)),)
+            ended = [held for _, held in leases_over(bindings, bindings.now + seconds)]
+            return (
+                ("advance", (seconds,)),
+                *(("lease_ends", (held.entry,)) for held in ended),
+                *_drops(bindings, {held.home for held in ended}),
+            )
         case Crash():
             return (("crash", ()),)
         case Flush(consumer=consumer) if consumer in bindings.active:
@@ -96,19 +104,53 @@ def _consuming(consume: Consume, bindings: Bindings) -> tuple[Step, ...]:
     return (("consume", (who,)), ("set_credit", (who, *windows)))
 
 
-def _settling(operation: Acknowledge | Release | Reject, bindings: Bindings) -> tuple[Step, ...]:
+def _settling(
+    operation: Acknowledge | Release | Reject | Extend, bindings: Bindings
+) -> tuple[Step, ...]:
     held = bindings.held.get(operation.delivery)
     if held is not None:
-        return ((name_of(operation), (held.entry,)),)
+        step: Step = (name_of(operation), (held.entry,))
+        if isinstance(operation, Release) and operation.delay_s is not None:
+            step = "release_later", (held.entry, operation.delay_s)
+        if may_be_over(held, bindings):
+            step = one_of(step, ("settle_late", (held.entry,)))
+        return (step, *_drops(bindings, (held.home,)))
     if operation.delivery in bindings.doubtful:
         raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
     entry = bindings.entry_of_settled(operation.delivery)
-    return () if entry is None else (("settle_again", (entry,)),)
+    if entry is None:
+        return ()
+    if bindings.claims.settle_by == "message" and not isinstance(operation, Extend):
+        by_name = "release" if isinstance(operation, Release) else "settle_by_name"
+        return (one_of((by_name, (entry,)), NOTHING),)
+    is_late = bindings.name_of_entry(entry) in bindings.lapsed
+    return (("settle_late" if is_late else "settle_again", (entry,)),)
+
+
+def leases_that_may_end(bindings: Bindings) -> Iterator[Step]:
+    """Yield the ends of the leases that a broker in real time may see as over."""
+    for held in bindings.held.values():
+        if may_be_over(held, bindings):
+            yield "lease_ends", (held.entry,)
+
+
+def _drops(bindings: Bindings, homes: Iterable[int]) -> Iterator[Step]:
+    """Yield the possible losses of queues that drop their first message when they are too long."""
+    for name, home in bindings.queues.items():
+        if home in homes and bindings.declared[name].overflow == "drop_head":
+            drop: list[Step] = [
+                ("drop_head", (home, entry))
+                for message, entry in bindings.messages.items()
+                if bindings.place_of(message)[0] == home
+            ]
+            yield one_of(*drop, ("keep_all", (home,)))
 
 
 def returns_in_order(bindings: Bindings) -> bool:
     """Whether the order in which messages are returned makes a difference."""
-    return bindings.claims.release_position in ("head", "tail")
+    claims = bindings.claims
+    moves = claims.release_position in ("head", "tail")
+    return moves or claims.groups or "drop_head" in claims.length_limit
 
 
 def _returning(channel: str, bindings: Bindings) -> tuple[Step, ...]:
@@ -118,8 +160,12 @@ def _returning(channel: str, bindings: Bindings) -> tuple[Step, ...]:
     """
     if not returns_in_order(bindings):
         return ()
-    held = (held.entry for held in bindings.held.values() if held.channel == channel)
-    return tuple(("release_at_close", (entry,)) for entry in held)
+    held = [held for held in bindings.held.values() if held.channel == channel]
+    return tuple(
+        step
+        for each in held
+        for step in (("release_at_close", (each.entry,)), *_drops(bindings, (each.home,)))
+    )
 
 
 CERTAIN = (Publish, Acknowledge, Release, Reject)
@@ -180,3 +226,46 @@ def events_around(
                 last = number if subscriber.channel == operation.channel else last
         return answer.events[:last], answer.events[last:]
     return (), answer.events
+
+
+def was_settled_late(operation: Operation, bindings: Bindings) -> bool:
+    """Whether the message of a settlement was settled by a delivery whose lease was over."""
+    held = bindings.held.get(getattr(operation, "delivery", ""))
+    return held is not None and bindings.name_of_entry(held.entry) in bindings.late
+
+
+def bindings_after(operation: Operation, bindings: Bindings) -> Bindings:
+    """Return the bindings after an operation was carried out: names that end, and the clock."""
+    match operation:
+        case Acknowledge() | Release() | Reject():
+            return _without_delivery(operation.delivery, bindings)
+        case Extend(delivery=delivery) if delivery in bindings.held:
+            return renewed(bindings, delivery)
+        case CloseChannel(channel=channel):
+            return bindings.without_channel(channel)
+        case Cancel(consumer=consumer):
+            return bindings.without_consumer(consumer)
+        case Delete(queue=queue) if queue in bindings.queues:
+            return bindings.without_queue(queue)
+        case Advance(seconds=seconds):
+            now = bindings.now + seconds
+            for delivery, _ in leases_over(bindings, now):
+                bindings = lapsed(bindings, delivery)
+            return bindings.changed(now=now)
+        case Crash():
+            return bindings.after_crash()
+        case _:
+            return bindings
+
+
+def _without_delivery(delivery: str, bindings: Bindings) -> Bindings:
+    """Settle a delivery; one that names its message may have settled a later one with it."""
+    known = bindings.held.get(delivery)
+    entry = bindings.entry_of_settled(delivery) if known is None else known.entry
+    bindings = bindings.without_delivery(delivery)
+    if known is None and entry is not None and bindings.name_of_entry(entry) in bindings.lapsed:
+        bindings = bindings.changed(late=bindings.late | {bindings.name_of_entry(entry)})
+    if bindings.claims.settle_by == "message":
+        for other in [name for name, held in bindings.held.items() if held.entry == entry]:
+            bindings = bindings.without_delivery(other)
+    return bindings

@@ -20,6 +20,7 @@ from brokerproof.checks.oracle.attribution import least
 from brokerproof.checks.oracle.breaches import Breach, Broken, Moment, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE, rules_for
 from brokerproof.checks.oracle.possibilities import (
+    ONE_OF,
     Cases,
     EventWindow,
     Failure,
@@ -27,12 +28,14 @@ from brokerproof.checks.oracle.possibilities import (
     Row,
     Rules,
     Step,
+    alternatives,
     first_of,
 )
 from brokerproof.checks.oracle.streams import Streams, judged
 from brokerproof.checks.oracle.translation import Program, Translator
 from brokerproof.checks.trace.bindings import MODES, Bindings
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
+from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.read.pointwise import TooManyCases
 from brokerproof.spec.protocol.answers import (
     Answer,
@@ -275,7 +278,9 @@ class Oracle:
             window = self.window
             self.window = EventWindow(window.rows, window.floating, tuple(sorted(floors.items())))
 
-    def grow(self, bindings: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
+    def grow(
+        self, bindings: Bindings, family: type[Channel | Consumer | Entry | Group | Queue]
+    ) -> None:
         """Add the new element of the bindings to every case."""
         contract = self.rules.contract
 
@@ -294,9 +299,14 @@ class Oracle:
         for row in reversed(self.window.rows):
             if row.cases:
                 world, _, _ = first_of(row.cases)
-                contract, exercised = self.rules.contract, self.exercised
-                for label in contract.exercised(self.bindings.frame, world, step[0], step[1]):
-                    exercised[label] += 1
+                contract, frame = self.rules.contract, self.bindings.frame
+                for name, arguments in alternatives(step):
+                    if step[0] == ONE_OF and not (
+                        name and contract.take(frame, world, name, arguments)[0]
+                    ):
+                        continue
+                    for label in contract.exercised(frame, world, name, arguments):
+                        self.exercised[label] += 1
                 return
 
     def fail(self, failure: Failure, event: Delivered | None = None) -> NoReturn:

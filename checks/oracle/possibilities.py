@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from brokerproof.checks.oracle.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.read.pointwise import (
@@ -32,6 +32,23 @@ from brokerproof.models.language.read.pointwise import (
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
+
+ONE_OF = "one of"
+"""The name of a step that is one of several; its arguments are those steps."""
+
+NOTHING: Step = ("", ())
+"""The alternative that nothing happens."""
+
+
+def one_of(*steps: Step) -> Step:
+    """Return the step that is exactly one of these, and it is not known which."""
+    return ONE_OF, cast("tuple[int, ...]", steps)
+
+
+def alternatives(step: Step) -> tuple[Step, ...]:
+    """Return the steps that a step may be: itself, or those that it is one of."""
+    return cast("tuple[Step, ...]", step[1]) if step[0] == ONE_OF else (step,)
+
 
 Fate: TypeAlias = Literal["ok", "unknown", "impossible"]
 """The outcome of a step: taken, possibly taken, or impossible."""
@@ -95,6 +112,8 @@ class Rules:
         as_floating: bool,
     ) -> tuple[Cases, list[Blame]]:
         name, arguments = step
+        if name == ONE_OF:
+            return self._apply_one_of(frame, cases, step, floating)
         if len(cases) == 1 and not (floating or as_floating):
             # The common case by far: all is certain.
             ((world, departed, taken),) = cases
@@ -109,12 +128,21 @@ class Rules:
             key = taken | {step} if as_floating else taken
             for following, labels in worlds:
                 after.setdefault((departed | labels, key), []).append(following)
-        found = frozenset(
-            (world, *key) for key, worlds in after.items() for world in merged(worlds)
-        )
-        if len(found) > CASES_MAX:
-            raise TooManyCases(f"more than {CASES_MAX} possible worlds")
-        return self.closed(frame, found, floating), blames
+        return self.closed(frame, _folded(after), floating), blames
+
+    def _apply_one_of(
+        self, frame: Frame, cases: Cases, step: Step, floating: tuple[Step, ...]
+    ) -> tuple[Cases, list[Blame]]:
+        after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
+        blames: list[Blame] = []
+        for each in alternatives(step):
+            found = cases
+            if each != NOTHING:
+                found, to_blame = self.apply(frame, cases, each)
+                blames += to_blame
+            for world, departed, taken in ordered(found):
+                after.setdefault((departed, taken), []).append(world)
+        return self.closed(frame, _folded(after), floating), blames
 
     def may_move(self, frame: Frame, cases: Cases) -> bool:
         """Whether the broker could still deliver or show a message in one of the cases."""
@@ -140,6 +168,14 @@ class Rules:
                 happened, _ = self.apply(frame, ready, step, as_floating=True)
                 cases |= happened
         return cases
+
+
+def _folded(after: dict[tuple[frozenset[str], frozenset[Step]], list[World]]) -> Cases:
+    """Return cases with as few worlds as possible; raises `TooManyCases`."""
+    found = frozenset((world, *key) for key, worlds in after.items() for world in merged(worlds))
+    if len(found) > CASES_MAX:
+        raise TooManyCases(f"more than {CASES_MAX} possible worlds")
+    return found
 
 
 ASKED: Step = ("", ())

@@ -10,25 +10,35 @@ may carry, and which operations must succeed (`does-what-it-claims`).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
 from brokerproof.checks.oracle import operation_steps
 from brokerproof.checks.oracle.breaches import Breach, Broken, Unfollowable
 from brokerproof.checks.oracle.contracts import CORE
-from brokerproof.checks.oracle.obligations import is_let_in, must_be_refused, must_succeed
+from brokerproof.checks.oracle.obligations import (
+    is_let_in,
+    may_be_full,
+    must_be_refused,
+    must_succeed,
+)
 from brokerproof.checks.oracle.possibilities import (
     Rules,
     Step,
+    alternatives,
 )
 from brokerproof.checks.trace.bindings import MODES, Bindings, Held
+from brokerproof.checks.trace.leases import held_by
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
+from brokerproof.models.contract.core_state import Group
 from brokerproof.spec.protocol.answers import (
     Accepted,
     Answer,
     ConsumerClosed,
     Delivered,
     Event,
+    LeaseExpired,
     QueueDeleted,
 )
 from brokerproof.spec.protocol.operations import (
@@ -39,8 +49,8 @@ from brokerproof.spec.protocol.operations import (
     Consume,
     Crash,
     Declare,
-    Delete,
     Drain,
+    Extend,
     Get,
     Operation,
     Publish,
@@ -155,12 +165,18 @@ class Translator:
             self._event(event)
         if answer.error is not None and answer.error.code == "crashed" and not self.bindings.down:
             self._operate(operation_steps.own_crash(operation, answer, self.bindings))
-            self._settled(Crash())
+            self.bindings = operation_steps.bindings_after(Crash(), self.bindings)
+            self._note("forget_all_but_the_last")
         if isinstance(operation, CloseChannel) and answer.error is None:
             # Messages told with its answer were delivered before the closing, and released by it.
             self.bindings = self.bindings.without_channel(operation.channel)
         if isinstance(operation, Drain) and answer.ok:
             self._note("rest")
+            for message in sorted(self.bindings.untold):
+                self._break(
+                    "lease-end-is-told", f"the lease of {message} ended, and no event says so"
+                )
+            self._maybe(operation_steps.leases_that_may_end(self.bindings))
             self.unplaced = ()
             return
         if isinstance(operation, Cancel | CloseChannel) and answer.ok:
@@ -191,30 +207,35 @@ class Translator:
                 self._grow_names(operation)
                 for step in operation_steps.steps_of(operation, self.bindings):
                     self._operate(step)
-                self._settled(operation)
+                self.bindings = operation_steps.bindings_after(operation, self.bindings)
+                if isinstance(operation, Crash):
+                    self._note("forget_all_but_the_last")
+                if isinstance(operation, Advance):
+                    self._maybe(operation_steps.leases_that_may_end(self.bindings))
 
     def _not_done(self, operation: Operation, answer: Answer) -> None:
         assert answer.error is not None
-        if isinstance(operation, Acknowledge | Release | Reject):
+        by_message = self.bindings.claims.settle_by == "message"
+        if isinstance(operation, Acknowledge | Release | Reject | Extend) and not by_message:
             known = operation.delivery in self.bindings.held
             for step in () if known else operation_steps.steps_of(operation, self.bindings):
                 self._operate(step)
+        if isinstance(operation, Publish) and may_be_full(operation, self.bindings):
+            self._operate(("refuse_publish", (self.bindings.queues[operation.queue],)))
         if must_succeed(operation, self.bindings):
-            self._break(
-                "does-what-it-claims",
-                f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})",
-                f"{name_of(operation)} to be carried out",
-            )
+            was = f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})"
+            if operation_steps.was_settled_late(operation, self.bindings):
+                self._break("lease-is-over", was, "the holder of the new lease to be let settle")
+            self._break("does-what-it-claims", was, f"{name_of(operation)} to be carried out")
 
     def _cut_off(self, operation: Operation, answer: Answer) -> None:
         """Follow an operation during which the broker went down: it has happened or not."""
         if isinstance(operation, operation_steps.CERTAIN):
             self._maybe_done(operation)
         elif isinstance(operation, Purge):
-            for entry in self.bindings.messages.values():
-                self._note(
-                    "maybe", ("drop_in_a_crash", (self.bindings.queues[operation.queue], entry))
-                )
+            queue = self.bindings.queues[operation.queue]
+            entries = self.bindings.messages.values()
+            self._maybe(("drop_in_a_crash", (queue, entry)) for entry in entries)
         elif answer.events and not isinstance(operation, Drain):
             # The events show that it has happened.
             self._done(operation, answer)
@@ -229,8 +250,7 @@ class Translator:
         steps = operation_steps.steps_of(operation, self.bindings)
         if len(steps) > 1:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
-        for step in steps:
-            self._note("maybe", step)
+        self._maybe(steps)
         self.bindings = self.bindings.with_doubts_about(operation)
         if published is not None and published in self.bindings.messages:
             self.unplaced = (*self.unplaced, published)
@@ -245,34 +265,17 @@ class Translator:
                 if all(queue in self.bindings.queues for queue in wanted):
                     self._grow_channel(operation.channel)
                     self._grow(self.bindings.with_consumer(operation), Consumer)
-            case SetCredit(channel=str(channel)):
-                self._grow_channel(channel)
-                self.bindings = self.bindings.changed(sized=True)
-            case SetCredit():
-                self.bindings = self.bindings.changed(
-                    sized=self.bindings.sized or operation.bytes is not None
-                )
-            case _:
-                pass
+            case SetCredit(channel=channel):
+                if channel is not None:
+                    self._grow_channel(channel)
+                if channel is not None or operation.bytes is not None:
+                    self.bindings = self.bindings.changed(sized=True)
 
     def _arrive(self, publish: Publish) -> None:
+        grouped = self.bindings.with_group(publish)
+        if grouped is not self.bindings:
+            self._grow(grouped, Group)
         self._grow(self.bindings.with_message(publish, self.unplaced), Entry)
-
-    def _settled(self, operation: Operation) -> None:
-        match operation:
-            case Acknowledge() | Release() | Reject():
-                self.bindings = self.bindings.without_delivery(operation.delivery)
-            case CloseChannel(channel=channel):
-                self.bindings = self.bindings.without_channel(channel)
-            case Cancel(consumer=consumer):
-                self.bindings = self.bindings.without_consumer(consumer)
-            case Delete(queue=queue) if queue in self.bindings.queues:
-                self.bindings = self.bindings.without_queue(queue)
-            case Advance(seconds=seconds):
-                self.bindings = self.bindings.changed(now=self.bindings.now + seconds)
-            case Crash():
-                self.bindings = self.bindings.after_crash()
-                self._note("forget_all_but_the_last")
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
@@ -286,10 +289,12 @@ class Translator:
             self._operate(("get_nothing", (who,)))
             return
         entry = self._entry(own[0], (self.bindings.queues[operation.queue],))
-        holds = Held(entry, operation.channel) if operation.mode == "acknowledge" else None
+        holds = held_by(self.bindings, own[0].queue, entry, operation.channel)
         self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
         self._note("nothing_earlier", own[0])
-        self._deliver(own[0], holds)
+        if _tells_a_count(own[0], self.bindings):
+            self._operate(("tell_count", (entry, own[0].count or 0)), own[0])
+        self._deliver(own[0], holds if operation.mode == "acknowledge" else None)
 
     # What an event says.
 
@@ -317,6 +322,13 @@ class Translator:
                 step = ("queue_deleted", (self.bindings.queues[queue],))
                 self._note("place", _NO_CONSUMER, step)
                 self.bindings = self.bindings.without_queue(queue)
+            case LeaseExpired(message=message) if (
+                self.bindings.claims.lease == "told" and message in self.bindings.messages
+            ):
+                entry = self.bindings.messages[message]
+                self._note("place", _NO_CONSUMER, ("lease_expired", (entry,)))
+                self.bindings = self.bindings.changed(untold=self.bindings.untold - {message})
+                self.exercised["lease-end-is-told"] += 1
             case _:
                 self._break("protocol", "an event that nothing claimed could have caused")
 
@@ -331,7 +343,12 @@ class Translator:
             action = "deliver_by_rank"
         step = action, (subscriber.element, entry, int(event.redelivered))
         self._note("place", subscriber.element, step, event)
-        self._deliver(event, Held(entry, subscriber.channel) if mode == _ACKNOWLEDGE else None)
+        if action != "browse" and _tells_a_count(event, self.bindings):
+            self._note(
+                "place", subscriber.element, ("tell_count", (entry, event.count or 0)), event
+            )
+        holds = held_by(self.bindings, event.queue, entry, subscriber.channel)
+        self._deliver(event, holds if mode == _ACKNOWLEDGE else None)
 
     def _entry(self, event: Delivered, asked: tuple[int, ...]) -> int:
         """Return the entry of a delivery to a subscriber of those queues."""
@@ -339,6 +356,8 @@ class Translator:
         if entry is None:
             self._break("nothing-invented", f"{event.message} was never published")
         home = self.bindings.queue_of_message(event.message)
+        if event.queue == self.bindings.dead_letters_of(home):
+            return entry
         # A subscriber of the message's own queue was told another: the broker mixes up queues.
         if event.queue != home and self.bindings.place_of(event.message)[0] in asked:
             self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
@@ -350,17 +369,23 @@ class Translator:
         self.bindings = self.bindings.with_delivery(event.delivery, held)
 
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
-        if step[0] not in self.rules.contract.actions:
-            raise Unfollowable(f"the core of the contract does not speak of {step[0]}")
-        for drop in operation_steps.drops_in(step, self.bindings):
-            self._note("maybe", drop)
+        for name, _ in alternatives(step):
+            if name and name not in self.rules.contract.actions:
+                raise Unfollowable(f"the core of the contract does not speak of {name}")
+        self._maybe(operation_steps.drops_in(step, self.bindings))
         self._note("take", step, event)
+
+    def _maybe(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._note("maybe", step)
 
     def _grow_channel(self, name: str) -> None:
         if name not in self.bindings.channels:
             self._grow(self.bindings.with_channel(name), Channel)
 
-    def _grow(self, bindings: Bindings, family: type[Channel | Consumer | Entry | Queue]) -> None:
+    def _grow(
+        self, bindings: Bindings, family: type[Channel | Consumer | Entry | Group | Queue]
+    ) -> None:
         self._note("grow", bindings, family)
         self.bindings = bindings
 
@@ -375,3 +400,11 @@ _NO_CONSUMER = -1
 """The stream of events that may always have happened earlier."""
 
 _BROWSE, _ACKNOWLEDGE = MODES["browse"], MODES["acknowledge"]
+
+
+def _tells_a_count(event: Delivered, bindings: Bindings) -> bool:
+    """Whether a delivery has to tell a count, and does; raises `Broken` if it does not."""
+    asked = bindings.claims.redelivered == "count"
+    if asked and event.count is None:
+        raise Broken(Breach("protocol", f"{event.message} was delivered without a count"))
+    return asked

@@ -19,6 +19,7 @@ from brokerproof.spec.protocol.answers import (
     ConsumerClosed,
     Delivered,
     Event,
+    LeaseExpired,
     QueueDeleted,
 )
 from brokerproof.spec.protocol.operations import Consume, Publish
@@ -187,6 +188,9 @@ def _told(event: Event, lanes: dict[str, int], witnesses: frozenset[str]) -> Arr
             return Arrow(BROKER, CLIENT, text, "event", message in witnesses)
         case QueueDeleted(queue=queue):
             return Arrow(BROKER, CLIENT, f"{visible(queue)} deleted", "event")
+        case LeaseExpired(message=message):
+            text = f"lease of {visible(message)} over"
+            return Arrow(BROKER, CLIENT, text, "event", message in witnesses)
 
 
 def _queues(step: StepShown, witnesses: frozenset[str]) -> Iterator[tuple[str, tuple[Chip, ...]]]:

@@ -24,6 +24,7 @@ from brokerproof.spec.protocol.answers import (
     Delivered,
     Error,
     Event,
+    LeaseExpired,
     QueueDeleted,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
@@ -218,6 +219,8 @@ def event_text(event: Event) -> str:
             return f"{message} accepted"
         case QueueDeleted(queue=queue):
             return f"{queue} deleted"
+        case LeaseExpired(message=message):
+            return f"lease of {message} over"
 
 
 class _Held(NamedTuple):
@@ -230,7 +233,7 @@ class _Held(NamedTuple):
     def ends_by(self, move: Move) -> bool:
         """Whether a move ends the delivery, given that it was answered `ok`."""
         match move:
-            case Settle(message=message, again=False):
+            case Settle(how="acknowledge" | "release" | "reject", message=message, again=False):
                 return message == self.message
             case CloseChannel(channel=channel):
                 return channel == self.channel

@@ -16,7 +16,7 @@ from brokerproof.checks.search.scopes.invalid_operations import invalid_operatio
 from brokerproof.checks.search.scopes.scope import Kind, Payload
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
-from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted
+from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted, Unordered
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
@@ -103,6 +103,8 @@ def orders_drawn(claims: Capabilities) -> list[Order]:
         orders.append(Sorted("k"))
     if "last_value" in claims.orders:
         orders.append(LastValue("k"))
+    if "none" in claims.orders:
+        orders.append(Unordered())
     return orders
 
 
@@ -151,23 +153,26 @@ class Chooser:
             properties = (*properties, ("colour", ("red", "blue")[how % 2]))
         if self.plain:
             return Payload(how % 10, properties=properties)
-        timed = self.claims.clock and how % 7 == 0
+        timed = how % 7 == 0
         return Payload(
             priority=how % 10,
             size=_SIZES[how % len(_SIZES)] if "bytes" in self.claims.credit else 1,
             persistent=self.claims.durable and how % 4 != 0,
             properties=properties,
-            not_before_s=1 if timed and how % 2 else None,
-            expires_s=2 if timed and not how % 2 else None,
+            not_before_s=1 if timed and how % 2 and self.claims.delay else None,
+            expires_s=2 if timed and not how % 2 and self.claims.expiry else None,
+            group=("a", "b")[how % 2] if self.claims.groups and how % 3 else None,
         )
 
     def _move(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Move | None:
         """Return a single move of a kind, if one is possible now."""
         match kind:
             case "settle" if bindings.held:
-                held = sorted(each.entry for each in bindings.held.values())
-                message = bindings.name_of_entry(held[which % len(held)])
-                return Settle(how=_SETTLEMENTS[how % len(_SETTLEMENTS)], message=message)
+                choices = (*_SETTLEMENTS, "extend") if self.claims.extend else _SETTLEMENTS
+                chosen = choices[how % len(choices)]
+                later = self.claims.delayed_release and chosen == "release" and how % 3 == 0
+                delay_s = 1 if later else None
+                return Settle(how=chosen, message=_held(bindings, which), delay_s=delay_s)
             case "settle again" if bindings.settled:
                 chosen = _SETTLEMENTS[how % len(_SETTLEMENTS)]
                 return Settle(how=chosen, message=_pick(bindings.settled, which), again=True)
@@ -214,7 +219,7 @@ class Chooser:
                 first = queues[0] if several else queue
                 return chosen.consume(channel, first, f"c{len(bindings.consumers)}", queues)
             case "get" if self.claims.get:
-                modes = self.claims.get_modes
+                modes = self.claims.gets
                 mode = modes[-1] if how // len(CHANNELS) % 4 == 0 else modes[0]
                 return Get(channel=channel, queue=queue, mode=mode)
             case "purge":
@@ -243,6 +248,11 @@ def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
             yield Kind(mode, exclusive=True)
         if "bytes" in claims.credit:
             yield Kind(mode, bytes=4)
+
+
+def _held(bindings: Bindings, which: int) -> str:
+    entries = sorted(each.entry for each in bindings.held.values())
+    return bindings.name_of_entry(entries[which % len(entries)])
 
 
 def _pick(names: Iterable[str], number: int) -> str:

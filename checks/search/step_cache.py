@@ -17,6 +17,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from brokerproof.checks.conversation import Misbehaviour
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach, Moment, Unfollowable
@@ -36,12 +38,19 @@ from brokerproof.checks.trace.moves import Cut, Move, operation_of
 from brokerproof.checks.workers import watchdog
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.operations import Acknowledge, Operation, Reject, Release, Reset
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Extend,
+    Operation,
+    Reject,
+    Release,
+    Reset,
+)
 
 Names: TypeAlias = dict[str, str]
 """The candidate's names of deliveries, by their names in an oracle state."""
 
-_SETTLING = frozenset((Acknowledge, Release, Reject))
+_SETTLING = frozenset((Acknowledge, Release, Reject, Extend))
 
 
 @dataclass(slots=True, eq=False)
@@ -164,9 +173,10 @@ class StepCache:
         if operation is None:
             return None, (), place
         if type(operation) in _SETTLING:
-            assert isinstance(operation, Acknowledge | Release | Reject)
+            assert isinstance(operation, Acknowledge | Release | Reject | Extend)
             name = place.names.get(operation.delivery, operation.delivery)
-            operation = type(operation)(delivery=name)
+            if name != operation.delivery:
+                operation = replace(operation, delivery=name)
         watchdog.note_trace(before, move)
         answer = ask_with_power(candidate, move, operation)
         if isinstance(answer, Misbehaviour):
@@ -380,7 +390,7 @@ def _are_new(names: tuple[str, ...], told: frozenset[str]) -> bool:
 
 def _without_names(event: Event) -> Hashable:
     if isinstance(event, Delivered):
-        return event.consumer, event.queue, event.message, event.redelivered
+        return event.consumer, event.queue, event.message, event.redelivered, event.count
     return event
 
 
@@ -401,6 +411,7 @@ def _named(events: tuple[Event, ...]) -> tuple[Event, ...]:
                     queue=event.queue,
                     message=event.message,
                     redelivered=event.redelivered,
+                    count=event.count,
                 )
             )
             number += 1

@@ -25,7 +25,7 @@ from brokerproof.checks.threads.runs import Failed, Wrong
 from brokerproof.checks.threads.schedules import run_again
 from brokerproof.checks.threads.tables import seen_again
 from brokerproof.checks.trace.moves import text_of
-from brokerproof.spec.protocol.operations import Inspect, Operation, Settlement, name_of
+from brokerproof.spec.protocol.operations import Extend, Inspect, Operation, Settlement, name_of
 
 IN_SOME_ORDER, ENDS, NO_RACE = "as-in-some-order", "every-thread-ends", "no-data-race"
 
@@ -109,7 +109,7 @@ def _told(happened: Happened) -> str:
 
 
 def _asked(operation: Operation) -> str:
-    if isinstance(operation, Settlement):
+    if isinstance(operation, Settlement | Extend):
         return f"{name_of(operation)} {operation.delivery}"
     return name_of(operation) if isinstance(operation, Inspect) else text_of(operation)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from brokerproof.checks.trace.ordering import is_after, replaces, selects
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
+from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
-from brokerproof.spec.messages import Fifo, LastValue, Order, Sorted, level_of
+from brokerproof.spec.messages import Fifo, LastValue, Order, Sorted, Unordered, level_of
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -41,10 +42,12 @@ FOR_EVER = 1 << 40
 
 @dataclass(frozen=True)
 class Held:
-    """A delivery that a client can settle."""
+    """A delivery from the queue `home` that a client can settle, until its lease ends at `due`."""
 
     entry: int
     channel: str
+    home: int
+    due: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,14 @@ class Bindings:
     """Consumers that may have left: their cancel or close had no certain outcome."""
     unanswered: frozenset[str] = frozenset()
     """Messages for which the broker has not taken responsibility: a crash may lose them."""
+    groups: dict[tuple[int, str | None], int] = field(default_factory=dict)
+    """The element of each group, by the element of its queue and its name."""
+    lapsed: frozenset[str] = frozenset()
+    """Messages whose last settled delivery was settled by the end of its lease."""
+    late: frozenset[str] = frozenset()
+    """Messages that a client settled by a delivery whose lease was over."""
+    untold: frozenset[str] = frozenset()
+    """Messages whose lease has certainly ended and was not told as such."""
 
     @classmethod
     def empty(cls, claims: Capabilities, contract: Pointwise) -> tuple[Bindings, World]:
@@ -113,6 +124,8 @@ class Bindings:
                 "to_head": int(position == "head"),
                 "when_idle": int(claims.oversize == "when_idle"),
                 "horizon": FOR_EVER,
+                "tells_returns": int(claims.redelivered != "none"),
+                "tolerance": claims.tolerance_s,
             }
         )
         return cls(claims, contract, frame), world
@@ -134,9 +147,9 @@ class Bindings:
             tuple([(key, subscriber.element) for key, subscriber in self.getters.items()]),
             self.active,
             tuple(sorted(self.settled)),
-            tuple(sorted((held.entry, held.channel) for held in self.held.values())),
+            tuple(sorted((h.entry, h.channel, h.due or 0) for h in self.held.values())),
             tuple(self.parked),
-            (self.now, self.down, self.used, self.unanswered),
+            (self.now, self.down, self.used, self.unanswered, self.lapsed, self.late, self.untold),
         )
 
     # Queues and channels.
@@ -147,7 +160,8 @@ class Bindings:
 
     def with_queue(self, declare: Declare) -> Bindings:
         """Return the bindings with one more queue."""
-        in_order_of_arrival = isinstance(declare.order, Fifo | LastValue)
+        in_order_of_arrival = isinstance(declare.order, Fifo | LastValue | Unordered)
+        buries = self.claims.dead_letters if declare.dead_letters is not None else ()
         element = self.frame.sizes[self.contract.families.index(Queue)]
         frame = self.contract.grow(
             self.frame,
@@ -156,6 +170,13 @@ class Bindings:
                 "fifo": int(in_order_of_arrival),
                 "deletes_itself": int(declare.auto_delete),
                 "is_sorted_by_key": int(isinstance(declare.order, Sorted)),
+                "ordered": int(not isinstance(declare.order, Unordered)),
+                "lease": declare.lease_s or 0,
+                "most": declare.deliveries or 0,
+                "length": declare.length or 0,
+                "drops_head": int(declare.overflow == "drop_head"),
+                "buries_exhausted": int("exhausted" in buries),
+                "buries_rejected": int("rejected" in buries),
                 "subscribed": 0,
             },
         )
@@ -173,8 +194,7 @@ class Bindings:
         """
         home = self.queues[queue]
         gone = frozenset(self.subscribed_to(queue))
-        homes = self.frame.rows[self.contract.row_of("home")]
-        taken = {k: v for k, v in self.held.items() if homes[v.entry] == home}
+        taken = {k: v for k, v in self.held.items() if v.home == home}
         return self.changed(
             queues={k: v for k, v in self.queues.items() if k != queue},
             declared={k: v for k, v in self.declared.items() if k != queue},
@@ -270,6 +290,7 @@ class Bindings:
             wants=[bindings.messages[n] for n in wanted],
             concerned=[bindings.messages[n] for n in concerned],
             subscribed=[*subscriber.homes],
+            visits=[e for e, grave in enumerate(self._graves()) if grave in subscriber.homes],
         )
         return bindings.changed(frame=frame), subscriber
 
@@ -282,6 +303,14 @@ class Bindings:
     def names_used(self) -> int:
         """Return the number of messages so far: no name is used twice (rule 16)."""
         return len(self.messages) + len(self.parked) + self.dropped
+
+    def with_group(self, publish: Publish) -> Bindings:
+        """Return the bindings with the group of a message, which its first message makes."""
+        key = self.queues[publish.queue], publish.message.group
+        if key[1] is None or key in self.groups or not self.claims.groups:
+            return self
+        frame = self.contract.grow(self.frame, Group, {"home_of": key[0]})
+        return self.changed(frame=frame, groups=self.groups | {key: len(self.groups)})
 
     def with_message(self, publish: Publish, unplaced: Collection[str] = ()) -> Bindings:
         """Return the bindings with one more entry, behind all that go before it.
@@ -306,6 +335,7 @@ class Bindings:
         subscribers = [*(self.consumers.values()), *(self.getters.values())]
         concerned = [subscriber for subscriber in subscribers if home in subscriber.homes]
         wanting = [subscriber for subscriber in concerned if selects(subscriber.selector, message)]
+        grave = self.queues.get(self.declared[publish.queue].dead_letters or "", home)
         due, until = publish.not_before_s, publish.expires_s
         _, asked = self.parked.get(message.id, (publish, self.now))
         frame = self.contract.grow(
@@ -323,6 +353,10 @@ class Bindings:
                 "replaces": _mask(replaced),
                 "ties": _mask(ties),
                 "survives": int(message.persistent and self.declared[publish.queue].durable),
+                "grave": grave,
+                "visits": _mask(s.element for s in subscribers if grave in s.homes),
+                "group": self.groups.get((home, message.group), 0),
+                "in_group": int(message.group is not None),
             },
         )
         return self.changed(
@@ -337,6 +371,16 @@ class Bindings:
     def _home(self, message: str) -> int:
         return self.frame.rows[self.contract.row_of("home")][self.messages[message]]
 
+    def _graves(self) -> tuple[int, ...]:
+        """Return for each entry the element of its dead-letter queue; empty in other contracts."""
+        known = [symbol.name for symbol in self.contract.rigid]
+        return self.frame.rows[known.index("grave")] if "grave" in known else ()
+
+    def dead_letters_of(self, queue: str) -> str | None:
+        """Return the queue of the dead letters of a queue."""
+        declared = self.declared.get(queue)
+        return None if declared is None else declared.dead_letters
+
     def place_of(self, message: str) -> tuple[int, int]:
         """Return the elements of a message's queue and of the message, as actions take them."""
         return self._home(message), self.messages[message]
@@ -344,11 +388,6 @@ class Bindings:
     def queue_of_message(self, message: str) -> str:
         """Return the queue that a message was published to."""
         return self.published[message].queue
-
-    def is_there(self, entry: int) -> bool:
-        """Whether the queue of an entry is still present."""
-        home = self.frame.rows[self.contract.row_of("home")][entry]
-        return home in self.queues.values()
 
     def can_be_accepted(self, message: str) -> bool:
         """Whether a publish is parked and is the first parked one of its queue.
@@ -368,7 +407,7 @@ class Bindings:
         A delivery told with the deletion of its queue is already void.
         """
         deliveries = self.deliveries | {delivery}
-        if held is None or not self.is_there(held.entry):
+        if held is None or held.home not in self.queues.values():
             return self.changed(deliveries=deliveries)
         return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
 
@@ -380,6 +419,7 @@ class Bindings:
         return self.changed(
             held={k: v for k, v in self.held.items() if k != delivery},
             settled=self.settled | {message: delivery},
+            lapsed=self.lapsed - {message},
         )
 
     def with_doubts_about(self, operation: Operation) -> Bindings:
@@ -424,6 +464,7 @@ class Bindings:
         return self.changed(
             held={k: v for k, v in self.held.items() if k not in gone},
             settled=self.settled | {self.name_of_entry(v.entry): k for k, v in gone.items()},
+            lapsed=self.lapsed - {self.name_of_entry(v.entry) for v in gone.values()},
             active=frozenset(c for c in self.active if self.consumers[c].channel != channel),
         )
 
@@ -439,6 +480,7 @@ class Bindings:
             parked={},
             dropped=self.dropped + len(self.parked),
             used=frozenset(),
+            untold=frozenset(),
             down=True,
         )
 

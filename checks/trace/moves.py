@@ -23,6 +23,7 @@ from brokerproof.spec.protocol.operations import (
     Declare,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Operation,
@@ -36,29 +37,31 @@ from brokerproof.spec.protocol.operations import (
     name_of,
 )
 
-SettlementName: TypeAlias = Literal["acknowledge", "release", "reject"]
+SettlementName: TypeAlias = Literal["acknowledge", "release", "reject", "extend"]
 
 NOT_HELD = "not-held"
 """The id of a message that is never published and of a delivery that never was."""
 
-_SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject]] = {
+_SETTLEMENTS: dict[SettlementName, type[Acknowledge | Release | Reject | Extend]] = {
     "acknowledge": Acknowledge,
     "release": Release,
     "reject": Reject,
+    "extend": Extend,
 }
 
 
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="settle"):
     """Settle the delivery through which a message is held; without a holder nothing happens.
 
-    With `again` it is the message's last delivery that is settled already, once more, and of
-    `NOT_HELD` it is a delivery that never was: neither may have an effect (driver protocol 1,
-    rule 13).
+    To `extend` it renews its lease. A release may come with a delay. With `again` it is the
+    message's last delivery that is settled already, once more, and of `NOT_HELD` it is a delivery
+    that never was: neither may have an effect (driver protocol 1, rule 13).
     """
 
     how: SettlementName
     message: str
     again: bool = False
+    delay_s: int | None = None
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="cut"):
@@ -120,6 +123,8 @@ def operation_of(move: Move, bindings: Bindings) -> Operation | None:
 
 def settling(move: Settle, delivery: str) -> Operation:
     """Return the operation by which a move settles this delivery."""
+    if move.delay_s is not None:
+        return Release(delivery=delivery, delay_s=move.delay_s)
     return _SETTLEMENTS[move.how](delivery=delivery)
 
 
@@ -131,10 +136,13 @@ def text_of(move: Move) -> str:
         case Settle(how=how, message=message) if message == NOT_HELD:
             return f"{how} a delivery that never was"
         case Settle(how=how, message=message, again=again):
-            return f"{how} {message}" + (" again, by its old delivery" if again else "")
+            later = "" if move.delay_s is None else f" for {move.delay_s} s later"
+            return f"{how} {message}{later}" + (" again, by its old delivery" if again else "")
         case Declare(queue=queue, order=order):
             fields = [f"{key}={value}" for key, value in fields_of_order(order).items()]
             options = [n for n in ("durable", "auto_delete") if getattr(move, n)]
+            limits = ("lease_s", "deliveries", "dead_letters", "length", "overflow")
+            options += [f"{n}={v}" for n in limits if (v := getattr(move, n)) is not None]
             return " ".join(["declare", queue, str(order.__struct_config__.tag), *fields, *options])
         case Publish(queue=queue, message=message):
             return " ".join([f"publish {message.id} to {queue}", *_message_words(move)])
@@ -170,6 +178,8 @@ def _message_words(publish: Publish) -> list[str]:
         words.append(f"size={message.size}")
     if message.persistent:
         words.append("persistent")
+    if message.group is not None:
+        words.append(f"group={message.group}")
     words += [f"{name}={value}" for name, value in message.properties.items()]
     if publish.not_before_s is not None:
         words.append(f"not before {publish.not_before_s} s")

@@ -455,7 +455,7 @@ class PurgeableContract(Contract):
 
     def is_purged(self, queue: Queue, f: Entry) -> Bool:
         """Whether a purge of the queue drops the entry: it is available there."""
-        return (self.home[f] == queue) & (self.status[f] == Status.AVAILABLE)
+        return self.is_in(queue, f) & (self.status[f] == Status.AVAILABLE)
 
     @action
     def purge(self, queue: Queue) -> None:

@@ -50,6 +50,10 @@ class Entry(Family):
     """A message in its queue."""
 
 
+class Group(Family):
+    """A group of messages of one queue, of which one consumer at a time may hold some (`jobs`)."""
+
+
 class Status(Enumeration):
     """The stage of an entry's life."""
 
@@ -160,6 +164,10 @@ class ContractState(Model):
     def has_returned(self, f: Entry) -> Bool:
         """Whether a consumer had acquired the entry and it came back."""
         return self.origin[f] != Origin.PUBLISHED
+
+    def is_in(self, queue: Queue, f: Entry) -> Bool:
+        """Whether the entry belongs to the queue."""
+        return self.home[f] == queue
 
     def concerns(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""

@@ -198,7 +198,7 @@ class WholeContract(WholeContractGuards):
         Either a purge was under way, which need not drop all or none, or the message's publish had
         no answer.
         """
-        require((self.home[entry] == queue) & (self.status[entry] == Status.AVAILABLE))
+        require(self.is_in(queue, entry) & (self.status[entry] == Status.AVAILABLE))
         self._ends(lambda f: f == entry, End.PURGED)
 
     @action

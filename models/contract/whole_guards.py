@@ -136,7 +136,7 @@ class WholeContractGuards(WholeContractInvariants):
             self._ends(self._those_in(queue, status), end)
 
     def _those_in(self, queue: Queue, status: Status) -> Callable[[Entry], Bool]:
-        return lambda f: (self.home[f] == queue) & (self.status[f] == status)
+        return lambda f: self.is_in(queue, f) & (self.status[f] == status)
 
     def _ends(self, goes: Callable[[Entry], Bool], end: End) -> None:
         """Let entries leave their queues for good."""

@@ -43,7 +43,8 @@ class End(Enumeration):
     """How an entry left its queue for good.
 
     A message that was held when its queue was deleted is `TAKEN_AWAY`; a message that was settled
-    before a crash is `FINAL`.
+    before a crash is `FINAL`. `DROPPED` and `EXHAUSTED` occur in job queues only (`jobs.py`): the
+    queue was too long, or the message was delivered as often as allowed.
     """
 
     NONE: ClassVar[End]
@@ -54,6 +55,8 @@ class End(Enumeration):
     REPLACED: ClassVar[End]
     LOST: ClassVar[End]
     FINAL: ClassVar[End]
+    DROPPED: ClassVar[End]
+    EXHAUSTED: ClassVar[End]
 
 
 class WholeContractState(PurgeableContract):

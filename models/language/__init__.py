@@ -5,7 +5,7 @@ plain Python in a scope, pointwise for the oracle, NumPy columns for the explore
 prover. Particular models and the terms of brokers are elsewhere.
 """
 
-from brokerproof.models.language.core.least import least, not_negative
+from brokerproof.models.language.core.least import empty_at_zero, least, not_negative
 from brokerproof.models.language.core.marks import (
     action,
     axiom,
@@ -59,6 +59,7 @@ __all__ = [
     "action",
     "axiom",
     "counts",
+    "empty_at_zero",
     "exercises",
     "exists",
     "forall",

@@ -26,13 +26,17 @@ DEFINITE: frozenset[ErrorCode] = frozenset(("unsupported", "refused"))
 
 
 class Delivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="delivered"):
-    """A message was given to a consumer, or to a `get` (then `consumer` is None)."""
+    """A message was given to a consumer, or to a `get` (then `consumer` is None).
+
+    `count` is the number of deliveries before this one, of a candidate that claims to count.
+    """
 
     delivery: str
     consumer: str | None
     queue: str
     message: str
     redelivered: bool = False
+    count: int | None = None
 
 
 class ConsumerClosed(
@@ -57,7 +61,15 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     message: str
 
 
-Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted | Accepted
+class LeaseExpired(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="lease_expired"
+):
+    """The lease of a message has ended: it is no longer held, and returns to its queue."""
+
+    message: str
+
+
+Event: TypeAlias = Delivered | ConsumerClosed | QueueDeleted | Accepted | LeaseExpired
 
 
 class Error(msgspec.Struct, frozen=True):

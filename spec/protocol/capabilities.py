@@ -7,9 +7,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.spec.messages import PriorityMapping
-from brokerproof.spec.protocol.operations import ConsumeMode, GetMode
+from brokerproof.spec.protocol.operations import ConsumeMode, GetMode, Overflow
 
-OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value"]
+OrderKind: TypeAlias = Literal["fifo", "priority", "sorted", "last_value", "none"]
+SettleBy: TypeAlias = Literal["delivery", "message"]
+Redelivered: TypeAlias = Literal["none", "flag", "count"]
+Lease: TypeAlias = Literal["none", "silent", "told"]
+Buried: TypeAlias = Literal["exhausted", "rejected"]
 CreditKind: TypeAlias = Literal["messages", "bytes", "change", "channel"]
 ReleasePosition: TypeAlias = Literal["original", "head", "tail"]
 Oversize: TypeAlias = Literal["never", "when_idle"]
@@ -30,6 +34,9 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     auto_delete: bool = False
     auto_close: bool = False
     get: bool = False
+    get_modes: tuple[GetMode, ...] | None = None
+    settle_by: SettleBy = "delivery"
+    redelivered: Redelivered = "flag"
     browse: bool = False
     release_position: ReleasePosition | None = None
     oversize: Oversize = "never"
@@ -41,6 +48,16 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool = False
     flush: bool = False
     clock: bool = False
+    delay: bool = False
+    expiry: bool = False
+    tolerance_s: int = 0
+    lease: Lease = "none"
+    extend: bool = False
+    delivery_limit: bool = False
+    dead_letters: tuple[Buried, ...] = ()
+    delayed_release: bool = False
+    length_limit: tuple[Overflow, ...] = ()
+    groups: bool = False
     parks: bool = False
     overlap: bool = False
 
@@ -52,10 +69,12 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"priority_levels must be 1 to 10, not {self.priority_levels}")
 
     @property
-    def get_modes(self) -> tuple[GetMode, ...]:
-        """The modes of a get: `automatic` only if `modes` claims it."""
+    def gets(self) -> tuple[GetMode, ...]:
+        """The modes of a get: `get_modes`, or else those of consumers that a get may have."""
         if not self.get:
             return ()
+        if self.get_modes is not None:
+            return self.get_modes
         return ("acknowledge", "automatic") if "automatic" in self.modes else ("acknowledge",)
 
 

@@ -55,17 +55,22 @@ _OTHERWISE: dict[tuple[str, str], Any] = {
 }
 
 
+_NEED_NOT_BE_SENT = {("Delivered", "count")}
+"""Fields of events that only some claims need."""
+
+
 @functools.cache
 def exact(shape: Shape, *, request: bool = False) -> Shape:
-    """Return the wire form of a struct: all fields required, each within its bounds.
+    """Return the wire form of a struct: its fields required, each within its bounds.
 
     A request has an id besides, and no unknown fields.
     """
     hints = get_type_hints(shape, include_extras=True)
-    fields = [
-        (name, _OTHERWISE.get((shape.__name__, name)) or _bounded(hints[name]))
-        for name in shape.__struct_fields__
-    ]
+    fields: list[tuple[str, Any] | tuple[str, Any, None]] = []
+    for name in shape.__struct_fields__:
+        known = (shape.__name__, name)
+        bounded = _OTHERWISE.get(known) or _bounded(hints[name])
+        fields.append((name, bounded, None) if known in _NEED_NOT_BE_SENT else (name, bounded))
     config = shape.__struct_config__
     return msgspec.defstruct(
         shape.__name__,

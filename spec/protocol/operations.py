@@ -15,6 +15,7 @@ from brokerproof.spec.messages import Credit, Message, Order, PropertyValue
 
 ConsumeMode: TypeAlias = Literal["acknowledge", "automatic", "browse"]
 GetMode: TypeAlias = Literal["acknowledge", "automatic"]
+Overflow: TypeAlias = Literal["refuse", "drop_head"]
 Selector: TypeAlias = dict[str, PropertyValue]
 
 
@@ -23,12 +24,22 @@ class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset"):
 
 
 class Declare(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="declare"):
-    """Make a queue; again with equal arguments it is `ok` without effect, with others `refused`."""
+    """Make a queue; again with equal arguments it is `ok` without effect, with others `refused`.
+
+    A message is held for `lease_s` seconds, then it returns. One that was delivered `deliveries`
+    times and returns once more leaves the queue: for `dead_letters`, another queue, if that is
+    given. A queue with `length` available messages refuses the next, or drops its first.
+    """
 
     queue: str
     order: Order
     durable: bool = False
     auto_delete: bool = False
+    lease_s: int | None = None
+    deliveries: int | None = None
+    dead_letters: str | None = None
+    length: int | None = None
+    overflow: Overflow | None = None
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="publish"):
@@ -93,13 +104,20 @@ class Acknowledge(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="release"):
-    """Settle one delivery: the message returns to the queue, to be seen again."""
+    """Settle one delivery: the message returns to the queue, to be seen again after `delay_s`."""
 
     delivery: str
+    delay_s: int | None = None
 
 
 class Reject(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="reject"):
     """Settle one delivery: the message is discarded."""
+
+    delivery: str
+
+
+class Extend(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="extend"):
+    """Renew the lease of one delivery: it ends the queue's `lease_s` seconds from now."""
 
     delivery: str
 
@@ -164,6 +182,7 @@ Operation: TypeAlias = (
     | Acknowledge
     | Release
     | Reject
+    | Extend
     | CloseChannel
     | Purge
     | Delete

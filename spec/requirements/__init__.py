@@ -62,6 +62,21 @@ ADDRESSES: Final[Mapping[str, str]] = {
     "Qpid Design - Message Delivery": (
         "http://cwiki.apache.org/confluence/display/qpid/Qpid+Design+-+Message+Delivery"
     ),
+    "Amazon SQS Developer Guide": (
+        "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/"
+    ),
+    "beanstalkd: Protocol": (
+        "https://github.com/beanstalkd/beanstalkd/blob/master/doc/protocol.txt"
+    ),
+    "AMQP 1.0, Part 3: Messaging": (
+        "https://docs.oasis-open.org/amqp/core/v1.0/os/amqp-core-messaging-v1.0-os.html"
+    ),
+    "RabbitMQ: Quorum Queues": "https://www.rabbitmq.com/docs/quorum-queues",
+    "RabbitMQ: Dead Letter Exchanges": "https://www.rabbitmq.com/docs/dlx",
+    "RabbitMQ: Queue Length Limit": "https://www.rabbitmq.com/docs/maxlength",
+    "Apache Qpid Broker-J: Handling Undeliverable Messages": (
+        "https://qpid.apache.org/components/broker-j/"
+    ),
     "Qpid Java broker, releases": "https://github.com/apache/qpid-broker-j",
     "RabbitMQ, releases": "https://github.com/rabbitmq/rabbitmq-server",
     "ActiveMQ, releases": "https://github.com/apache/activemq",

@@ -10,6 +10,7 @@ from brokerproof.spec.protocol.answers import (
     ConsumerClosed,
     Delivered,
     Event,
+    LeaseExpired,
     QueueDeleted,
 )
 from brokerproof.spec.protocol.operations import (
@@ -64,6 +65,8 @@ class Talk:
                 return f"{queue} deleted"
             case Accepted(message=message):
                 return f"{message} accepted"
+            case LeaseExpired():
+                raise AssertionError("the whole broker claims no leases")
 
     def declare(
         self,

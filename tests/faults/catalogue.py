@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from brokerproof.spec.protocol.candidate import Candidate
 
 FOLDER = Path(__file__).parent
-GROUNDS = ("activemq", "qpid", "rabbitmq", "whole")
+GROUNDS = ("activemq", "jobs", "qpid", "rabbitmq", "whole")
 """What faults are planted into: a folder each."""
 
 

@@ -54,7 +54,9 @@ class Ground(msgspec.Struct, frozen=True):
 REFERENCE: Final = Ground(
     Path(brokerproof.reference.__file__).parent, "**/*.py", package="brokerproof.reference"
 )
-WHOLE: Final = Ground(Path(__file__).parents[2] / "examples", "whole_broker*.py")
+_EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+WHOLE: Final = Ground(_EXAMPLES, "whole_broker*.py")
+JOBS: Final = Ground(_EXAMPLES, "job_queue.py")
 
 
 class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,13 +74,17 @@ class CannotPlant(Exception):
 def plant(edits: Sequence[Edit], address: str = "qpid-push") -> Callable[[], Candidate]:
     """Return a factory of the broker that `address` describes, with all edits made to its sources.
 
-    The address is ``whole:FACTORY`` of the whole broker, or one that the reference's `make` takes.
-    Raises `CannotPlant` where a file or its old lines are not found exactly once.
+    The address is ``whole:FACTORY`` of the whole broker, ``jobs:FACTORY`` of the queue of jobs, or
+    one that the reference's `make` takes. Raises `CannotPlant` where a file or its old lines are
+    not found exactly once.
     """
     name, _, factory = address.partition(":")
     if name == "whole":
         package = _imported(edited(WHOLE, edits), WHOLE)
         return _factory(sys.modules[f"{package}.whole_broker"], factory or "make_broker")
+    if name == "jobs":
+        package = _imported(edited(JOBS, edits), JOBS)
+        return _factory(sys.modules[f"{package}.job_queue"], factory or "make_queue")
     make = _factory(sys.modules[_imported(edited(REFERENCE, edits), REFERENCE)], "make")
     return lambda: make(address)
 

@@ -62,11 +62,12 @@ SMALL_FOR = {
         checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """
         candidates/driver/claims.py checks/core_profile.py checks/gate/stated.py
-        checks/inside/views.py checks/trace/ordering.py models/language/core/least.py
+        checks/inside/views.py checks/trace/ordering.py
         models/language/core/well_formed.py models/language/explore/memory.py
         reference/addresses.py reference/front/registrations.py""",
     "statements, apart from the actions that they are about": """
         models/contract/core_invariants.py models/contract/whole_invariants.py
+        models/contract/jobs_invariants.py
         models/rabbitmq/paging_index_tables.py models/qpid/pull_queue_refines_contract.py""",
     "a list that joins several folders": "checks/report/forms.py models/refinements.py",
 }

@@ -71,8 +71,8 @@ def by_name() -> dict[str, Mutant]:
         ("front/credit.py Window.restore: self.used -= 1 -> dropped", "CR-1"),
         (
             (
-                "front/claims.py _beyond_of_queues: 1 <= order.levels <= claims.priority_levels"
-                " -> 1 < order.levels <= claims.priority_levels"
+                "broker.py Broker._carry_out: (beyond := unclaimed(operation, self.claimed))"
+                " -> not (beyond := unclaimed(operation, self.claimed))"
             ),
             "does-what-it-claims",
         ),
@@ -109,8 +109,8 @@ def test_a_mutant_that_does_not_introduce_itself_cannot_be_run() -> None:
 
 
 def test_a_mutant_that_cannot_be_loaded_cannot_be_run() -> None:
-    beyond = by_name()["front/claims.py LEVELS_MAX: 10 -> 11"]  # no capabilities claim so many
-    assert judged([beyond.edit], trials=[FIRST]).fate is Fate.CANNOT_RUN
+    beyond = Edit("systems.py", "LEVELS_MAX = 10", "LEVELS_MAX = 11")  # none claim so many
+    assert judged([beyond], trials=[FIRST]).fate is Fate.CANNOT_RUN
 
 
 def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:

@@ -22,6 +22,7 @@ from brokerproof.spec.protocol.answers import (
     ConsumerClosed,
     Delivered,
     Error,
+    LeaseExpired,
     QueueDeleted,
     refused,
     unsupported,
@@ -37,6 +38,7 @@ from brokerproof.spec.protocol.operations import (
     Declare,
     Delete,
     Drain,
+    Extend,
     Flush,
     Get,
     Inspect,
@@ -127,18 +129,23 @@ OPERATIONS: list[tuple[Operation, str]] = [
         Declare(queue="q", order=Priority(10), durable=True),
         (
             '{"op":"declare","queue":"q","order":{"kind":"priority","levels":10},"durable":true,'
-            '"auto_delete":false}'
+            '"auto_delete":false,"lease_s":null,"deliveries":null,"dead_letters":null,'
+            '"length":null,"overflow":null}'
         ),
     ),
     (
-        Declare(queue="q", order=Fifo()),
-        '{"op":"declare","queue":"q","order":{"kind":"fifo"},"durable":false,"auto_delete":false}',
+        Declare(queue="q", order=Fifo(), lease_s=2, length=1, overflow="refuse"),
+        (
+            '{"op":"declare","queue":"q","order":{"kind":"fifo"},"durable":false,'
+            '"auto_delete":false,"lease_s":2,"deliveries":null,"dead_letters":null,'
+            '"length":1,"overflow":"refuse"}'
+        ),
     ),
     (
         Publish(queue="q", message=Message(id="m0", persistent=True, properties={"colour": "red"})),
         (
             '{"op":"publish","queue":"q","message":{"id":"m0","priority":4,"size":1,"persistent":true,'
-            '"properties":{"colour":"red"}},"not_before_s":null,"expires_s":null}'
+            '"properties":{"colour":"red"},"group":null},"not_before_s":null,"expires_s":null}'
         ),
     ),
     (
@@ -159,7 +166,8 @@ OPERATIONS: list[tuple[Operation, str]] = [
         '{"op":"get","channel":"ch0","queue":"q","mode":"automatic"}',
     ),
     (Acknowledge(delivery="d0"), '{"op":"acknowledge","delivery":"d0"}'),
-    (Release(delivery="d0"), '{"op":"release","delivery":"d0"}'),
+    (Release(delivery="d0"), '{"op":"release","delivery":"d0","delay_s":null}'),
+    (Extend(delivery="d0"), '{"op":"extend","delivery":"d0"}'),
     (Reject(delivery="d0"), '{"op":"reject","delivery":"d0"}'),
     (CloseChannel(channel="ch0"), '{"op":"close_channel","channel":"ch0"}'),
     (Purge(queue="q"), '{"op":"purge","queue":"q"}'),
@@ -192,6 +200,7 @@ ANSWERS = [
     Answer((Delivered(delivery="d0", consumer="c0", queue="q", message="m0", redelivered=True),)),
     Answer((Delivered(delivery="d0", consumer=None, queue="q", message="m0"),)),
     Answer((ConsumerClosed(consumer="c0"), QueueDeleted(queue="q"))),
+    Answer((LeaseExpired(message="m0"),)),
     refused("no such queue"),
     unsupported("no selectors", (ConsumerClosed(consumer="c0"),)),
     Answer((), Error("timeout")),
@@ -207,7 +216,7 @@ def test_an_event_is_written_as_the_protocol_shows_it() -> None:
     event = Delivered(delivery="d0", consumer="c0", queue="q", message="m0")
     assert msgspec.json.encode(event).decode() == (
         '{"event":"delivered","delivery":"d0","consumer":"c0","queue":"q","message":"m0",'
-        '"redelivered":false}'
+        '"redelivered":false,"count":null}'
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
+from brokerproof.checks.search.scopes.job_scopes import scopes_of_jobs
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
 from brokerproof.spec.messages import (
@@ -20,6 +21,7 @@ from brokerproof.spec.messages import (
     Order,
     Priority,
     Sorted,
+    Unordered,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import GetMode
@@ -50,7 +52,7 @@ def scopes_for(
     acknowledging = tuple(kind for kind in kinds if kind.mode == "acknowledge")
     narrow = tuple(kind for kind in acknowledging if kind.credit != 2)
     subscribers = tuple(kind for kind in kinds if kind.mode != "browse")
-    gets: tuple[GetMode, ...] = ("acknowledge",) if claims.get else ()
+    gets = tuple(mode for mode in claims.gets if mode == "acknowledge") or claims.gets
     # Three levels show all that more could: above, below and beside the default priority.
     levels = min(3, claims.priority_levels)
     priority = (Priority(levels),) if "priority" in claims.orders else ()
@@ -65,7 +67,7 @@ def scopes_for(
                 messages=2,
                 consumers=1,
                 kinds=tuple(kind for kind in subscribers if kind.credit is None),
-                gets=claims.get_modes,
+                gets=claims.gets,
                 settlements=("acknowledge", "release", "reject"),
                 cancels=True,
                 closes=True,
@@ -93,6 +95,7 @@ def scopes_for(
     scopes.extend(_scopes_of_messages(claims, orders, gets))
     if gets and claims.durable:
         scopes.append(_scope_of_returns(orders, gets))
+    scopes.extend(scopes_of_jobs(claims, orders, gets))
     return tuple(scopes)
 
 
@@ -101,6 +104,8 @@ def _other_orders(claims: Capabilities) -> Iterator[Order]:
         yield Sorted("k")
     if "last_value" in claims.orders:
         yield LastValue("k")
+    if "none" in claims.orders:
+        yield Unordered()
 
 
 def _consumer_scopes(
@@ -388,7 +393,7 @@ def _scopes_where_room_comes_by_itself(
             settlements=settlements,
             deletes=True,
         )
-    if claims.clock:
+    if claims.clock and claims.expiry:
         yield Scope(
             "a clock while publishes are parked",
             orders,
@@ -404,23 +409,27 @@ def _scopes_of_the_clock(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     subscribers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
+    delayed = (Payload(not_before_s=1),) if claims.delay else ()
+    expiring = (Payload(expires_s=1),) if claims.expiry else ()
+    if not delayed and not expiring:
+        return
     yield Scope(
         "a clock",
         orders,
         messages=2,
-        payloads=(Payload(), Payload(not_before_s=1), Payload(expires_s=1)),
+        payloads=(Payload(), *delayed, *expiring),
         consumers=0 if gets else 1,
         kinds=subscribers,
         gets=gets,
         settlements=("release",),
         seconds=2,
     )
-    if "acknowledge" in claims.modes:
+    if "acknowledge" in claims.modes and delayed:
         yield Scope(
             "a consumer and a clock",
             orders,
             messages=2,
-            payloads=(Payload(), Payload(not_before_s=1)),
+            payloads=(Payload(), *delayed),
             consumers=1,
             kinds=(Kind("acknowledge"),),
             settlements=(),
@@ -431,7 +440,7 @@ def _scopes_of_the_clock(
             "a browser and a clock",
             orders,
             messages=2,
-            payloads=(Payload(not_before_s=1), Payload(expires_s=1)),
+            payloads=(*delayed, *expiring),
             consumers=1,
             kinds=(Kind("browse"),),
             seconds=2,

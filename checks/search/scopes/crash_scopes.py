@@ -84,7 +84,7 @@ def scopes_of_crashes(
             durable=(True,),
             consumers=0 if gets else 1,
             kinds=() if gets else subscribers,
-            gets=claims.get_modes,
+            gets=claims.gets,
             settlements=("acknowledge",),
             crashes=True,
         )

@@ -28,6 +28,7 @@ from brokerproof.spec.protocol.operations import (
     Flush,
     Get,
     GetMode,
+    Overflow,
     Publish,
     Purge,
     Reset,
@@ -77,6 +78,7 @@ class Payload:
     size: int = 1
     persistent: bool = False
     properties: Properties = ()
+    group: str | None = None
     not_before_s: int | None = None
     expires_s: int | None = None
 
@@ -88,6 +90,7 @@ class Payload:
             size=self.size,
             persistent=self.persistent,
             properties=dict(self.properties),
+            group=self.group,
         )
         return Publish(
             queue=queue,
@@ -105,7 +108,8 @@ class Scope:
     clock may move. `invalid` adds invalid operations, and some without effect
     (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
     move, `resets` adds resets of the broker. `cuts` makes each move also with the power lost at
-    each of its changes to the disk.
+    each of its changes to the disk. The last queue has a limit of `deliveries` and, if the scope
+    `buries`, the first queue for its dead letters. `delays` are those of releases.
     """
 
     name: str
@@ -134,6 +138,12 @@ class Scope:
     filled: bool = False
     resets: bool = False
     cuts: bool = False
+    lease_s: int | None = None
+    deliveries: int | None = None
+    buries: bool = False
+    delays: tuple[int, ...] = ()
+    length: int | None = None
+    overflow: Overflow | None = None
 
     def moves(self, bindings: Bindings) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
@@ -175,10 +185,19 @@ class Scope:
     def _declarations(self, bindings: Bindings) -> Iterator[Declare]:
         name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in bindings.queues)
         first = next(iter(bindings.declared.values()), None)
+        is_last = len(bindings.queues) + 1 == self.queues
         for order in self.orders if first is None else (first.order,):
             for durable in self.durable:
                 yield Declare(
-                    queue=name, order=order, durable=durable, auto_delete=self.auto_delete
+                    queue=name,
+                    order=order,
+                    durable=durable,
+                    auto_delete=self.auto_delete,
+                    lease_s=self.lease_s,
+                    deliveries=self.deliveries if is_last else None,
+                    dead_letters=first.queue if self.buries and first and is_last else None,
+                    length=self.length,
+                    overflow=self.overflow,
                 )
 
     def _of_subscribers(self, bindings: Bindings) -> Iterator[Move]:
@@ -198,6 +217,9 @@ class Scope:
         for entry in sorted(held.entry for held in bindings.held.values()):
             for how in self.settlements:
                 yield Settle(how=how, message=bindings.name_of_entry(entry))
+            for delay_s in self.delays:
+                message = bindings.name_of_entry(entry)
+                yield Settle(how="release", message=message, delay_s=delay_s)
         if self.settles_again:
             for message in sorted(bindings.settled):
                 for how in self.settlements:

@@ -1,6 +1,7 @@
 """Facts about finite families that first-order logic does not know.
 
 `least`: a set in an order has a first element. `not_negative`: a count is not below 0.
+`empty_at_zero`: a count is 0 only if nothing is counted.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from brokerproof.models.language.core.terms import (
 )
 
 I = TypeVar("I", bound=Term)  # noqa: E741 (index)
+E = TypeVar("E", bound=Term)
 
 
 def least(order: Order[I], *sorts_and_members: object) -> None:
@@ -74,3 +76,25 @@ def not_negative(counter: Map[I, Int]) -> None:
         raise ModelError("not_negative takes a counter of the model, with one index")
     term = forall(symbol.domain[0], lambda index: counter[cast("I", index)] >= 0)
     trace.assumptions.append(Assumed(f"not_negative: {symbol} is a count, so not below 0", term))
+
+
+def empty_at_zero(counter: Map[I, Int], family: type[E], members: Callable[[I, E], Bool]) -> None:
+    """Let proofs of this action assume that nothing is counted where a counter is 0.
+
+    The fact holds if `@counts` says that `members` are counted, each as 1. The proof lists it as an
+    assumption; `with_counts` has an exploration check it.
+    """
+    trace = tracing()
+    if trace.touched:
+        raise ModelError("empty_at_zero comes before the first assignment: it reads the old state")
+    symbol = getattr(counter, "_symbol", None)
+    if not isinstance(symbol, Symbol) or symbol.range is not Int or len(symbol.domain) != 1:
+        raise ModelError("empty_at_zero takes a counter of the model, with one index")
+
+    def is_empty(index: Term, element: Term) -> Bool:
+        none = ~members(cast("I", index), cast("E", element))
+        return implies(counter[cast("I", index)] <= 0, none)
+
+    term = forall(symbol.domain[0], family, is_empty)
+    text = f"empty_at_zero: {symbol} is a count, so where it is 0 nothing is counted"
+    trace.assumptions.append(Assumed(text, term))

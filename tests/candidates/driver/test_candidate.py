@@ -125,6 +125,11 @@ def test_every_field_is_sent_and_ids_count_from_hello(tmp_path: Path) -> None:
         "order": {"kind": "priority", "levels": 10},
         "durable": True,
         "auto_delete": False,
+        "lease_s": None,
+        "deliveries": None,
+        "dead_letters": None,
+        "length": None,
+        "overflow": None,
     }
     assert asked[3]["message"] == {
         "id": "m0",
@@ -132,6 +137,7 @@ def test_every_field_is_sent_and_ids_count_from_hello(tmp_path: Path) -> None:
         "size": 1,
         "persistent": False,
         "properties": {"colour": "red"},
+        "group": None,
     }
     assert asked[4]["credit"] == {"messages": 2, "bytes": None}
     assert asked[4].keys() > {"channel", "queue", "consumer", "mode", "selector", "priority"}

@@ -16,7 +16,14 @@ from brokerproof.spec.protocol.driver import LINE_BYTES_MAX, OPERATIONS, REQUEST
 
 Fields = dict[str, Any]
 
-MESSAGE: Fields = {"id": "m0", "priority": 4, "size": 1, "persistent": False, "properties": {}}
+MESSAGE: Fields = {
+    "id": "m0",
+    "priority": 4,
+    "size": 1,
+    "persistent": False,
+    "properties": {},
+    "group": None,
+}
 PUBLISH: Fields = {
     "op": "publish",
     "queue": "q0",
@@ -44,6 +51,11 @@ DECLARE: Fields = {
     "order": {"kind": "fifo"},
     "durable": False,
     "auto_delete": False,
+    "lease_s": None,
+    "deliveries": None,
+    "dead_letters": None,
+    "length": None,
+    "overflow": None,
 }
 GET: Fields = {"op": "get", "channel": "ch0", "queue": "q0", "mode": "acknowledge"}
 CREDIT: Fields = {"op": "credit", "consumer": "c0", "channel": None, **WINDOW}
@@ -217,7 +229,7 @@ def test_what_is_wrong_is_shown_with_the_request() -> None:
 RESET_BODY = b'"op":"reset"}\n'
 PUBLISH_BODY = (
     b'"op":"publish","queue":"q0","message":{"id":"m0","priority":4,"size":1,"persistent":false,'
-    b'"properties":{}},"not_before_s":null,"expires_s":null}\n'
+    b'"properties":{},"group":null},"not_before_s":null,"expires_s":null}\n'
 )
 
 

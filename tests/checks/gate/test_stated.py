@@ -15,12 +15,13 @@ from brokerproof.checks.gate import stated
 from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
 from brokerproof.checks.oracle import contracts, translation
-from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core
+from brokerproof.checks.oracle.contracts import TOLERATED, goes_beyond_the_core, is_of_jobs
 from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.records import BROKEN_BY
 from brokerproof.checks.verdicts import Evidence, Outcome, Verdict, is_claimed, judge
 from brokerproof.models.contract.core import Contract, Entry
+from brokerproof.models.contract.jobs import JobContract
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.read.pointwise import Pointwise
@@ -49,13 +50,28 @@ CLAIMS = {
     "whole": EVERYTHING,
     "tail": replace(EVERYTHING, release_position="tail"),
     "core": THE_CORE,
+    "jobs": replace(
+        THE_CORE,
+        redelivered="count",
+        lease="told",
+        dead_letters=("exhausted", "rejected"),
+        length_limit=("refuse", "drop_head"),
+        clock=True,
+        extend=True,
+        delivery_limit=True,
+        delayed_release=True,
+        groups=True,
+    ),
 }
 ASKED = [
     pytest.param(name, claims, id=f"{name}-{contract}")
     for name, requirement in catalogue().items()
     for contract, claims in CLAIMS.items()
     if is_claimed(requirement, claims, OFFERED)
-    and (contract != "tail" or not is_claimed(requirement, EVERYTHING, OFFERED))
+    and (
+        contract not in ("tail", "jobs")
+        or not any(is_claimed(requirement, each, OFFERED) for each in (EVERYTHING, THE_CORE))
+    )
 ]
 """Each requirement with the claims that it needs, of the core and of the whole."""
 
@@ -87,10 +103,11 @@ def without_statement(kind: str, name: str) -> Mapping[str, Mapping[str, str]]:
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, name: str, claims: Capabilities) -> None:
     """Take away all that could tell a breach of a requirement."""
-    system = trace(WholeContract if goes_beyond_the_core(claims) else Contract)
-    labels = {guard.label for each in system.actions for guard in each.guards}
+    model = WholeContract if goes_beyond_the_core(claims) else Contract
+    if is_of_jobs(claims):
+        model = JobContract
+    labels = {guard.label for each in trace(model).actions for guard in each.guards}
     if name in labels:
-        model = WholeContract if goes_beyond_the_core(claims) else Contract
         rules = Rules(unlabelled(model, name), TOLERATED)
         monkeypatch.setattr(stated, "rules_for", lambda _claims: rules)
     for kind in SYSTEM_OF:
@@ -123,7 +140,7 @@ def test_a_requirement_that_nothing_states_is_not(
     assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, stated.NOTHING_STATES_IT)
 
 
-def test_what_the_oracle_judges_by_itself_is_what_no_model_of_the_core_states() -> None:
+def test_what_the_oracle_judges_by_itself_is_what_no_model_states() -> None:
     tree = ast.parse(inspect.getsource(translation))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     broken = {
@@ -133,7 +150,11 @@ def test_what_the_oracle_judges_by_itself_is_what_no_model_of_the_core_states() 
         and call.func.attr == "_break"
         and isinstance(call.args[0], ast.Constant)
     }
-    labels = {guard.label for each in trace(Contract).actions for guard in each.guards}
+    of_core, of_whole, of_jobs = (
+        {guard.label for each in trace(model).actions for guard in each.guards}
+        for model in (Contract, WholeContract, JobContract)
+    )
+    labels = of_core | (of_jobs - of_whole)
     assert broken - labels == stated.OF_THE_PROTOCOL
 
 

@@ -10,7 +10,7 @@ from brokerproof.checks.oracle.attribution import (
     TOLD_TOO_LATE,
     least,
 )
-from brokerproof.checks.oracle.contracts import CONTRACT, whole
+from brokerproof.checks.oracle.contracts import CONTRACT, jobs, whole
 from brokerproof.models.language.read.pointwise import Blame
 from brokerproof.spec.requirements import catalogue
 
@@ -25,10 +25,10 @@ def test_what_a_final_drain_decides_is_every_guard_about_a_message_that_was_not_
     """Guards of the broker's own actions that read other entries are about overdue messages."""
     about_others = {
         label
-        for contract in (CONTRACT, whole().contract)
+        for contract in (CONTRACT, whole().contract, jobs().contract)
         for name, action in contract.actions.items()
         for label, _ in action.each
-        if name not in ("publish", "final_drain", "rest")
+        if label and name not in ("publish", "final_drain", "rest")
     }
     # The guard on waiting at an earlier entry reads two entries at once, so it is not entry by
     # entry.
@@ -36,7 +36,7 @@ def test_what_a_final_drain_decides_is_every_guard_about_a_message_that_was_not_
 
 
 def test_what_a_final_drain_says_is_what_the_contract_asks_at_a_final_drain() -> None:
-    asked = {label for label, _ in whole().contract.actions["final_drain"].each}
+    asked = {label for label, _ in jobs().contract.actions["final_drain"].each}
     assert asked == MISSED
 
 

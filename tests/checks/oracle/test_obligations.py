@@ -23,6 +23,7 @@ from brokerproof.models.language.read.pointwise import World
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority, Sorted
 from brokerproof.spec.protocol.answers import OK, Answer, refused
 from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.claimed import unclaimed
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
     Advance,
@@ -46,7 +47,7 @@ from brokerproof.spec.protocol.operations import (
     name_of,
 )
 from examples.whole_broker import WholeBroker, make_lazy_broker
-from examples.whole_broker_claims import everything, not_claimed
+from examples.whole_broker_claims import everything
 
 QUEUES = ("q0", "q1", "sorted", "nowhere")
 CONSUMERS = ("c0", "c1", "closing", "nobody")
@@ -279,7 +280,7 @@ def test_what_is_not_claimed_need_not_succeed(name: str) -> None:
     less, more = obliged(claims), obliged(everything())
     assert less
     assert set(map(repr, less)) < set(map(repr, more))
-    assert [each for each in less if not_claimed(each, claims)] == []
+    assert [each for each in less if unclaimed(each, claims)] == []
 
 
 def obliged(claims: Capabilities) -> list[Operation]:

@@ -45,6 +45,7 @@ from brokerproof.spec.protocol.operations import (
     Restart,
     name_of,
 )
+from examples.job_queue import make_queue
 from examples.whole_broker import WholeBroker
 from examples.whole_broker_claims import everything
 
@@ -183,7 +184,16 @@ def test_the_scopes_of_all_claims_come_to_all_operations() -> None:
     for scope, seed in itertools.product(scopes_for(claims), range(24)):
         seen.update(name_of(told.operation) for told in walked(scope, claims, broker, seed))
     kinds = {kind.__struct_config__.tag for kind in get_args(Operation)}
-    assert set(seen) == kinds - {"inspect"}
+    assert set(seen) == kinds - {"inspect", "extend"}
+
+
+def test_the_scopes_of_a_job_queue_come_to_the_operations_of_its_own() -> None:
+    scopes = scopes_for(make_queue().hello().capabilities)
+    assert any("extend" in scope.settlements for scope in scopes)
+    assert any(scope.delays for scope in scopes)
+    assert {scope.overflow for scope in scopes} == {None, "refuse", "drop_head"}
+    without = scopes_for(replace(make_queue().hello().capabilities, extend=False))
+    assert not any("extend" in scope.settlements for scope in without)
 
 
 @pytest.mark.parametrize("flag", ["purge", "delete", "flush", "clock", "durable", "exclusive"])

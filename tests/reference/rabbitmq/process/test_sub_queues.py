@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.reference.front import claims
+from brokerproof.reference import broker
 from brokerproof.reference.rabbitmq.paging import Node, Parameters, SimulatedDisk
 from brokerproof.reference.rabbitmq.process.sub_queues import SubQueues, Tag, names_of
 from brokerproof.spec.messages import Priority
@@ -103,6 +103,6 @@ def test_there_are_so_many_levels_and_no_more() -> None:
 
 
 def test_any_number_of_levels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "_beyond_of_queues", lambda _claims, _operation: None)
+    monkeypatch.setattr(broker, "unclaimed", lambda _operation, _claims: "")
     with pytest.raises(AssertionError):
         test_there_are_so_many_levels_and_no_more()
