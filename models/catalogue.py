@@ -6,6 +6,7 @@ Owns the list of models for the name of each documented system too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from brokerproof.models.activemq import (
     cursor_audit,
@@ -50,6 +51,28 @@ class Listed:
     scope: Scope
 
 
+_SMALL: Final = {
+    "level": 0,
+    "fifo": 1,
+    "rank": 0,
+    "not_before": 0,
+    "expires": 1,
+    "horizon": 1,
+    "size": 1,
+    "to_head": 0,
+    "to_tail": 0,
+    "replaces": 0,
+    "ties": 1,
+    "returns_to_place": 1,
+    "when_idle": 0,
+    "exclusive": 0,
+    "is_sorted_by_key": 0,
+    "concerned": 1,
+    "subscribed": 1,
+    "wants": 1,
+}
+"""What the scopes of the contract fix: orders, times and options that multiply the states."""
+
 CATALOGUE: dict[str, Listed] = {
     "contract": Listed(
         contract.Contract,
@@ -73,26 +96,7 @@ CATALOGUE: dict[str, Listed] = {
                 contract.Entry: 1,
             },
             range(2),
-            {
-                "level": 0,
-                "fifo": 1,
-                "rank": 0,
-                "not_before": 0,
-                "expires": 1,
-                "horizon": 1,
-                "size": 1,
-                "to_head": 0,
-                "to_tail": 0,
-                "replaces": 0,
-                "ties": 1,
-                "returns_to_place": 1,
-                "when_idle": 0,
-                "exclusive": 0,
-                "is_sorted_by_key": 0,
-                "concerned": 1,
-                "subscribed": 1,
-                "wants": 1,
-            },
+            _SMALL,
         ),
     ),
     "job-contract": Listed(
@@ -107,28 +111,12 @@ CATALOGUE: dict[str, Listed] = {
             },
             range(3),
             {
+                **_SMALL,
                 "home": 1,
                 "grave": 0,
-                "level": 0,
-                "fifo": 1,
-                "rank": 0,
-                "not_before": 0,
                 "expires": 2,
-                "horizon": 1,
                 "tolerance": 0,
-                "size": 1,
-                "to_head": 0,
-                "to_tail": 0,
-                "replaces": 0,
-                "ties": 1,
-                "returns_to_place": 1,
-                "when_idle": 0,
-                "exclusive": 0,
-                "is_sorted_by_key": 0,
-                "concerned": 1,
-                "subscribed": 1,
                 "visits": 1,
-                "wants": 1,
                 "mode": 0,
                 "tells_returns": 1,
                 "ordered": 1,

@@ -335,6 +335,7 @@ class Bindings:
         subscribers = [*(self.consumers.values()), *(self.getters.values())]
         concerned = [subscriber for subscriber in subscribers if home in subscriber.homes]
         wanting = [subscriber for subscriber in concerned if selects(subscriber.selector, message)]
+        group = self.groups.get((home, message.group))
         grave = self.queues.get(self.declared[publish.queue].dead_letters or "", home)
         due, until = publish.not_before_s, publish.expires_s
         _, asked = self.parked.get(message.id, (publish, self.now))
@@ -355,8 +356,8 @@ class Bindings:
                 "survives": int(message.persistent and self.declared[publish.queue].durable),
                 "grave": grave,
                 "visits": _mask(s.element for s in subscribers if grave in s.homes),
-                "group": self.groups.get((home, message.group), 0),
-                "in_group": int(message.group is not None),
+                "group": 0 if group is None else group,
+                "in_group": int(group is not None),
             },
         )
         return self.changed(

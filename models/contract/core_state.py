@@ -51,7 +51,7 @@ class Entry(Family):
 
 
 class Group(Family):
-    """A group of messages of one queue, of which one consumer at a time may hold some (`jobs`)."""
+    """Messages of one queue that only one consumer at a time may hold."""
 
 
 class Status(Enumeration):

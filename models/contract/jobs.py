@@ -3,9 +3,7 @@
 Each action of the whole contract is extended here, and these capabilities add actions of their own.
 The oracle follows a candidate by this contract only if it claims one of them.
 
-Sources: Amazon SQS Developer Guide, Visibility timeout; beanstalkd, protocol.txt; RabbitMQ, Quorum
-Queues (Poison Message Handling), Dead Letter Exchanges, Queue Length Limit; Broker-J, Queues
-(Handling Undeliverable Messages, Message Groups); AMQP 1.0, part 3, 3.2.1 (delivery-count).
+The sources of each requirement are in `spec/requirements/jobs.toml`.
 """
 
 from __future__ import annotations
@@ -160,12 +158,6 @@ class JobContract(JobContractGuards):
     def _restarts(self) -> None:
         self.held_of.fill(0)
         self._buries_what_is_exhausted()
-
-    @action
-    def forget_count(self, entry: Entry) -> None:
-        """A crash lost the count of an entry's deliveries."""
-        require(self.either_flag[entry] & (self.status[entry] == Status.AVAILABLE))
-        self.times[entry] = self.buried_at[entry]
 
     # The actions and reports of the broker.
 
