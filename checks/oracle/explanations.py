@@ -38,6 +38,16 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
             return " or ".join(lawful) or "a message", "nothing"
         case "quiesce" | "quiesce_by_size":
             return f"{', '.join(breach.overdue)} {_owed(breach)}", "nothing more"
+        case "lease_expired":
+            message = bindings.name_of_entry(arguments[0])
+            return f"the lease of {message} to last", "its end told"
+        case "tell_count":
+            message = bindings.name_of_entry(arguments[0])
+            return "another count of deliveries", f"{message} with count {arguments[1]}"
+        case "publish" if breach.requirement == "length-limit-kept":
+            return "a refusal, since the queue is full", "ok"
+        case "refuse_publish":
+            return "ok, since the queue has room", "a refusal"
         case "publish_still_waits":
             waiting = f"{next(iter(bindings.parked))}, which is parked, to be accepted"
             return f"{waiting}: nothing is there", "nothing more"
