@@ -16,7 +16,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,15 @@ import click
 
 from brokerproof.candidates.amqp091.connection import Address, Connection, Deadline, connect
 from brokerproof.candidates.crash_commands import PowerFailed
+from brokerproof.candidates.instances.processes import (
+    KILL_DEADLINE_S,
+    end,
+    free_ports,
+    kill,
+    last_line,
+    ordinary_user,
+    spawn,
+)
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.uninterrupted import uninterrupted
 
@@ -37,15 +45,8 @@ if TYPE_CHECKING:
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 START_DEADLINE_S = 120.0
-STOP_DEADLINE_S = 20.0
-KILL_DEADLINE_S = 10.0
 POLL_S = 0.05
 ATTEMPTS_MAX = 3
-PORTS_TRIED_MAX = 1000
-
-# Below the range from which the kernel takes the ports of outgoing connections: there, a client
-# that polls a port without a listener can in the end be connected to itself.
-PORTS = range(20_000, 32_000)
 
 NAME = "a private RabbitMQ"
 INSTALL = "install it with: sudo apt-get install --no-install-recommends rabbitmq-server"
@@ -111,7 +112,7 @@ class PrivateRabbitMQ:
                     ) from error
             except BaseException:
                 # A server that is still starting ignores a polite request.
-                self._stop(_kill)
+                self._stop(kill)
                 raise
             else:
                 return
@@ -122,14 +123,14 @@ class PrivateRabbitMQ:
         Ctrl-C meanwhile ends it by force at once.
         """
         try:
-            self._stop(_end)
+            self._stop(end)
         except KeyboardInterrupt:
-            self._stop(_kill)
+            self._stop(kill)
             raise
 
-    def _stop(self, end: Callable[[subprocess.Popen[bytes]], None]) -> None:
+    def _stop(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
         for process in reversed(self._processes):  # the server while it still has its port mapper
-            end(process)
+            how(process)
         self._processes.clear()
         if self._folder is not None:
             _end_leftovers(self._folder)
@@ -143,7 +144,7 @@ class PrivateRabbitMQ:
         (`docs/explanation/durability.md`).
         """
         server = self._processes.pop()
-        _kill(server)
+        kill(server)
 
     def restart(self) -> None:
         """Start the server on its old folder, and return when it takes AMQP connections.
@@ -153,7 +154,7 @@ class PrivateRabbitMQ:
         """
         assert self._folder is not None, "this server was never started"
         while len(self._processes) > 1:  # a server that has not come up, or has ended by itself
-            _kill(self._processes.pop())
+            kill(self._processes.pop())
         log = self._folder / "server.log"
         with log.open("wb") as output:
             self._spawn([str(SERVER)], output)
@@ -166,7 +167,7 @@ class PrivateRabbitMQ:
 
     def close(self) -> None:
         """End the server at once: the gate no longer needs its data."""
-        self._stop(_kill)
+        self._stop(kill)
 
     def wait(self) -> int:
         """Return the status of the server once it has ended."""
@@ -175,8 +176,8 @@ class PrivateRabbitMQ:
     def _start_once(self, epmd: str) -> None:
         folder = Path(tempfile.mkdtemp(prefix="brokerproof-rabbitmq-"))
         self._folder = folder
-        self._port, distribution_port, epmd_port = _free_ports(3)
-        self._owner = _ordinary_user()
+        self._port, distribution_port, epmd_port = free_ports(3, NAME)
+        self._owner = ordinary_user(NAME, "rabbitmq")
         _furnish(folder, self._port, self._owner)
         self._environment = _environment(folder, self._port, distribution_port, epmd_port)
         log = folder / "server.log"
@@ -188,16 +189,16 @@ class PrivateRabbitMQ:
     def _spawn(self, command: list[str], output: IO[bytes]) -> None:
         assert self._folder is not None
         with uninterrupted():
-            process = _spawn(command, self._environment, self._folder, output, self._owner)
+            process = spawn(command, self._environment, self._folder, output, self._owner)
             self._processes.append(process)
 
     def _wait_until_ready(self, log: Path) -> None:
         address = Address.parse(self.url)
-        end = time.monotonic() + START_DEADLINE_S
+        until = time.monotonic() + START_DEADLINE_S
         server = self._processes[-1]
-        while time.monotonic() < end:
+        while time.monotonic() < until:
             try:
-                connection = _greeted(address, end)
+                connection = _greeted(address, until)
             except CandidateUnavailable:
                 # Not yet. Waiting for the process instead of sleeping notices an early end at once.
                 try:
@@ -209,7 +210,7 @@ class PrivateRabbitMQ:
             return
         raise CandidateUnavailable(
             NAME,
-            what=f"no AMQP connection within {START_DEADLINE_S:.0f} s; {_last_line(log)}",
+            what=f"no AMQP connection within {START_DEADLINE_S:.0f} s; {last_line(log)}",
             remedy="look for load on this machine and try again",
         )
 
@@ -227,49 +228,11 @@ def _greeted(address: Address, end: float) -> Connection:
 def _ended_early(status: int, log: Path) -> Exception:
     text = log.read_text(errors="replace")
     if "eaddrinuse" in text:
-        return _PortTakenError(_last_line(log))
+        return _PortTakenError(last_line(log))
     return CandidateUnavailable(
         NAME,
-        what=f"the server ended with status {status} while starting; {_last_line(log)}",
+        what=f"the server ended with status {status} while starting; {last_line(log)}",
         remedy=f"run {SERVER} by hand to see more",
-    )
-
-
-def _last_line(log: Path) -> str:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return f"it said last: {lines[-1].strip()}" if lines else "it said nothing"
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return different ports of loopback that are free now."""
-    found: list[int] = []
-    for _ in range(PORTS_TRIED_MAX):
-        port = secrets.choice(PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
-            found.append(port)
-        if len(found) == count:
-            return found
-    raise CandidateUnavailable(
-        NAME, what="no free ports on 127.0.0.1", remedy="end some servers and try again"
-    )
-
-
-def _ordinary_user() -> pwd.struct_passwd | None:
-    """Return the user for the children, None for our own."""
-    if os.geteuid() != 0:
-        return None
-    for name in ("rabbitmq", "nobody"):
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            continue
-    raise CandidateUnavailable(
-        NAME, what="root may not run it and there is no user nobody", remedy="run as another user"
     )
 
 
@@ -314,49 +277,6 @@ def _environment(folder: Path, port: int, distribution: int, epmd: int) -> dict[
             "-noinput +S 2:2 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
         ),
     }
-
-
-def _spawn(
-    command: list[str],
-    environment: dict[str, str],
-    folder: Path,
-    output: IO[bytes],
-    owner: pwd.struct_passwd | None,
-) -> subprocess.Popen[bytes]:
-    # Where it exists, setpriv makes the kernel end the child when we die before we could.
-    setpriv = shutil.which("setpriv")
-    if setpriv is not None:
-        command = [setpriv, "--pdeathsig", "KILL", "--", *command]
-    return subprocess.Popen(  # noqa: S603 - our own command line, no shell
-        command,
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-        user=None if owner is None else owner.pw_uid,
-        group=None if owner is None else owner.pw_gid,
-        extra_groups=None if owner is None else [],
-    )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a child of ours that leads its own process group, and reap it."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(STOP_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child of ours with its process group, and reap it; one that has ended is no error."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(KILL_DEADLINE_S)
 
 
 def _end_leftovers(folder: Path) -> None:

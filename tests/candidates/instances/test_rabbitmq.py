@@ -92,7 +92,7 @@ def test_a_server_that_ends_while_it_starts_is_told_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, told: str
 ) -> None:
     # No other user may look into the folder of a test, so the script keeps our own user.
-    monkeypatch.setattr(private_rabbitmq, "_ordinary_user", lambda: None)
+    monkeypatch.setattr(private_rabbitmq, "ordinary_user", lambda *_: None)
     monkeypatch.setattr(private_rabbitmq, "SERVER", script(tmp_path, text))
     made: list[Path] = []
     make = tempfile.mkdtemp
@@ -118,11 +118,11 @@ def test_a_server_that_ends_while_it_starts_is_told_and_leaves_nothing(
 def test_a_server_that_is_not_ready_in_time_is_ended_by_force(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(private_rabbitmq, "_ordinary_user", lambda: None)
+    monkeypatch.setattr(private_rabbitmq, "ordinary_user", lambda *_: None)
     text = "trap '' TERM; echo deaf; while :; do sleep 60; done"
     monkeypatch.setattr(private_rabbitmq, "SERVER", script(tmp_path, text))
     monkeypatch.setattr(private_rabbitmq, "START_DEADLINE_S", 0.2)
-    monkeypatch.setattr(private_rabbitmq, "STOP_DEADLINE_S", 0.1)
+    monkeypatch.setattr("brokerproof.candidates.instances.processes.STOP_DEADLINE_S", 0.1)
     server = PrivateRabbitMQ()
     with pytest.raises(CandidateUnavailable, match=r"no AMQP connection .* it said last: deaf"):
         server.start()
@@ -140,7 +140,7 @@ def test_ctrl_c_while_a_server_is_being_stopped_ends_it_at_once(
     server = PrivateRabbitMQ()
     server.start()
     folder, processes = folder_of(server.url), server.process_ids
-    monkeypatch.setattr(private_rabbitmq, "_end", pressed)
+    monkeypatch.setattr(private_rabbitmq, "end", pressed)
     with pytest.raises(KeyboardInterrupt):
         server.stop()
     assert not folder.exists()
