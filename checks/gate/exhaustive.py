@@ -1,7 +1,8 @@
 """The exhaustive stage: it searches each scope in the grade that the candidate allows.
 
 A candidate that can be copied is searched by pairs of states (`product`); one with repeatable
-answers by sequences; any other by walking (`adaptive`). This file owns that choice, the attribution
+answers by sequences, and by a walk (`adaptive`) where the budget ends before the sequences do; any
+other by the walk alone. This file owns that choice, the attribution
 of the traces found, and how certain it is that no trace is shorter.
 """
 
@@ -34,6 +35,13 @@ from brokerproof.spec.protocol.candidate import OnDisk
 
 OUTSIDE_PART = 10
 """A candidate outside this process gets 1 in so many of the operations: each takes longer."""
+
+WALKS_ATTRIBUTED = 3
+"""So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
+time."""
+
+WALK_SHARE = 4
+"""A walk gets so many times the operations of the sequences before it: it repeats no beginnings."""
 
 
 def run_exhaustive(run: GateRun) -> None:
@@ -92,15 +100,8 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
         _search(run, found, copier)
     except CannotCopy as error:
         found.stopped_by = unlike = str(error)
-    except CannotStart as error:
-        found.stopped_by = "a reset that failed"
-        failed = RootCause(Run((), Breach("protocol", str(error))))
-        run.keep_finding(failed, Certificate(grade="not certified", reason="it is about a reset"))
-    except (CapReached, KeyboardInterrupt) as error:
-        if isinstance(error, CapReached):
-            run.evidence.under_way = error.under_way
-        run.clock.interrupted = run.clock.interrupted or isinstance(error, KeyboardInterrupt)
-        found.stopped_by = run.clock.reason()
+    except (CapReached, CannotStart, KeyboardInterrupt) as error:
+        _note_end(run, found, error)
     except Nondeterministic as error:
         found.stopped_by = str(error)
         _take_over(run, found)
@@ -110,10 +111,38 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
     finally:
         # An interrupted search has evidence too.
         differs = _take_over(run, found)
+    if found.grade == "sequences" and not (found.complete or run.clock.reason()):
+        _walk_on(run, scope)
     return unlike or differs
 
 
-def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
+def _walk_on(run: GateRun, scope: Scope) -> None:
+    """Walk to the states that lie deeper than the sequences of a scope."""
+    found = Search(scope, "adaptive")
+    try:
+        _search(run, found, "it is not ours", WALK_SHARE)
+    except (CapReached, CannotStart, KeyboardInterrupt) as error:
+        _note_end(run, found, error)
+    finally:
+        _take_over(run, found, repeats=True)
+
+
+def _note_end(
+    run: GateRun, found: Search, error: CapReached | CannotStart | KeyboardInterrupt
+) -> None:
+    """Note why a search ended early; a reset that failed is a finding."""
+    if isinstance(error, CannotStart):
+        found.stopped_by = "a reset that failed"
+        failed = RootCause(Run((), Breach("protocol", str(error))))
+        run.keep_finding(failed, Certificate(grade="not certified", reason="it is about a reset"))
+        return
+    if isinstance(error, CapReached):
+        run.evidence.under_way = error.under_way
+    run.clock.interrupted = run.clock.interrupted or isinstance(error, KeyboardInterrupt)
+    found.stopped_by = run.clock.reason()
+
+
+def _search(run: GateRun, found: Search, copier: Copier | str, share: int = 1) -> None:
     def progress(each: Search) -> None:
         run.progress(f"{each.grade}: {each.scope.name}", each.operations)
 
@@ -122,23 +151,29 @@ def _search(run: GateRun, found: Search, copier: Copier | str) -> None:
         search(found, run.subject.fresh(), copier, operations, run.clock.reason, progress)
         return
     if not run.subject.in_process:
-        operations //= OUTSIDE_PART
+        operations = operations * share // OUTSIDE_PART
     grade = search_sequences if found.grade == "sequences" else search_adaptively
     grade(found, run.subject.fresh, operations, run.clock.reason, progress)
 
 
-def _take_over(run: GateRun, found: Search) -> str:
-    """Add the evidence of a search to the gate's; return why its copies are not trusted."""
+def _take_over(run: GateRun, found: Search, *, repeats: bool = False) -> str:
+    """Add the evidence of a search to the gate's; return why its copies are not trusted.
+
+    `repeats` is whether the answers to a walk's operations are known to be repeatable.
+    """
     run.clock.hangs += found.stopped_by == HANGS
     run.evidence.add(found)
     run.report.stages.append(_stage(found))
     unlike = ""
     for requirement, traces in found.broken.items():
+        if repeats and requirement in run.evidence.broken:
+            continue
+        shortest = sorted(traces, key=lambda each: len(each.steps))[:WALKS_ATTRIBUTED]
         came = root_cause_of(
-            traces,
+            shortest if repeats else traces,
             run.subject.fresh,
             tries=RARE_TRIES if found.grade == "product" else TRIES,
-            shortens=found.grade != "adaptive",
+            shortens=repeats or found.grade != "adaptive",
         )
         if came.run is None:
             run.evidence.masked.setdefault(requirement, came.behind)
@@ -150,12 +185,14 @@ def _take_over(run: GateRun, found: Search) -> str:
             unlike = NOT_REPRODUCED
             run.evidence.masked.setdefault(requirement, unlike)
             continue
-        run.keep_finding(came, _certificate(found, came))
+        run.keep_finding(came, _certificate(found, came, repeats=repeats))
     return unlike
 
 
-def _certificate(found: Search, came: RootCause) -> Certificate:
+def _certificate(found: Search, came: RootCause, *, repeats: bool) -> Certificate:
     assert came.run is not None
+    if repeats and came.repeated is None:
+        return Certificate(grade="not certified", reason="it was found on a walk, and cut")
     if came.repeated is not None or found.grade == "adaptive":
         reason = "the candidate answers differently to the same operations"
         if came.repeated is not None and not came.repeated.tries:

@@ -108,9 +108,15 @@ def visible(text: str) -> str:
 
 
 def operation_of(move: Move, bindings: Bindings) -> Operation | None:
-    """Return the operation of a move now; None if it settles a message that no client holds."""
+    """Return the operation of a move now, or None if there is none.
+
+    A message that no client holds cannot be settled. A message's name is used once (driver protocol
+    1, rule 16); a part of a trace may lack the step that made its first publish fail.
+    """
     if isinstance(move, Cut):
         return operation_of(move.move, bindings)
+    if isinstance(move, Publish) and move.message.id in {**bindings.messages, **bindings.parked}:
+        return None
     if not isinstance(move, Settle):
         return move
     if move.message == NOT_HELD:

@@ -74,7 +74,7 @@ def test_the_gate_goes_on_by_sequences() -> None:
     assert grades[0] == "product"
     assert "stopped by it cannot be copied (RuntimeError: out of paper)" in report.stages[0].did
     assert not report.stages[0].complete
-    assert {*grades[1:]} == {"sequences"}
+    assert {*grades[1:]} == {"sequences", "adaptive"}
     assert len(grades) > 2
     found = next(v for v in report.verdicts if v.requirement.id == "fifo-order").counterexample
     assert found is not None

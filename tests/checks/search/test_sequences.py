@@ -226,7 +226,8 @@ def test_what_a_moody_candidate_breaks_is_told_with_how_often_it_came_again() ->
 
 def test_what_a_steady_candidate_breaks_is_certified_by_sequences() -> None:
     report = judged(Stack())
-    assert {stage.name for stage in report.stages} == {"sequences"}
+    # A walk follows each scope whose sequences did not end within the budget.
+    assert {stage.name for stage in report.stages} == {"sequences", "adaptive"}
     found = verdict(report, "fifo-order").counterexample
     assert found is not None
     assert (found.certificate.grade, found.certificate.operations) == ("sequences", 4)
@@ -256,7 +257,7 @@ class Impatient(Stack):
         return super().handle(operation)
 
 
-@pytest.mark.parametrize("presses_at", [700, 900, 1_100])
+@pytest.mark.parametrize("presses_at", [500, 700, 900])
 def test_what_was_found_before_an_interruption_is_told(presses_at: int) -> None:
     report = judged(Impatient(presses_at))
     assert report.interrupted
