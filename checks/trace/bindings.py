@@ -410,7 +410,8 @@ class Bindings:
         deliveries = self.deliveries | {delivery}
         if held is None or held.home not in self.queues.values():
             return self.changed(deliveries=deliveries)
-        return self.changed(deliveries=deliveries, held=self.held | {delivery: held})
+        late = self.late and self.late - {self.name_of_entry(held.entry)}
+        return self.changed(deliveries=deliveries, held=self.held | {delivery: held}, late=late)
 
     def without_delivery(self, delivery: str) -> Bindings:
         """Return the bindings in which a delivery has been settled."""

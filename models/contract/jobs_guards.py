@@ -55,7 +55,9 @@ class JobContractGuards(JobContractInvariants):
         self.times[entry] = self.times[entry] + 1
         self.due[entry] = self.now[self.home[entry]] + self.lease[self.queue_of(entry)]
         self.first_due[entry] = self.due[entry]
-        self.lapsed[entry] = False
+        # An earlier lease or release has no part in what breaks from here on.
+        self.lapsed[entry] = self.late[entry] = False
+        self.waits_until[entry] = 0
 
         group, joins = self.group[entry], keeps & self.has_group(entry)
         self.held_of[group] = ite(joins, self.held_of[group] + 1, self.held_of[group])
