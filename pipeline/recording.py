@@ -88,7 +88,7 @@ def record_load(
         begun = time.monotonic()
         told(outcome.progress._replace(doing="writing"))
         written = Written()
-        write_history(out, _counted(merged(outcome.files), written))
+        write_history(out, counted(merged(outcome.files), written))
         return Recording(written, outcome, time.monotonic() - begun)
 
 
@@ -106,7 +106,8 @@ def _records_of(path: Path) -> Iterator[Record]:
             yield record
 
 
-def _counted(records: Iterator[Record], written: Written) -> Iterator[Record]:
+def counted(records: Iterator[Record], written: Written) -> Iterator[Record]:
+    """Yield records and note their size."""
     for record in records:
         written.counts[record.op, record.outcome] += 1
         if record.op == "publish":

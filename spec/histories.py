@@ -63,6 +63,7 @@ class Record(
             without a limit.
         levels: how many levels of priority a queue has, None where it is first in, first out.
         returns: whether a returned message takes its original place or another one.
+        unordered: whether a queue promises no order.
         may_drop: whether the queue may drop messages by itself, on expiry or above a length limit.
         selective: whether a consumer takes some messages only.
     """
@@ -86,6 +87,7 @@ class Record(
     levels: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
     durable: bool = False
     returns: Literal["original", "elsewhere"] = "original"
+    unordered: bool = False
     may_drop: bool = False
     selective: bool = False
     outcome: Result = "ok"

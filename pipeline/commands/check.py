@@ -10,9 +10,9 @@ import datetime as dt
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -44,7 +44,7 @@ from brokerproof.pipeline.explain.history_report import (
     write_tables,
 )
 from brokerproof.pipeline.explain.witnesses import witnesses_of, write_witnesses
-from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
+from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
 from brokerproof.pipeline.readers.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.readers.rejected_rows import Account
 from brokerproof.pipeline.readers.sources import SOURCES
@@ -137,7 +137,7 @@ def check(
     nothing to the test, more rows were rejected than checked, or it was interrupted.
     """
     _refuse_what_is_not_judged(only, by_time=stalled_after is not None)
-    asked = _Asked(
+    asked = Judging(
         source=", ".join(map(str, paths)),
         only=only,
         failures=known_failures(known, (today or dt.datetime.now(dt.UTC)).date()),
@@ -147,22 +147,48 @@ def check(
     )
     make_folder(report)
     shown = sys.stderr.isatty() if progress is None else progress
+    engines = Engines(engine, master, scratch, begins_late, stalled_after)
+    sys.exit(judge_history(asked, paths, form, engines, report, progress=shown).value)
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The engine that judges, where it works, and what it must know of the recording."""
+
+    engine: Engine = "auto"
+    master: str = "local[*]"
+    scratch: Path | None = None
+    begins_late: bool = False
+    stalled_after: int | None = None
+
+
+def judge_history(
+    asked: Judging,
+    paths: Sequence[Path],
+    form: str | None,
+    engines: Engines,
+    report: Path,
+    *,
+    progress: bool,
+    shown_run: str | None = None,
+) -> ExitStatus:
+    """Judge a history, show and write the verdicts; the folder `report` exists.
+
+    Of several violations of a requirement, one in `shown_run` is explained. Ctrl-C ends it with the
+    status of an inconclusive run.
+    """
     rows = _RowsRead()
-    with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(scratch)) as folder:
+    with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(engines.scratch)) as folder:
         try:
-            with Interrupts().listening(), _told(shown) as say:
+            with Interrupts().listening(), _told(progress) as say:
                 read = _converted(paths, form, Path(folder) / "history", rows, say)
                 _refuse_contradictions(read, asked.queues)
-                task = _Task(
-                    read, Path(folder), master, begins_late, asked.queues, stalled_after, say
-                )
-                judgement, how = task.judged(engine)
+                judgement, how = _Task(read, Path(folder), engines, asked.queues, say).judged()
         except KeyboardInterrupt:
             click.echo(f"interrupted: {rows}; nothing is said of the history")
-            sys.exit(ExitStatus.INCONCLUSIVE.value)
+            return ExitStatus.INCONCLUSIVE
         with undisturbed():
-            status = _reported(read, judgement, how, asked, report)
-    sys.exit(status.value)
+            return _reported(read, judgement, how, asked, report, shown_run)
 
 
 def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
@@ -194,15 +220,15 @@ def _refuse_contradictions(read: Converted, known: KnownQueues) -> None:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The options of this run."""
+class Judging:
+    """The history, and how its verdicts decide the exit status."""
 
     source: str
-    only: tuple[str, ...]
-    failures: KnownFailures
-    strict: bool
-    accept_inconclusive: bool
-    queues: KnownQueues
+    only: tuple[str, ...] = ()
+    failures: KnownFailures = field(default_factory=KnownFailures)
+    strict: bool = False
+    accept_inconclusive: bool = False
+    queues: KnownQueues = NOTHING_SAID
 
 
 @dataclass
@@ -217,11 +243,16 @@ class _RowsRead:
 
 
 def _reported(
-    read: Converted, judgement: Judgement, how: str, asked: _Asked, report: Path
+    read: Converted,
+    judgement: Judgement,
+    how: str,
+    asked: Judging,
+    report: Path,
+    shown_run: str | None,
 ) -> ExitStatus:
     """Show and write the verdicts on a history."""
     account = with_rows_aside(read.account, judgement)
-    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only)
+    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only, shown_run)
     found = report_on(asked.source, judgement, account, how, asked.only, witnesses, read.files)
     judgements = tuple(
         asked.failures.judge(
@@ -259,7 +290,7 @@ def _reported(
 
 
 def _left_open(
-    read: Converted, judgement: Judgement, account: Account, asked: _Asked, is_tested: bool
+    read: Converted, judgement: Judgement, account: Account, asked: Judging, is_tested: bool
 ) -> Iterator[str]:
     """Yield lines about what was not checked, and how to check it."""
     if judgement.undeclared:
@@ -286,44 +317,43 @@ class _Task:
 
     read: Converted
     scratch: Path
-    master: str
-    begins_late: bool
+    engines: Engines
     known: KnownQueues
-    stalled_after: int | None
     say: Say
 
-    def judged(self, engine: Engine) -> tuple[Judgement, str]:
+    def judged(self) -> tuple[Judgement, str]:
         """Return the judgement of the history, and the name of the engine."""
+        engine, master = self.engines.engine, self.engines.master
         fits = self.read.records * BYTES_OF_A_RECORD < memory_mb() * (1 << 20) // 2
         if engine == "alone" or (engine == "auto" and fits):
             self.say(f"judging {self.read.records:,} records")
             table = pa.concat_tables([pq.read_table(part) for part in self.read.parts])
             judgement = judged_alone(
                 table,
-                begins_late=self.begins_late,
+                begins_late=self.engines.begins_late,
                 known=self.known,
-                stalled_after=self.stalled_after,
+                stalled_after=self.engines.stalled_after,
             )
             return judgement, "judged in memory"
         self.say("starting Spark")
-        with session(self.master, self.scratch) as spark:
+        with session(master, self.scratch) as spark:
             self.say(f"judging {self.read.records:,} records")
             judgement = interruptibly(spark, lambda: self._judged_by(spark))
-        return judgement, f"judged by Spark on {self.master}"
+        return judgement, f"judged by Spark on {master}"
 
     def _judged_by(self, spark: SparkSession) -> Judgement:
         return judged_on_spark(
             spark,
             [str(part) for part in self.read.parts],
-            begins_late=self.begins_late,
+            begins_late=self.engines.begins_late,
             known=self.known,
-            stalled_after=self.stalled_after,
+            stalled_after=self.engines.stalled_after,
             progress=self.say,
         )
 
 
 def _converted(
-    paths: tuple[Path, ...], form: str | None, folder: Path, read: _RowsRead, say: Say
+    paths: Sequence[Path], form: str | None, folder: Path, read: _RowsRead, say: Say
 ) -> Converted:
     def progress(path: Path, rows: int) -> None:
         read.rows = rows

@@ -85,10 +85,12 @@ def witnesses_of(
     parts: Sequence[Path],
     known: KnownQueues,
     chosen: Collection[str] = (),
+    shown_run: str | None = None,
 ) -> dict[str, Witness]:
     """Return a witness of the first violation of each broken requirement.
 
-    `chosen` limits the requirements; empty means all.
+    `chosen` limits the requirements; empty means all. A violation in `shown_run` is taken, if there
+    is one.
     """
     table = judgement.violations
     names = table.column("requirement").unique().to_pylist()
@@ -96,7 +98,9 @@ def witnesses_of(
     for name in sorted(names):
         if chosen and name not in chosen:
             continue
-        first = first_of(table, name)
+        of_run = table.filter(pc.equal(table.column("run"), shown_run)) if shown_run else table
+        is_there = pc.any(pc.equal(of_run.column("requirement"), name)).as_py()
+        first = first_of(of_run if is_there else table, name)
         found[name] = _witness(_with_turns(first, parts, known), judgement, parts, known)
     return found
 

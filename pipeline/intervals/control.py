@@ -38,6 +38,7 @@ def _agreed(declared: set[QueueFacts]) -> QueueFacts:
         durable=False,
         may_be_durable=any(each.durable for each in declared),
         returns=False,
+        unordered=any(each.unordered for each in declared),
         may_drop=True,
         selective=True,
     )

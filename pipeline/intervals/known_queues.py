@@ -26,6 +26,7 @@ class QueueFacts:
     durable: bool = False
     may_be_durable: bool = False
     returns: bool = True
+    unordered: bool = False
     may_drop: bool = False
     selective: bool = False
     declared: bool = True
@@ -33,7 +34,7 @@ class QueueFacts:
     @property
     def is_fifo(self) -> bool:
         """Return whether it is certainly first in, first out."""
-        return self.declared and self.levels is None
+        return self.declared and self.levels is None and not self.unordered
 
     @classmethod
     def of(cls, declaration: Record) -> QueueFacts:
@@ -43,12 +44,15 @@ class QueueFacts:
             declaration.durable,
             declaration.durable,
             declaration.returns == "original",
+            declaration.unordered,
             declaration.may_drop,
+            selective=declaration.unordered,
         )
 
     def __str__(self) -> str:
         """Return the facts about a declared queue, in the words of `facts_said`."""
         words = ["fifo" if self.levels is None else f"{PRIORITY}:{self.levels}"]
+        words = ["unordered"] if self.unordered else words
         words += ["durable"] * self.durable + ["elsewhere"] * (not self.returns)
         return ",".join([*words, *["may-drop"] * self.may_drop])
 
@@ -63,6 +67,7 @@ class QueueFacts:
             levels=self.levels,
             durable=self.durable,
             returns="original" if self.returns else "elsewhere",
+            unordered=self.unordered,
             may_drop=self.may_drop,
         )
 
@@ -99,7 +104,7 @@ NOTHING_SAID: Final = KnownQueues()
 LEVELS_OF_ALL: Final = 10
 LEVELS_MAX: Final = 256
 PRIORITY: Final = "priority"
-WORDS: Final = "fifo, priority:LEVELS, durable, elsewhere, may-drop"
+WORDS: Final = "fifo, priority:LEVELS, unordered, durable, elsewhere, may-drop"
 
 
 def facts_said(words: str) -> QueueFacts:
@@ -111,7 +116,7 @@ def facts_said(words: str) -> QueueFacts:
     said = [word.strip() for word in words.split(",")]
     if again := next((each for each in said if said.count(each) > 1), None):
         raise ValueError(f"{again!r} is said twice")
-    orders = [each for each in said if each == "fifo" or each.partition(":")[0] == PRIORITY]
+    orders = [each for each in said if each.partition(":")[0] in {"fifo", "unordered", PRIORITY}]
     if len(orders) > 1:
         raise ValueError(f"{orders[0]!r} and {orders[1]!r} contradict each other; say one of them")
     facts = QueueFacts()
@@ -121,6 +126,8 @@ def facts_said(words: str) -> QueueFacts:
                 pass
             case "priority", _, number if (number or str(LEVELS_OF_ALL)).isdecimal():
                 facts = replace(facts, levels=_levels(int(number or LEVELS_OF_ALL)))
+            case "unordered", "", "":
+                facts = replace(facts, unordered=True, selective=True)
             case "durable", "", "":
                 facts = replace(facts, durable=True, may_be_durable=True)
             case "elsewhere", "", "":

@@ -81,7 +81,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "history_page stages",
         "alone",
         "spark explain watch",
-        "campaign",
+        "campaign rounds",
         "commands",
     ),
 }

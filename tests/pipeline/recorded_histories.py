@@ -147,7 +147,13 @@ def _leaving(history: Sequence[Record]) -> Iterator[str]:
 def _ends(history: Sequence[Record]) -> Iterator[str]:
     """What certainly left its queue is not there any more; what is given again has come back."""
     gone = {each.message: _end(each) for each in of(history, "acknowledge") if each.end}
-    returned = {each.message for each in of(history, "release")}
+    closed = {each.channel for each in of(history, "close")}
+    settled = {(each.consumer, each.position) for each in of(history, *SETTLEMENTS)}
+    returned = {each.message for each in of(history, "release")} | {
+        each.message
+        for each in of(history, "deliver")
+        if each.channel in closed and (each.consumer, each.position) not in settled
+    }
     crashed = bool(of(history, "crash"))
     given = Counter(each.message for each in of(history, "deliver"))
     for each in of(history, "deliver"):

@@ -35,17 +35,25 @@ def power_over(
     addresses: tuple[str, ...], crash: str | None, restart: str | None
 ) -> CrashCommands | None:
     """Return the power over the one broker on the wire; raises `CannotRun`."""
-    if crash is None and restart is None:
+    power = commands_of(crash, restart)
+    if power is None:
         return None
-    if crash is None or restart is None:
-        given, missing = (CRASH, RESTART) if restart is None else (RESTART, CRASH)
-        raise CannotRun(f"{given}: there is no {missing}; give both or neither")
     count = sum(address.startswith(WIRE) for address in addresses)
     if count != 1:
         raise CannotRun(
             f"{CRASH}: {count} candidates are on the wire; "
             f"name the one broker that it kills, as {WIRE}user:password@host:port/"
         )
+    return power
+
+
+def commands_of(crash: str | None, restart: str | None) -> CrashCommands | None:
+    """Return the power that the two commands give, if they are given; raises `CannotRun`."""
+    if crash is None and restart is None:
+        return None
+    if crash is None or restart is None:
+        given, missing = (CRASH, RESTART) if restart is None else (RESTART, CRASH)
+        raise CannotRun(f"{given}: there is no {missing}; give both or neither")
     try:
         return CrashCommands(crash, restart)
     except WrongCommand as error:
