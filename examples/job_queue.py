@@ -203,10 +203,9 @@ class JobQueue:
     def take(self, queue: str, job: Job, channel: str, consumer: str | None) -> None:
         """Deliver a job, and begin its lease."""
         self.deliveries += 1
-        lease_s = self.queues[queue].declared.lease_s
         job.delivery, job.channel = f"d{self.deliveries}", channel
         job.holder = consumer or f"get on {channel}"
-        job.due = None if lease_s is None else self.now + lease_s
+        job.due = self.lease_end(self.queues[queue])
         self.events.append(
             Delivered(
                 delivery=job.delivery,
@@ -218,6 +217,11 @@ class JobQueue:
             )
         )
         job.times += 1
+
+    def lease_end(self, queue: Jobs) -> int | None:
+        """Return when a lease ends that begins now; None where there are no leases."""
+        lease_s = queue.declared.lease_s
+        return None if lease_s is None else self.now + lease_s
 
     def held(self) -> Iterator[tuple[Jobs, Job]]:
         """Yield the jobs that are held, each with its queue."""
@@ -238,7 +242,7 @@ class JobQueue:
                     job.ready_at = self.now + (delay_s or 0)
                     self.give_back(queue, job)
                 case Extend():
-                    job.due = self.now + (queue.declared.lease_s or 0)
+                    job.due = self.lease_end(queue)
             return OK
         return refused(f"{operation.delivery} is not held")
 

@@ -43,6 +43,9 @@ time."""
 WALK_SHARE = 4
 """A walk gets so many times the operations of the sequences before it: it repeats no beginnings."""
 
+REAL_TIME_PART = 4
+"""A scope in which time passes for a broker in real time gets 1 in so many: seconds are waited."""
+
 
 def run_exhaustive(run: GateRun) -> None:
     """Search every scope; the report does not depend on how many are searched at once.
@@ -142,6 +145,10 @@ def _note_end(
     found.stopped_by = run.clock.reason()
 
 
+def _is_in_real_time(run: GateRun, scope: Scope) -> bool:
+    return scope.seconds > 0 and run.subject.hello.capabilities.tolerance_s > 0
+
+
 def _search(run: GateRun, found: Search, copier: Copier | str, share: int = 1) -> None:
     def progress(each: Search) -> None:
         run.progress(f"{each.grade}: {each.scope.name}", each.operations)
@@ -152,6 +159,8 @@ def _search(run: GateRun, found: Search, copier: Copier | str, share: int = 1) -
         return
     if not run.subject.in_process:
         operations = operations * share // OUTSIDE_PART
+    if _is_in_real_time(run, found.scope):
+        operations //= REAL_TIME_PART
     grade = search_sequences if found.grade == "sequences" else search_adaptively
     grade(found, run.subject.fresh, operations, run.clock.reason, progress)
 
@@ -185,16 +194,22 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False) -> str:
             unlike = NOT_REPRODUCED
             run.evidence.masked.setdefault(requirement, unlike)
             continue
-        run.keep_finding(came, _certificate(found, came, repeats=repeats))
+        in_real_time = run.subject.hello.capabilities.tolerance_s > 0
+        certificate = _certificate(found, came, repeats=repeats, in_real_time=in_real_time)
+        run.keep_finding(came, certificate)
     return unlike
 
 
-def _certificate(found: Search, came: RootCause, *, repeats: bool) -> Certificate:
+def _certificate(
+    found: Search, came: RootCause, *, repeats: bool, in_real_time: bool
+) -> Certificate:
     assert came.run is not None
     if repeats and came.repeated is None:
         return Certificate(grade="not certified", reason="it was found on a walk, and cut")
     if came.repeated is not None or found.grade == "adaptive":
         reason = "the candidate answers differently to the same operations"
+        if in_real_time:
+            reason = "the candidate is in real time, so not every shorter trace was tried"
         if came.repeated is not None and not came.repeated.tries:
             reason = "the cap in seconds left no time to try it again"
         return Certificate(grade="not certified", reason=reason)

@@ -57,7 +57,9 @@ def must_succeed(operation: Operation, bindings: Bindings) -> bool:
             return _is_there(consumer or "", bindings)
         case Acknowledge() | Release() | Reject() | Extend():
             held = bindings.held.get(operation.delivery)
-            return held is not None and not may_be_over(held, bindings)
+            if held is None or (isinstance(operation, Extend) and held.due is None):
+                return False
+            return not may_be_over(held, bindings)
         case Advance(seconds=seconds):
             return seconds >= 0
         case Restart():

@@ -108,6 +108,8 @@ def _settling(
     operation: Acknowledge | Release | Reject | Extend, bindings: Bindings
 ) -> tuple[Step, ...]:
     held = bindings.held.get(operation.delivery)
+    if held is not None and held.due is None and isinstance(operation, Extend):
+        return ()  # a queue without leases has none to renew
     if held is not None:
         step: Step = (name_of(operation), (held.entry,))
         if isinstance(operation, Release) and operation.delay_s is not None:
@@ -120,7 +122,11 @@ def _settling(
     entry = bindings.entry_of_settled(operation.delivery)
     if entry is None:
         return ()
-    if bindings.claims.settle_by == "message" and not isinstance(operation, Extend):
+    by_message = bindings.claims.settle_by == "message"
+    if by_message and isinstance(operation, Extend):
+        if any(each.entry == entry for each in bindings.held.values()):
+            raise Unfollowable(f"it is not certain that {operation.delivery} renewed a lease")
+    elif by_message:
         by_name = "release" if isinstance(operation, Release) else "settle_by_name"
         return (one_of((by_name, (entry,)), NOTHING),)
     is_late = bindings.name_of_entry(entry) in bindings.lapsed

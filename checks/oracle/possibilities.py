@@ -65,6 +65,13 @@ KNOWN_MAX = 1 << 15
 """The most entries in each cache: the results of steps, and whether a broker may move."""
 
 
+RECURRING = frozenset(("lease_ends",))
+"""Floating steps that each make themselves impossible until a client acts.
+
+One message may be held again, and its next lease end too, before the next drain.
+"""
+
+
 @dataclass(frozen=True)
 class Rules:
     """The contract, and the labels beyond whose breach a broker is followed."""
@@ -125,7 +132,7 @@ class Rules:
         for world, departed, taken in ordered(cases):
             worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
             blames.extend(to_blame)
-            key = taken | {step} if as_floating else taken
+            key = taken | {step} if as_floating and name not in RECURRING else taken
             for following, labels in worlds:
                 after.setdefault((departed | labels, key), []).append(following)
         return self.closed(frame, _folded(after), floating), blames

@@ -29,7 +29,7 @@ from brokerproof.checks.oracle.possibilities import (
     alternatives,
 )
 from brokerproof.checks.trace.bindings import MODES, Bindings, Held
-from brokerproof.checks.trace.leases import held_by
+from brokerproof.checks.trace.leases import given, held_by, told_over
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Queue
 from brokerproof.models.contract.core_state import Group
 from brokerproof.spec.protocol.answers import (
@@ -327,7 +327,7 @@ class Translator:
             ):
                 entry = self.bindings.messages[message]
                 self._note("place", _NO_CONSUMER, ("lease_expired", (entry,)))
-                self.bindings = self.bindings.changed(untold=self.bindings.untold - {message})
+                self.bindings = told_over(self.bindings, message)
                 self.exercised["lease-end-is-told"] += 1
             case _:
                 self._break("protocol", "an event that nothing claimed could have caused")
@@ -366,7 +366,7 @@ class Translator:
     def _deliver(self, event: Delivered, held: Held | None) -> None:
         if event.delivery in self.bindings.deliveries:
             self._break("protocol", f"delivery id {event.delivery} was used twice")
-        self.bindings = self.bindings.with_delivery(event.delivery, held)
+        self.bindings = given(self.bindings, event, held)
 
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
         for name, _ in alternatives(step):

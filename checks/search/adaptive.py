@@ -22,6 +22,9 @@ from brokerproof.spec.protocol.candidate import Candidate
 RUN_MAX = 60
 """A longer run begins anew: so long a trace is not readable."""
 
+TIMED_RUN_MAX = 12
+"""The same where seconds pass: beginning anew costs none, and what matters happens early."""
+
 APPROACH_MAX = 100
 """After so many steps towards one pair, it is given up as never offered."""
 
@@ -87,6 +90,7 @@ def _walk(
         return _Walk(candidate, standings.start(oracle))
 
     states: dict[Hashable, _State] = {}
+    longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     walk = begin()
     start = walk.place.standing.key
     while True:
@@ -96,7 +100,7 @@ def _walk(
         route = _route(states, key)
         if route is None and key == start and not walk.steps:
             break
-        if route is None or len(walk.steps) >= RUN_MAX:
+        if route is None or len(walk.steps) >= longest:
             walk = begin()
             continue
         if not _make(walk, states[key], route, found, standings):

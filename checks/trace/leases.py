@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from brokerproof.checks.trace.bindings import Bindings, Held
+from brokerproof.spec.protocol.answers import Delivered
 
 _NOWHERE = -1
 """The element of a queue that has gone."""
@@ -37,6 +38,30 @@ def lapsed(bindings: Bindings, delivery: str) -> Bindings:
     return bindings.without_delivery(delivery).changed(
         lapsed=bindings.lapsed | {message}, untold=bindings.untold | told
     )
+
+
+def given(bindings: Bindings, event: Delivered, held: Held | None) -> Bindings:
+    """Return the bindings with one more delivery told; earlier leases of its message have ended.
+
+    A browser ends no lease.
+    """
+    subscriber = bindings.consumers.get(event.consumer or "")
+    if held is not None or subscriber is None or subscriber.automatic:
+        bindings = _superseded(bindings, event.message)
+    return bindings.with_delivery(event.delivery, held)
+
+
+def told_over(bindings: Bindings, message: str) -> Bindings:
+    """Return the bindings in which the end of a message's lease has been told."""
+    ended = _superseded(bindings, message)
+    return ended.changed(untold=ended.untold - {message})
+
+
+def _superseded(bindings: Bindings, message: str) -> Bindings:
+    for name, held in bindings.held.items():
+        if held.entry == bindings.messages[message] and may_be_over(held, bindings):
+            bindings = lapsed(bindings, name)
+    return bindings
 
 
 def leases_over(bindings: Bindings, now: int) -> list[tuple[str, Held]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
@@ -11,6 +12,8 @@ from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import GetMode
 
 LEASE_S = 2
+"""The lease of a broker whose clock is exact. With a tolerance, a lease must be longer by twice as
+much: a renewal must come certainly before its end, and show certainly after it."""
 
 
 def scopes_of_jobs(
@@ -61,11 +64,12 @@ def _scopes_of_delays_and_groups(
         yield Scope(
             "releases with a delay",
             orders,
-            messages=2,
+            messages=1 if claims.tolerance_s else 2,
             consumers=len(consumers),
             kinds=consumers,
             gets=gets,
-            settlements=("release",),
+            filled=claims.tolerance_s > 0,
+            settlements=() if claims.tolerance_s else ("release",),
             delays=(1,),
             seconds=2,
         )
@@ -103,56 +107,74 @@ def _scopes_of_leases(
     gets: tuple[GetMode, ...],
     consumers: tuple[Kind, ...],
 ) -> Iterator[Scope]:
-    extend: tuple[SettlementName, ...] = ("extend",) if claims.extend else ()
-    yield Scope(
+    lease_s = LEASE_S + 2 * claims.tolerance_s
+    alone = Scope(
         "messages held for a time",
         orders,
         messages=1,
         consumers=len(consumers),
         kinds=consumers,
         gets=gets,
-        settlements=("acknowledge", "release", *extend),
         settles_again=True,
-        closes=True,
-        seconds=2 * LEASE_S + 1,
-        lease_s=LEASE_S,
+        lease_s=lease_s,
     )
-    yield Scope(
-        "two messages held for a time",
-        orders,
-        messages=2,
-        consumers=len(consumers),
-        kinds=consumers,
-        gets=gets,
-        settlements=("acknowledge",),
-        seconds=LEASE_S + 1,
-        lease_s=LEASE_S,
-    )
+    extend: tuple[SettlementName, ...] = ("extend",) if claims.extend else ()
+    if claims.tolerance_s:
+        yield from _scopes_in_real_time(alone, claims.tolerance_s, extend)
+    else:
+        yield replace(
+            alone,
+            settlements=("acknowledge", "release", *extend),
+            closes=True,
+            seconds=2 * lease_s + 1,
+        )
+        yield replace(
+            alone,
+            name="two messages held for a time",
+            messages=2,
+            settlements=("acknowledge",),
+            settles_again=False,
+            seconds=lease_s + 1,
+        )
     if claims.delivery_limit:
-        yield Scope(
-            "deliveries up to a limit, each for a time",
-            orders,
-            messages=1,
-            consumers=len(consumers),
-            kinds=consumers,
-            gets=gets,
+        yield replace(
+            alone,
+            name="deliveries up to a limit, each for a time",
             settlements=("release",),
-            seconds=2 * LEASE_S,
-            lease_s=LEASE_S,
+            settles_again=False,
+            seconds=2 * lease_s,
             deliveries=2,
         )
     if claims.durable:
-        yield Scope(
-            "messages held for a time by a broker that crashes",
-            orders,
-            messages=1,
+        yield replace(
+            alone,
+            name="messages held for a time by a broker that crashes",
             payloads=(Payload(persistent=True),),
             durable=(True,),
-            consumers=len(consumers),
-            kinds=consumers,
-            gets=gets,
             settlements=("acknowledge",),
-            seconds=LEASE_S,
+            settles_again=False,
+            seconds=lease_s,
             crashes=True,
-            lease_s=LEASE_S,
+        )
+
+
+def _scopes_in_real_time(
+    alone: Scope, tolerance_s: int, extend: tuple[SettlementName, ...]
+) -> Iterator[Scope]:
+    """Yield the scopes of leases that may be over before the clock says so.
+
+    Each second is waited for, so time passes in few and long steps, and little else can be done.
+    """
+    assert alone.lease_s is not None
+    over_s, half_s = alone.lease_s + tolerance_s, tolerance_s + 1
+    yield replace(alone, filled=True, seconds=over_s, steps=(over_s,))
+    if extend:
+        yield replace(
+            alone,
+            name="messages held for a time that is renewed",
+            filled=True,
+            settlements=extend,
+            settles_again=False,
+            seconds=3 * half_s,
+            steps=(half_s,),
         )

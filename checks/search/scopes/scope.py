@@ -105,7 +105,7 @@ class Scope:
     """A small world; every sequence of its moves, of any length, is a behaviour to be judged.
 
     `windows` and `pools` replace the window of a consumer or a channel; `seconds` is how far the
-    clock may move. `invalid` adds invalid operations, and some without effect
+    clock may move, in steps of `steps`. `invalid` adds invalid operations, and some without effect
     (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
     move, `resets` adds resets of the broker. `cuts` makes each move also with the power lost at
     each of its changes to the disk. The last queue has a limit of `deliveries` and, if the scope
@@ -133,6 +133,7 @@ class Scope:
     deletes: bool = False
     flushes: bool = False
     seconds: int = 0
+    steps: tuple[int, ...] = (1,)
     crashes: bool = False
     invalid: bool = False
     filled: bool = False
@@ -248,7 +249,8 @@ class Scope:
         for channel in bindings.channels:
             for window in self.pools:
                 yield SetCredit(channel=channel, messages=window.messages, bytes=window.bytes)
-        if bindings.now < self.seconds:
-            yield Advance(seconds=1)
+        for step in self.steps:
+            if bindings.now + step <= self.seconds:
+                yield Advance(seconds=step)
         if self.crashes:
             yield Crash()
