@@ -2,7 +2,7 @@
 
 The file finds the factory, calls it and checks that its result is usable. It does not know what the
 object does with an operation. Any failure, in our lookup or in the candidate's own code, raises
-`CandidateUnavailable` with its cause chained.
+`CandidateUnavailable` with its cause chained; one that the candidate raises itself is passed on.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def _load(target: str, name: str) -> ModuleType:
                 remedy="run from the folder that holds it, or install it",
             ) from error
         raise _failed_import(target, name, error) from error
+    except CandidateUnavailable:
+        raise
     except _FOREIGN as error:
         raise _failed_import(target, name, error) from error
 
@@ -138,6 +140,9 @@ def _load_file(target: str, path: Path) -> ModuleType:
         sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
+    except CandidateUnavailable:
+        del sys.modules[name]
+        raise
     except _FOREIGN as error:
         del sys.modules[name]
         raise _failed_import(target, str(path), error) from error
@@ -176,6 +181,8 @@ def _factory(target: str, module: ModuleType, attribute: str) -> Callable[[], ob
 def _make(target: str, factory: Callable[[], object]) -> object:
     try:
         return factory()
+    except CandidateUnavailable:
+        raise
     except _FOREIGN as error:
         raise CandidateUnavailable(
             target,

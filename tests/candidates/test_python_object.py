@@ -125,6 +125,22 @@ def test_a_factory_that_fails_is_refused_and_its_error_is_chained(tmp_path: Path
     assert len(caught.value.what) == REASON_CHARACTERS_MAX
 
 
+LACKS = """
+from brokerproof.candidates.unavailable import CandidateUnavailable
+def make():
+    raise CandidateUnavailable("a box", what="there is no lid", remedy="buy one")
+"""
+
+
+@pytest.mark.parametrize("text", [LACKS, f"{LACKS}\nmake()"], ids=["factory", "file"])
+@pytest.mark.parametrize("separator", [".py:", ":"], ids=["path", "module"])
+def test_a_candidate_says_itself_what_it_lacks(tmp_path: Path, text: str, separator: str) -> None:
+    write(tmp_path, text, f"box_{len(text)}_{len(separator)}.py")
+    with pytest.raises(CandidateUnavailable) as caught:
+        load_python_object(f"box_{len(text)}_{len(separator)}{separator}make")
+    assert str(caught.value) == "a box: there is no lid; buy one"
+
+
 @pytest.mark.parametrize("method", ["hello", "handle"])
 def test_a_candidate_needs_both_methods(tmp_path: Path, method: str) -> None:
     path = write(tmp_path, GOOD.replace(f"def {method}", "def other"))
