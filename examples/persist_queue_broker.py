@@ -10,8 +10,8 @@ persist-queue keeps a queue in a table of SQLite. Its calls become the operation
     close_channel   nack of each delivery that its gets hold, in the order of delivery
 
 Queues by name (here one object each), channels and deliveries are the adapter's, not the library's.
-The library has rows only: the adapter passes a second settlement on like the first, and the library
-decides its effect.
+The library has rows only, so a settlement names a message: the adapter passes a second one on like
+the first, and the library decides its effect. `get` tells nothing of earlier deliveries.
 
 Not claimed: consumers, since the library has none; durability, although it is the library's
 purpose, since a crash here would end the gate too.
@@ -101,7 +101,12 @@ class PersistQueueBroker:
         return Hello(
             name=f"persist-queue {self._kind.__name__}",
             version=persistqueue.__version__,
-            capabilities=Capabilities(get=True, release_position=self._release_position),
+            capabilities=Capabilities(
+                get=True,
+                settle_by="message",
+                redelivered="flag" if self._looks else "none",
+                release_position=self._release_position,
+            ),
         )
 
     def handle(self, operation: Operation) -> Answer:
