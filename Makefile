@@ -27,7 +27,7 @@ quick: $(LINKED) $(VENV)/.dev  ## Lint, check types, and run the tests that are 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p brokerproof & types=$$!; \
-	  $(BIN)/python -m pytest -q -m "not slow and not thorough and not rabbitmq" --numprocesses=auto --dist=worksteal --benchmark-disable; \
+	  $(BIN)/python -m pytest -q -m "not slow and not thorough and not rabbitmq and not beanstalkd and not postgresql and not redis" --numprocesses=auto --dist=worksteal --benchmark-disable; \
 	  tested=$$?; wait $$types && exit $$tested
 
 thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same checks on many more seeds, scopes and cases.
