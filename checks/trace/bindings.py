@@ -403,10 +403,7 @@ class Bindings:
     # Deliveries.
 
     def with_delivery(self, delivery: str, held: Held | None) -> Bindings:
-        """Return the bindings with one more delivery told, which a client may hold.
-
-        A delivery told with the deletion of its queue is already void.
-        """
+        """Return the bindings with one more delivery told; its queue may have gone with it."""
         deliveries = self.deliveries | {delivery}
         if held is None or held.home not in self.queues.values():
             return self.changed(deliveries=deliveries)

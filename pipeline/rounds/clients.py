@@ -9,10 +9,8 @@ other clients' consumers; the client of the consumer records them.
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -371,32 +369,3 @@ class Subscriber(Client):
             mode=self._mode,
             window=window,
         )
-
-
-def on_threads(bodies: dict[str, Callable[[], None]], within_s: float) -> list[str]:
-    """Run each body on a thread, all begun at once; return those that did not come back.
-
-    An exception of a body is raised here.
-    """
-    barrier = threading.Barrier(len(bodies))
-    raised: list[BaseException] = []
-
-    def begun(body: Callable[[], None]) -> None:
-        barrier.wait()
-        try:
-            body()
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            raised.append(error)
-
-    threads = [
-        threading.Thread(target=begun, args=(body,), name=name, daemon=True)
-        for name, body in bodies.items()
-    ]
-    for thread in threads:
-        thread.start()
-    until = time.monotonic() + within_s
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    if raised:
-        raise raised[0]
-    return [thread.name for thread in threads if thread.is_alive()]

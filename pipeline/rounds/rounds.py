@@ -30,9 +30,9 @@ from brokerproof.pipeline.rounds.clients import (
     Producer,
     Shared,
     Subscriber,
-    on_threads,
 )
 from brokerproof.pipeline.rounds.shape import Shape
+from brokerproof.pipeline.rounds.threads import Threads
 from brokerproof.spec.histories import Record
 from brokerproof.spec.messages import Fifo, Order, Priority, Unordered
 from brokerproof.spec.protocol.candidate import Candidate
@@ -79,6 +79,7 @@ class Rounds:
     make_driver: Callable[[], DriverCandidate] | None = None
     power: Power | None = None
     played: int = 0
+    _threads: Threads = field(default_factory=Threads)
     _joined: list[DriverCandidate] = field(default_factory=list)
     _usual_s: float = 0.0
 
@@ -93,6 +94,7 @@ class Rounds:
             yield
         finally:
             sys.setswitchinterval(before)
+            self._threads.end()
             for each in self._joined:
                 each.close()
             self._joined.clear()
@@ -131,16 +133,17 @@ class Rounds:
                 main.publish(number)
             numbers = range(0)
         shared.producing.update(each.name for each in makers)
-        bodies: dict[str, Callable[[], None]] = {each.name: each.run for each in takers}
+        jobs: dict[str, Callable[[], None]] = {each.name: each.run for each in takers}
         for place, maker in enumerate(makers):
-            bodies[maker.name] = partial(maker.run, numbers[place :: len(makers)])
+            jobs[maker.name] = partial(maker.run, numbers[place :: len(makers)])
         if shared.kills:
-            bodies["kill"] = partial(self._kill, main)
+            jobs["kill"] = partial(self._kill, main)
         begun = time.monotonic()
-        stuck = on_threads(bodies, ROUND_S_MAX)
+        stuck = self._threads.run([*jobs.values()], ROUND_S_MAX)
         self._usual_s = time.monotonic() - begun
         if stuck:
-            what = f"{', '.join(stuck)}: no answer within {ROUND_S_MAX:.0f} s"
+            names = ", ".join([*jobs][number] for number in stuck)
+            what = f"{names}: no answer within {ROUND_S_MAX:.0f} s"
             shared.faults.append(Fault("protocol", what))
         return not stuck
 

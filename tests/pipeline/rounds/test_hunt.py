@@ -235,7 +235,7 @@ def test_a_driver_with_a_queue_in_each_process_is_refused() -> None:
     ("address", "status", "told"),
     [
         (SOUND, 0, "nothing was found in 50 rounds"),
-        (f"{EXAMPLES}/threaded_queue.py:make_racy_queue", 1, "record such rounds again with"),
+        (f"{EXAMPLES}/threaded_queue.py:make_racy_queue", 1, "record more with"),
     ],
 )
 def test_the_command_judges_what_it_recorded(
