@@ -53,6 +53,8 @@ FIELDS: Final[dict[str, str]] = {
     "x-max-priority says: 11 for 10",
     "durable": "whether a queue is to survive a crash",
     "returns": "whether a returned message takes its place back, or any other",
+    "lease": "how long a queue lets a message be held, in the unit of the times; null for as long "
+    "as the holder likes",
     "unordered": "whether a queue promises no order",
     "may_drop": "whether a queue may drop messages by itself, such as those that expire",
     "selective": "whether a consumer takes some messages only",

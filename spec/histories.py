@@ -35,6 +35,7 @@ Kind: TypeAlias = Literal[
     "acknowledge",
     "release",
     "reject",
+    "extend",
     "close",
     "purge",
     "delete",
@@ -63,6 +64,8 @@ class Record(
             without a limit.
         levels: how many levels of priority a queue has, None where it is first in, first out.
         returns: whether a returned message takes its original place or another one.
+        lease: how long a queue lets a message be held, in the unit of the times; None for as long
+            as the holder likes.
         unordered: whether a queue promises no order.
         may_drop: whether the queue may drop messages by itself, on expiry or above a length limit.
         selective: whether a consumer takes some messages only.
@@ -87,6 +90,7 @@ class Record(
     levels: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
     durable: bool = False
     returns: Literal["original", "elsewhere"] = "original"
+    lease: Time | None = None
     unordered: bool = False
     may_drop: bool = False
     selective: bool = False
@@ -104,6 +108,7 @@ MEANINGS: Final[dict[Kind, str]] = {
     "acknowledge": "A delivery was settled: the message is done with.",
     "release": "A delivery was settled: the message returned to the queue.",
     "reject": "A delivery was settled: the message was discarded.",
+    "extend": "The lease of a delivery was renewed.",
     "close": "A channel closed, and all that its consumers and gets held returned.",
     "purge": "All messages that were available were dropped.",
     "delete": "A queue was dropped with all that was in it.",
@@ -123,6 +128,7 @@ MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {
     "acknowledge": ("queue", "message", "consumer", "position"),
     "release": ("queue", "message", "consumer", "position"),
     "reject": ("queue", "message", "consumer", "position"),
+    "extend": ("queue", "message", "consumer", "position"),
     "close": ("channel",),
     "purge": ("queue",),
     "delete": ("queue",),

@@ -297,7 +297,7 @@ class RecordedFacts:
                 flag = {True: ", as redelivered", False: ", as new", None: ""}
                 said = f"{record.message} {seen} {self._named(record.consumer or '', record)}"
                 said += f", its delivery {record.position}{flag[record.redelivered]}"
-            case "acknowledge" | "reject" | "release":
+            case "acknowledge" | "reject" | "release" | "extend":
                 said = f"{record.message} {words} by {record.consumer}"
             case "empty":
                 said = f"{self._named(record.consumer or '', record)} found nothing"
@@ -328,6 +328,7 @@ _WORDS: Final = {
     "acknowledge": "acknowledged",
     "reject": "rejected",
     "release": "released",
+    "extend": "renewed",
     "cancel": "cancelled",
     "get": "asked, and had no answer",
     "close": "closed",

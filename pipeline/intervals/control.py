@@ -39,6 +39,7 @@ def _agreed(declared: set[QueueFacts]) -> QueueFacts:
         may_be_durable=any(each.durable for each in declared),
         returns=False,
         unordered=any(each.unordered for each in declared),
+        lease=min((each.lease for each in declared if each.lease is not None), default=None),
         may_drop=True,
         selective=True,
     )

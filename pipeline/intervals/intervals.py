@@ -208,9 +208,11 @@ def _deliveries(
     start = start.copy()
     start[is_published] = np.maximum(start[is_published], rows.start[published[is_published]])
     keeps = ~_is_of_mode(table, rows.subscriber, control, "automatic")[acquiring]
+    leased_until = _leased_until(table, rows, control, queue, acquiring)
+    closed, closed_by = _closing(table, rows, control, acquiring)
     back_start, back_end = settled.comes_back(
         keeps,
-        _closing(table, rows, control, acquiring),
+        (np.minimum(closed, leased_until), closed_by),
         _crashing(table, rows, control, queue, published, acquiring),
     )
     earliest = _no_earlier_than_a_return(first, start, end, back_start)
@@ -224,7 +226,7 @@ def _deliveries(
         end,
         back_start,
         back_end,
-        np.where(keeps, settled.freed, end),
+        np.where(keeps, np.minimum(settled.freed, leased_until), end),
         settled.count,
     )
 
@@ -299,6 +301,32 @@ def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> 
             start = np.minimum(start, spans.next_start(of.number[acquiring], begun))
             end = np.minimum(end, spans.next_end(of.number[acquiring], seen))
     return start, end
+
+
+def _leased_until(
+    table: pa.Table, rows: Rows, control: Control, queue: Named, acquiring: Ints
+) -> Ints:
+    """Return the earliest moment at which the lease of each delivery can have ended.
+
+    A renewal counts if it certainly came before that: one that came later had no effect, whatever
+    was answered.
+    """
+    leases = np.array(
+        [NEVER if each.lease is None else each.lease for each in control.facts(queue.keys)],
+        dtype=np.int64,
+    )
+    lease = leases[queue.number[acquiring]]
+    # Neither the sum nor one more lease is beyond 64 bits.
+    until = np.minimum(rows.start[acquiring] + lease, NEVER)
+    renewing = np.flatnonzero(is_one_of(table, "op", "extend") & rows.certain)
+    if not renewing.size or (lease == NEVER).all():
+        return until
+    renewing = renewing[np.argsort(rows.start[renewing], kind="stable")]
+    renewed = _matches(rows, acquiring, renewing)
+    for row, which in zip(renewing[renewed != NO_ROW], renewed[renewed != NO_ROW], strict=True):
+        if rows.end[row] < until[which]:
+            until[which] = max(until[which], min(rows.start[row] + lease[which], NEVER))
+    return until
 
 
 def _crashing(

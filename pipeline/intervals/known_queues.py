@@ -18,8 +18,9 @@ from brokerproof.spec.histories import Record
 class QueueFacts:
     """The facts about a queue.
 
-    `durable` is whether it certainly is, `may_be_durable` whether it may be. The order of a queue
-    that is not `declared` is unknown.
+    `durable` is whether it certainly is, `may_be_durable` whether it may be. A message may come
+    back a `lease` after its delivery; None is for ever. The order of a queue that is not `declared`
+    is unknown.
     """
 
     levels: int | None = None
@@ -27,6 +28,7 @@ class QueueFacts:
     may_be_durable: bool = False
     returns: bool = True
     unordered: bool = False
+    lease: int | None = None
     may_drop: bool = False
     selective: bool = False
     declared: bool = True
@@ -43,8 +45,9 @@ class QueueFacts:
             declaration.levels,
             declaration.durable,
             declaration.durable,
-            declaration.returns == "original",
+            declaration.returns == "original" and not declaration.unordered,
             declaration.unordered,
+            declaration.lease,
             declaration.may_drop,
             selective=declaration.unordered,
         )
@@ -68,6 +71,7 @@ class QueueFacts:
             durable=self.durable,
             returns="original" if self.returns else "elsewhere",
             unordered=self.unordered,
+            lease=self.lease,
             may_drop=self.may_drop,
         )
 

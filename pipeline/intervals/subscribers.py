@@ -58,7 +58,7 @@ def told_apart(history: pa.Table, control: Control) -> ToldApart:
         return ToldApart(history, nothing)
     names = _Names(["?"], np.zeros(history.num_rows, dtype=np.int64))
     _name_deliveries(history, control, subscriber, given, names)
-    settles = concerned & is_one_of(history, "op", "acknowledge", "release", "reject")
+    settles = concerned & is_one_of(history, "op", "acknowledge", "release", "reject", "extend")
     unclear = _name_settlements(history, subscriber, given, np.flatnonzero(settles), names)
     return ToldApart(_renamed(history, names), unclear)
 

@@ -28,6 +28,8 @@ Fault: TypeAlias = Literal[
     "foresees",
     "forgets-the-flag",
     "finds-nothing",
+    "ends-a-lease-early",
+    "ends-a-lease-when-renewed",
 ]
 
 BROKEN_BY: Final[dict[Fault, str]] = {
@@ -56,6 +58,12 @@ BROKEN_BY: Final[dict[Fault, str]] = {
 }
 """The requirement under whose name each fault is to be found."""
 
+BROKEN_BY_LEASES: Final[dict[Fault, str]] = {
+    "ends-a-lease-early": "nothing-twice",
+    "ends-a-lease-when-renewed": "nothing-twice",
+}
+"""The same, for faults that need a queue with a lease."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -76,6 +84,8 @@ class Shape:
     may_drop: float = 0.05
     selective: float = 0.03
     drained: float = 0.8
+    leases: float = 0
+    unordered: float = 0
 
 
 @dataclass(eq=False)
@@ -105,6 +115,7 @@ class Held:
     subscriber: Subscriber
     position: int
     meddled: bool = False
+    due: int = 0
 
 
 @dataclass(eq=False)
@@ -133,9 +144,13 @@ class Queue:
     durable: bool
     returns: Literal["original", "elsewhere"]
     may_drop: bool
+    lease: int | None = None
+    unordered: bool = False
     entries: list[Entry] = field(default_factory=list)
 
     def waiting(self) -> list[Entry]:
         """Return what is available, in the order in which it is to be given."""
         there = [each for each in self.entries if each.held is None]
+        if self.unordered:
+            return there[::-1]
         return sorted(there, key=lambda each: (-each.level, each.place))

@@ -58,6 +58,8 @@ class Simulation:
             steps.append((2, self._close))
         if self.shape.breaks and self.random.random() < 0.6:
             steps += [(1, self._purge), (1, self._delete), (1, self._crash)]
+        if self.shape.leases:
+            steps += [(8, self._lapse), (8, self._renew)]
         if self.shape.crashes:
             steps.append((self.shape.crashes, self._crash))
         weights, actions = zip(*steps, strict=True)
@@ -104,6 +106,10 @@ class Simulation:
             "elsewhere" if self.random.random() < self.shape.elsewhere else "original",
             self.random.random() < self.shape.may_drop,
         )
+        if self.shape.leases and self.random.random() < self.shape.leases:
+            queue.lease = self.random.choice((40, 100))
+        if self.shape.unordered and self.random.random() < self.shape.unordered:
+            queue.unordered, queue.levels = True, None
         self.queues.append(queue)
         self._redeclare(queue)
 
@@ -114,6 +120,8 @@ class Simulation:
             levels=queue.levels,
             durable=queue.durable,
             returns=queue.returns,
+            lease=queue.lease,
+            unordered=queue.unordered,
             may_drop=queue.may_drop,
         )
 
@@ -242,6 +250,7 @@ class Simulation:
             ]
         else:
             entry.held = Held(entry, subscriber, subscriber.given)
+            entry.held.due = self.now + (subscriber.queue.lease or 0)
             subscriber.holds.append(entry.held)
         subscriber.given += 1
 
@@ -363,6 +372,39 @@ class Simulation:
             entry.place = self.random.randint(0, self.now)
         elif self._faulty("returns-to-the-tail"):
             entry.place = self.now
+
+    def _leased(self) -> list[Held]:
+        """Return what is held for a time, or was."""
+        return [
+            held
+            for subscriber in self.subscribers
+            for held in subscriber.holds
+            if subscriber.queue.lease is not None
+        ]
+
+    def _lapse(self) -> None:
+        """End a lease, which nobody is told; its holder may settle in vain later."""
+        held = [each for each in self._leased() if each.entry.held is each]
+        over = [each for each in held if each.due <= self.now]
+        early = [each for each in held if each.due > self.now + 20]
+        if early and self._faulty("ends-a-lease-early"):
+            over = early
+        if over:
+            chosen = self.random.choice(over)
+            self._return(chosen, "came_back")
+            if self.random.random() < 0.5:
+                chosen.subscriber.holds.remove(chosen)
+
+    def _renew(self) -> None:
+        if not (held := self._leased()):
+            return
+        chosen = self.random.choice(held)
+        outcome, happens = self._outcome()
+        self._tell_settled("extend", chosen, outcome, happens=happens)
+        if happens and chosen.entry.held is chosen:
+            assert chosen.subscriber.queue.lease is not None
+            ends = self._faulty("ends-a-lease-when-renewed")
+            chosen.due = self.now + (0 if ends else chosen.subscriber.queue.lease)
 
     def _may_settle_in_vain(self, subscriber: Subscriber) -> None:
         """Let a client that holds nothing any more believe that it does, now and then."""

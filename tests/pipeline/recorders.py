@@ -81,7 +81,7 @@ def blurred(
         if each.record.op == "deliver"
     }
     for number, each in enumerate(happened):
-        if each.record.op in {"acknowledge", "reject", "release"}:
+        if each.record.op in {"acknowledge", "reject", "release", "extend"}:
             of = given[each.record.consumer, each.record.position]
             seen = chance.randint(happened[of].record.start, each.record.start)
             seen = min(seen, records[of].end or 0)

@@ -59,7 +59,7 @@ class Facts:
     def _is_one(self, run: str, queue: str) -> bool:
         """Whether a queue was always declared as the same."""
         kinds = {
-            (each.levels, each.durable, each.returns, each.may_drop)
+            (each.levels, each.durable, each.returns, each.may_drop, each.unordered, each.lease)
             for each in self._declared(run, queue)
         }
         return len(kinds) < 2
@@ -84,7 +84,13 @@ class Facts:
     def returns(self, run: str, queue: str) -> bool:
         """Whether what returns takes its place back."""
         declared = self._declared(run, queue)
+        if self.unordered(run, queue):
+            return False
         return self._is_one(run, queue) and {each.returns for each in declared} == {"original"}
+
+    def unordered(self, run: str, queue: str) -> bool:
+        """Whether a queue promises no order."""
+        return any(each.unordered for each in self._declared(run, queue))
 
     def may_drop(self, run: str, queue: str) -> bool:
         """Whether a queue may drop messages by itself, or became another."""
@@ -95,11 +101,34 @@ class Facts:
     def selective(self, run: str, queue: str) -> bool:
         """Whether a selective consumer takes from a queue, or its order is unknown."""
         is_known = self.is_declared(run, queue) and self._is_one(run, queue)
+        if self.unordered(run, queue):
+            return True
         return not is_known or any(
             each.selective and each.mode != "browse" and each.outcome != "failed"
             for each in self.records
             if (each.op, each.run, each.queue) == ("consume", run, queue)
         )
+
+    def leased_until(self, delivery: Record) -> int:
+        """Return the earliest moment at which the lease of a delivery can have ended."""
+        leases = [
+            each.lease
+            for each in self._declared(delivery.run, delivery.queue or "")
+            if each.lease is not None
+        ]
+        until = min((delivery.start + lease for lease in leases), default=NEVER)
+        renewals = [
+            each
+            for each in self.records
+            if each.op == "extend" and each.outcome == "ok" and each.end is not None
+            if (each.run, each.queue) == (delivery.run, delivery.queue)
+            if (each.message, each.consumer) == (delivery.message, delivery.consumer)
+            if each.position == delivery.position
+        ]
+        for each in sorted(renewals, key=lambda renewal: renewal.start):
+            if latest(each) < until < NEVER:
+                until = max(until, each.start + min(leases))
+        return until
 
     def closing(self, delivery: Record) -> Span:
         """Return when the channel of a delivery was closed."""
@@ -210,6 +239,7 @@ class Delivery:
     settled_by: list[Record]
     start: int
     back: Span = field(default_factory=lambda: Span(NEVER, NEVER))
+    leased_until: int = NEVER
 
     @property
     def end(self) -> int:
@@ -231,7 +261,7 @@ class Delivery:
         """When it cannot be said any more that it filled its subscriber's window."""
         if not self.keeps:
             return self.end
-        return min((each.start for each in self.settled_by), default=NEVER)
+        return min([each.start for each in self.settled_by] + [self.leased_until])
 
 
 @dataclass
@@ -335,6 +365,7 @@ def _deliveries(given: Sequence[Record], own: Sequence[Record]) -> list[Delivery
 
 def _find_returns(message: Message, facts: Facts) -> None:
     for each in message.deliveries:
+        each.leased_until = facts.leased_until(each.record)
         each.back = Span(
             min(_may_come_back(each, facts), default=NEVER),
             min(_certainly_came_back(each, message, facts), default=NEVER),
@@ -349,7 +380,7 @@ def _may_come_back(delivery: Delivery, facts: Facts) -> Iterator[int]:
     if not delivery.keeps:
         return
     done = [each for each in delivery.settled_by if each.op != "release"]
-    closing = facts.closing(delivery.record).start
+    closing = min(facts.closing(delivery.record).start, delivery.leased_until)
     if not any(latest(each) < closing for each in done):
         yield closing
     for each in delivery.settled_by:

@@ -176,7 +176,7 @@ def _shown_while_held(message: Message) -> Iterator[Violation]:
 
 def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:
     queue = (message.run, message.queue)
-    if facts.levels(*queue) or not facts.is_declared(*queue):
+    if facts.levels(*queue) or not facts.is_declared(*queue) or facts.unordered(*queue):
         return
     returned = any(each.back.start < NEVER for each in message.deliveries)
     views = sorted(message.views, key=lambda each: (str(each.consumer), each.position))
