@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX
+from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX, TIMED_RUN_MAX
 from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, may_go_on
@@ -143,13 +143,14 @@ def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
     states: dict[Hashable, _State] = {}
     candidate, oracle = fresh()
     start, steps = oracle.key(), list[Exchange]()
+    longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     while not found.stopped_by:
         key = oracle.key()
         state = states.setdefault(key, _State(list(found.scope.moves(oracle.bindings))))
         number = _towards_what_is_untried(states, key)
         if number is None and key == start and not steps:
             break
-        if number is None or len(steps) >= RUN_MAX:
+        if number is None or len(steps) >= longest:
             (candidate, oracle), steps = fresh(), []
             continue
         led = state.tried.setdefault(number, {})
