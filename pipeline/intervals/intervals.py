@@ -317,7 +317,7 @@ def _leased_until(
     )
     lease = leases[queue.number[acquiring]]
     # Neither the sum nor one more lease is beyond 64 bits.
-    until = np.minimum(rows.start[acquiring] + lease, NEVER)
+    until: Ints = np.minimum(rows.start[acquiring] + lease, NEVER)
     renewing = np.flatnonzero(is_one_of(table, "op", "extend") & rows.certain)
     if not renewing.size or (lease == NEVER).all():
         return until

@@ -81,7 +81,7 @@ class Shared:
 
     `producing` are the producers that have not finished. `inbox` has the deliveries to each
     consumer, with the time at which they were seen. `open` are the channels that were not closed in
-    the end. Errors are no faults in a round that `kills` the broker.
+    the end. Refusals are no faults in a round that `kills` the broker.
     """
 
     run: str
@@ -138,9 +138,10 @@ class Client:
             self._faulty("protocol", f"{what}; do threads share a list of events?", told)
         if answer.error is None:
             return told
-        outcome: Result = "failed" if answer.error.definite else "unknown"
+        if not answer.error.definite:
+            return told._replace(outcome="unknown")
         what = f"{name_of(operation)} was answered {answer.error.code}: {answer.error.message}"
-        return self._faulty("does-what-it-claims", what, told._replace(outcome=outcome))
+        return self._faulty("does-what-it-claims", what, told._replace(outcome="failed"))
 
     def _faulty(self, requirement: str, what: str, told: Answered) -> Answered:
         if requirement == "protocol" or not self.shared.kills:
@@ -286,6 +287,8 @@ class Getter(Client):
 
     def take_the_rest(self) -> Answered | None:
         """Get and acknowledge until the queue is empty; return the get that found nothing."""
+        # What had no certain outcome may still happen until the next drain.
+        self.ask(Drain())
         while (came := self.get()) is not None:
             self.settle(all_of_them=True, returns=False)
             if not came:

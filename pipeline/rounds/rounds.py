@@ -140,7 +140,8 @@ class Rounds:
             jobs["kill"] = partial(self._kill, main)
         begun = time.monotonic()
         stuck = self._threads.run([*jobs.values()], ROUND_S_MAX)
-        self._usual_s = time.monotonic() - begun
+        if not shared.kills:
+            self._usual_s = time.monotonic() - begun
         if stuck:
             names = ", ".join([*jobs][number] for number in stuck)
             what = f"{names}: no answer within {ROUND_S_MAX:.0f} s"

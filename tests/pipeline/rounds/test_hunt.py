@@ -19,8 +19,15 @@ from brokerproof.pipeline.commands.record import record
 from brokerproof.pipeline.rounds.hunt import Hunt, Limits, broken
 from brokerproof.pipeline.rounds.rounds import Rounds
 from brokerproof.pipeline.rounds.shape import Shape
-from brokerproof.spec.protocol.answers import Answer, Delivered
-from brokerproof.spec.protocol.operations import Get, Operation, Reset
+from brokerproof.spec.protocol.answers import Answer, Delivered, Error
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Get,
+    Operation,
+    Publish,
+    Release,
+    Reset,
+)
 from tests.pipeline.recorded_histories import complaints, of
 
 if TYPE_CHECKING:
@@ -183,6 +190,28 @@ def test_an_exception_is_found_and_told_with_its_client() -> None:
     assert hunt.finding is not None
     assert hunt.finding.requirement == "protocol"
     assert any("get raised KeyError: 'job'" in fault.what for fault in hunt.faults)
+
+
+class Unsure(Locked):
+    """Does not know whether a settlement has happened, now and then: it has."""
+
+    asked = 0
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out one operation."""
+        answer = super().handle(operation)
+        self.asked += 1
+        if isinstance(operation, Acknowledge | Release | Publish) and self.asked % 5 == 0:
+            return Answer(answer.events, Error("timeout"))
+        return answer
+
+
+def test_an_unknown_outcome_is_no_finding() -> None:
+    behind = open_subject(SOUND)
+    histories = played(Rounds(subject_of(lambda: Unsure(behind.start())), 1), 20, Shape())
+    unknown = [each for history in histories for each in history if each.outcome == "unknown"]
+    assert len(unknown) > 20
+    assert all(of(history, "drained") for history in histories)
 
 
 def driver(*words: str) -> Rounds:
