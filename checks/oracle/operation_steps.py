@@ -124,9 +124,8 @@ def _settling(
         return ()
     by_message = bindings.claims.settle_by == "message"
     if by_message and isinstance(operation, Extend):
-        if any(each.entry == entry for each in bindings.held.values()):
-            raise Unfollowable(f"it is not certain that {operation.delivery} renewed a lease")
-    elif by_message:
+        raise Unfollowable(f"it is not certain that {operation.delivery} renewed a lease")
+    if by_message:
         by_name = "release" if isinstance(operation, Release) else "settle_by_name"
         return (one_of((by_name, (entry,)), NOTHING),)
     is_late = bindings.name_of_entry(entry) in bindings.lapsed

@@ -173,9 +173,8 @@ class Translator:
         if isinstance(operation, Drain) and answer.ok:
             self._note("rest")
             for message in sorted(self.bindings.untold):
-                self._break(
-                    "lease-end-is-told", f"the lease of {message} ended, and no event says so"
-                )
+                was = f"the lease of {message} ended, and no event says so"
+                self._break("lease-end-is-told", was, f"an event lease_expired of {message}")
             self._maybe(operation_steps.leases_that_may_end(self.bindings))
             self.unplaced = ()
             return

@@ -162,6 +162,19 @@ class Engines:
     stalled_after: int | None = None
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """What a recorder knows of a history beyond its records.
+
+    Of several violations of a requirement, one in `shown_run` is explained. `complaints` are
+    findings that no record shows, each a line. The recording may have been `interrupted`.
+    """
+
+    shown_run: str | None = None
+    complaints: tuple[str, ...] = ()
+    interrupted: bool = False
+
+
 def judge_history(
     asked: Judging,
     paths: Sequence[Path],
@@ -170,12 +183,11 @@ def judge_history(
     report: Path,
     *,
     progress: bool,
-    shown_run: str | None = None,
+    recorded: Recorded | None = None,
 ) -> ExitStatus:
     """Judge a history, show and write the verdicts; the folder `report` exists.
 
-    Of several violations of a requirement, one in `shown_run` is explained. Ctrl-C ends it with the
-    status of an inconclusive run.
+    Ctrl-C ends it with the status of an inconclusive run.
     """
     rows = _RowsRead()
     with tempfile.TemporaryDirectory(prefix="brokerproof-", dir=_folder(engines.scratch)) as folder:
@@ -188,7 +200,7 @@ def judge_history(
             click.echo(f"interrupted: {rows}; nothing is said of the history")
             return ExitStatus.INCONCLUSIVE
         with undisturbed():
-            return _reported(read, judgement, how, asked, report, shown_run)
+            return _reported(read, judgement, how, asked, report, recorded or Recorded())
 
 
 def _refuse_what_is_not_judged(only: tuple[str, ...], *, by_time: bool) -> None:
@@ -248,11 +260,11 @@ def _reported(
     how: str,
     asked: Judging,
     report: Path,
-    shown_run: str | None,
+    recorded: Recorded,
 ) -> ExitStatus:
     """Show and write the verdicts on a history."""
     account = with_rows_aside(read.account, judgement)
-    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only, shown_run)
+    witnesses = witnesses_of(judgement, read.parts, asked.queues, asked.only, recorded.shown_run)
     found = report_on(asked.source, judgement, account, how, asked.only, witnesses, read.files)
     judgements = tuple(
         asked.failures.judge(
@@ -272,11 +284,11 @@ def _reported(
         left_open = _left_open(read, judgement, account, asked, is_tested)
         for line in (*_rejected(read, judgement, account), *left_open):
             click.echo(line)
-    complaints = asked.failures.complaints([found])
+    complaints = (*recorded.complaints, *asked.failures.complaints([found]))
     status = status_of(judgements)
     if complaints:
         status = ExitStatus.BROKEN
-    elif account.is_for_the_lesser_part and not asked.accept_inconclusive:
+    elif recorded.interrupted or (account.is_for_the_lesser_part and not asked.accept_inconclusive):
         status = worst((status, ExitStatus.INCONCLUSIVE))
     try:
         write_tables(judgement, read.files, report, witnesses)
@@ -286,7 +298,9 @@ def _reported(
             f"{report}: {error.strerror or error}; name another folder with --report"
         ) from error
     click.echo(f"{account}")
-    return ended(verdict_file((record,), status, complaints=complaints), report)
+    interrupted = recorded.interrupted
+    file = verdict_file((record,), status, interrupted=interrupted, complaints=complaints)
+    return ended(file, report)
 
 
 def _left_open(

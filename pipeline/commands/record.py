@@ -33,11 +33,12 @@ from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.commands.check import make_folder
 from brokerproof.checks.commands.options.crash import commands_of, crash_options
 from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.subjects import PRIVATE, PRIVATE_RABBITMQ, REFERENCE, WIRE, open_subject
-from brokerproof.checks.verdicts import ExitStatus, worst
-from brokerproof.pipeline.commands.check import Engines, Judging, judge_history
+from brokerproof.checks.verdicts import ExitStatus
+from brokerproof.pipeline.commands.check import Engines, Judging, Recorded, judge_history
 from brokerproof.pipeline.recording import Written, counted, write_history
 from brokerproof.pipeline.rounds.hunt import Hunt, Limits
 from brokerproof.pipeline.rounds.hunt import Progress as RoundsPlayed
@@ -142,9 +143,12 @@ KILLS_AGAIN = 20
     help="Where the report goes, as of trace check.",
 )
 @click.option(
+    "--traceback", is_flag=True, help="Show the tracebacks of a candidate's own exceptions."
+)
+@click.option(
     "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
 )
-def record(address: str, out: Path, **options: object) -> None:
+def record(address: str, out: Path, *, traceback: bool, **options: object) -> None:
     """Put parallel load on CANDIDATE, write the history of it to OUT, and judge that.
 
     CANDIDATE is package.module:factory or file.py:factory, whose object several threads use at
@@ -157,6 +161,7 @@ def record(address: str, out: Path, **options: object) -> None:
     3 interrupted. What was recorded until then is written, and true.
     """
     _require_what_it_takes(out)
+    Tracebacks.wanted = traceback
     given = msgspec.convert(options, _Options)
     if given.progress is None:
         given.progress = sys.stderr.isatty()
@@ -246,10 +251,11 @@ def _record_load(address: str, out: Path, options: _Options) -> ExitStatus:
     recording = _recorded(load, address, out, power, progress=bool(options.progress))
     for line in lines_of(recording, load, out):
         click.echo(line)
-    return worst((_ended(recording, load, out), _judged(out, options)))
+    _require_its_end(recording, load, out)
+    return _judged(out, options, Recorded(interrupted=recording.outcome.interrupted))
 
 
-def _judged(out: Path, options: _Options, shown_run: str | None = None) -> ExitStatus:
+def _judged(out: Path, options: _Options, recorded: Recorded) -> ExitStatus:
     make_folder(options.report)
     return judge_history(
         Judging(source=str(out)),
@@ -258,7 +264,7 @@ def _judged(out: Path, options: _Options, shown_run: str | None = None) -> ExitS
         Engines(),
         options.report,
         progress=bool(options.progress),
-        shown_run=shown_run,
+        recorded=recorded,
     )
 
 
@@ -292,13 +298,14 @@ class _RoundsRecorder:
             f"{shape.messages} messages, {shape.producers} producers and {shape.consumers} "
             "consumers"
         )
-        run = None if hunt.finding is None else hunt.finding.run
-        status = _judged(self.out, self.options, run)
         for line in self._lines(hunt):
             click.echo(line)
-        if hunt.finding is not None:
-            return worst((status, ExitStatus.BROKEN))
-        return worst((status, ExitStatus.INCONCLUSIVE)) if hunt.interrupted else status
+        complaints = tuple(
+            f"{fault.requirement}: {fault.what} ({times:,} times)"
+            for fault, times in [*hunt.faults.items()][:FAULTS_SHOWN]
+        )
+        run = None if hunt.finding is None else hunt.finding.run
+        return _judged(self.out, self.options, Recorded(run, complaints, hunt.interrupted))
 
     def _require_claims(
         self, claims: Capabilities, shape: Shape, limits: Limits, *, in_process: bool
@@ -338,25 +345,24 @@ class _RoundsRecorder:
 
     def _lines(self, hunt: Hunt) -> Iterator[str]:
         """Yield what was found, how often, and how to record it again."""
-        for fault, times in list(hunt.faults.items())[:FAULTS_SHOWN]:
-            yield f"{fault.requirement}: {fault.what} ({times} times)"
         found = hunt.finding
         if found is None:
             yield f"nothing was found in {hunt.searched:,} rounds"
             return
         yield f"{found.requirement}: broken first in round {found.after:,}"
-        if found.of:
-            yield (
-                f"  again in {found.seen} of {found.of} rounds of the smallest such shape, "
-                f"such as {found.run}; record more with"
-            )
-            again = f"brokerproof trace record {shlex.quote(self.address)} AGAIN.jsonl"
-            kills = f" --kills {KILLS_AGAIN}" if found.kills else ""
-            yield f"    {again} {found.shape}{kills}"
+        if not found.of:
+            return
+        smaller = " of a smaller shape" if found.shape != self.options.shape else ""
+        yield f"  again in {found.seen} of {found.of} rounds{smaller}; record more with"
+        again = f"brokerproof trace record {shlex.quote(self.address)} AGAIN.jsonl"
+        kills = f" --kills {KILLS_AGAIN}" if found.kills else ""
+        yield f"    {again} {found.shape}{kills}"
 
 
 def _require_what_it_takes(out: Path) -> None:
     _require_extra("amqp", "amqp")
+    if out.suffix == ".json":
+        raise CannotRun(f"{out}: a history is a file of JSON Lines, {out}l, or a folder of Parquet")
     if out.suffix != ".jsonl":
         _require_extra("pyarrow", "pipeline")
     if out.exists():
@@ -502,19 +508,15 @@ def lines_of(recording: Recording, load: Load, out: Path) -> Iterator[str]:
     yield f"  drained    {', '.join(outcome.drained) or 'no queue'}"
 
 
-def _ended(recording: Recording, load: Load, out: Path) -> ExitStatus:
-    """Return how the load ended; raises `CannotRun` if the broker was lost or in use."""
+def _require_its_end(recording: Recording, load: Load, out: Path) -> None:
+    """Raise `CannotRun` if the broker was lost or in use."""
     if recording.outcome.fault is not None:
         raise CannotRun(
             f"{recording.outcome.fault}; {out} holds what was recorded until then, "
             "look into the broker's log"
         )
-    if recording.outcome.interrupted:
-        click.echo("interrupted: the history says what was recorded so far")
-        return ExitStatus.INCONCLUSIVE
-    if len(recording.outcome.drained) < load.queues:
+    if len(recording.outcome.drained) < load.queues and not recording.outcome.interrupted:
         raise CannotRun(
             f"a queue was still in use when the load was over; {out} holds what was recorded, "
             "let no other client touch its queues"
         )
-    return ExitStatus.KEPT

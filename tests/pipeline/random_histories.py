@@ -383,7 +383,7 @@ class Simulation:
         ]
 
     def _lapse(self) -> None:
-        """End a lease, which nobody is told; its holder may settle in vain later."""
+        """End a lease, which no client is told; its holder may settle in vain later."""
         held = [each for each in self._leased() if each.entry.held is each]
         over = [each for each in held if each.due <= self.now]
         early = [each for each in held if each.due > self.now + 20]
