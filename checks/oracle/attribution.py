@@ -65,6 +65,7 @@ KINDS: tuple[frozenset[str], ...] = (
             "transient-is-lost",
             "settlement-survives-crash",
             "lease-holds",
+            "lease-is-over",
             "lease-renewed",
             "head-is-dropped",
             "delivery-limit-kept",
