@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from brokerproof.candidates.amqp091.load.notes import Load, Notes
+from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.pipeline import tables
+from brokerproof.pipeline.commands import record as record_command
 from brokerproof.pipeline.commands.record import record
 from brokerproof.pipeline.recording import HEADER, Recording, merged, record_load, write_history
 from brokerproof.spec.histories import Record
@@ -342,3 +344,40 @@ def test_what_a_user_can_get_wrong_ends_in_one_line(
     assert told in result.output
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+class Started:
+    """Power over a broker that is up: it counts its starts."""
+
+    is_ours = False
+
+    def __init__(self) -> None:
+        self.starts = 0
+
+    def crash(self) -> None:
+        """Do nothing."""
+
+    def restart(self) -> None:
+        """Count one more start."""
+        self.starts += 1
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.rabbitmq
+def test_a_broker_that_a_command_starts_is_waited_for(rabbitmq: PrivateRabbitMQ) -> None:
+    power = Started()
+    waiting = record_command._Waiting.of(power, rabbitmq.url)
+    assert waiting is not None
+    waiting.crash()
+    waiting.restart()
+    assert power.starts == 1
+
+
+def test_a_broker_that_does_not_come_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brokerproof.candidates.amqp091.crashes.RESTART_DEADLINE_S", 0.1)
+    waiting = record_command._Waiting.of(Started(), "amqp091://127.0.0.1:1/")
+    assert waiting is not None
+    with pytest.raises(CandidateUnavailable, match="no server listens there"):
+        waiting.restart()
