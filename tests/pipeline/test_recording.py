@@ -287,7 +287,7 @@ def test_ctrl_c_reaches_all_processes_and_ends_the_load_in_order(
         os.killpg(command.pid, signal.SIGINT)
         told, errors = command.communicate(timeout=120)
     assert (command.returncode, errors) == (3, "")
-    assert "interrupted: the history says what was recorded so far" in told
+    assert "interrupted: the report says what was found so far" in told
     history = lines(out)
     assert [each for each in complaints(history) if "never acknowledged" not in each] == []
 
