@@ -17,6 +17,7 @@ from brokerproof.models.activemq import (
 )
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract import jobs as job_contract
+from brokerproof.models.contract import lawful_differences as lawful_contract
 from brokerproof.models.contract import whole as whole_contract
 from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.core.model import Model
@@ -88,6 +89,19 @@ CATALOGUE: dict[str, Listed] = {
     ),
     "whole-contract": Listed(
         whole_contract.WholeContract,
+        Scope(
+            {
+                contract.Queue: 1,
+                contract.Channel: 1,
+                contract.Consumer: 1,
+                contract.Entry: 1,
+            },
+            range(2),
+            _SMALL,
+        ),
+    ),
+    "lawful-contract": Listed(
+        lawful_contract.LawfulContract,
         Scope(
             {
                 contract.Queue: 1,

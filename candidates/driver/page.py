@@ -20,6 +20,7 @@ from msgspec import inspect as types
 from brokerproof.spec.messages import NUMBER_MAX, Credit, Message, Order
 from brokerproof.spec.protocol.answers import DEFINITE, ErrorCode
 from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.differences import differences
 from brokerproof.spec.protocol.driver import (
     EVENTS,
     NAME_CHARACTERS_MAX,
@@ -56,6 +57,14 @@ CLAIMS: dict[str, str] = {
     "browse": "true exactly when `modes` names `browse`",
     "release_position": "where a returned message goes: see rule 14; "
     "null: no order is asked of what was returned",
+    "release": "how messages go back: `each` by its own release, only `by_leaving`, or `none`: see "
+    "rule 60",
+    "cancel": "what a cancelled consumer holds: it `keeps` it, or the queue `returns` it to others",
+    "close": "whether a closing channel returns all messages at once or `each` in its turn",
+    "reject": "`reject` is taken",
+    "browser": "whether a browser sees arrivals, or a `snapshot` of when it came",
+    "browser_sees": "whether a browser is shown what consumers hold, too",
+    "order_within": "whether persistent and other messages share one order",
     "oversize": "when a message larger than the window of bytes goes: see rule 5",
     "event_order": "whether the order of events of different consumers means anything",
     "inspect": "for candidates in this process; a driver's claim is taken for false",
@@ -78,7 +87,9 @@ CLAIMS: dict[str, str] = {
     "groups": "`group` of a message is taken",
     "parks": "a publish may be parked by flow control",
     "purge": "`purge` is taken",
+    "purge_takes": "whether a purge drops what consumers hold, too",
     "delete": "`delete` is taken",
+    "deletion_told": "consumers are told that their queue was deleted",
     "overlap": "answers may come out of order ○",
 }
 
@@ -91,6 +102,7 @@ def tables() -> dict[str, list[str]]:
         "events": _table(("event", "fields", "meaning"), _events()),
         "errors": _table(("code", "it happened?", "when"), _errors()),
         "claims": _table(("claim", "value", "if missing", "meaning"), _claims()),
+        "differences": _table(("claim", "meaning", "weakens", "by right of"), _differences()),
     }
 
 
@@ -150,6 +162,14 @@ def _claims() -> Iterator[tuple[str, ...]]:
     for each in _struct(Capabilities).fields:
         missing = msgspec.json.encode(each.default).decode()
         yield f"`{each.name}`", _value(each.type), f"`{missing}`", CLAIMS[each.name]
+
+
+def _differences() -> Iterator[tuple[str, ...]]:
+    for each in differences().values():
+        value = each.value if isinstance(each.value, str) else str(each.value).lower()
+        weakened = ", ".join(f"`{name}`" for name in each.weakens)
+        by = "; ".join(map(str, each.sources))
+        yield f"`{each.claim}: {value}`", each.sentence, weakened, by
 
 
 def _meaning(plain: Shape) -> str:

@@ -11,7 +11,7 @@ from brokerproof.checks.oracle.possibilities import Rules
 from brokerproof.models.contract.core import Contract, Entry
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.read.pointwise import Pointwise
-from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.capabilities import STRICT, Capabilities
 from brokerproof.spec.requirements import Level, catalogue
 
 CONTRACT = Pointwise(trace(Contract), Entry)
@@ -35,6 +35,16 @@ def whole() -> Rules:
 
 
 @functools.cache
+def lawful() -> Rules:
+    """Return the rules with lawful differences, which are traced on first use."""
+    from brokerproof.models.contract.lawful_differences import (  # noqa: PLC0415 (takes its time)
+        LawfulContract,
+    )
+
+    return Rules(Pointwise(trace(LawfulContract), Entry), TOLERATED)
+
+
+@functools.cache
 def jobs() -> Rules:
     """Return the rules of the contract of job queues, which is traced on first use."""
     from brokerproof.models.contract.jobs import JobContract  # noqa: PLC0415 (takes its time)
@@ -49,6 +59,8 @@ def rules_for(claims: Capabilities, *, beyond_the_core: bool | None = None) -> R
     """
     if is_of_jobs(claims):
         return jobs()
+    if differs(claims):
+        return lawful()
     beyond = goes_beyond_the_core(claims) if beyond_the_core is None else beyond_the_core
     return whole() if beyond else CORE
 
@@ -66,6 +78,11 @@ def is_of_jobs(claims: Capabilities) -> bool:
         or claims.length_limit
         or claims.groups
     )
+
+
+def differs(claims: Capabilities) -> bool:
+    """Whether a candidate claims a lawful difference, which only that contract covers."""
+    return any(getattr(claims, name) != strict for name, strict in STRICT.items())
 
 
 def goes_beyond_the_core(claims: Capabilities) -> bool:

@@ -59,7 +59,7 @@ def must_succeed(operation: Operation, bindings: Bindings) -> bool:
             held = bindings.held.get(operation.delivery)
             if held is None or (isinstance(operation, Extend) and held.due is None):
                 return False
-            return not may_be_over(held, bindings)
+            return not held.voided and not may_be_over(held, bindings)
         case Advance(seconds=seconds):
             return seconds >= 0
         case Restart():

@@ -7,10 +7,11 @@ a step is possible is found out when it is taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.possibilities import NOTHING, Step, one_of
-from brokerproof.checks.trace.bindings import Bindings
+from brokerproof.checks.trace.bindings import Bindings, Held
 from brokerproof.checks.trace.leases import lapsed, leases_over, may_be_over, renewed
 from brokerproof.spec.protocol.answers import Answer, Delivered, Event
 from brokerproof.spec.protocol.operations import (
@@ -67,16 +68,17 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
             windows = window_of((operation.messages, operation.bytes))
             return (("set_pool", (bindings.channels[channel], *windows)),)
         case Cancel(consumer=consumer) if consumer in bindings.active:
-            return (("cancel", (bindings.element_of(consumer),)),)
+            leaves: Step = ("cancel", (bindings.element_of(consumer),))
+            return (leaves, *_returning(operation, bindings))
         case Acknowledge() | Release() | Reject() | Extend():
             return _settling(operation, bindings)
         case CloseChannel(channel=channel) if channel in bindings.channels:
             return (
-                *_returning(channel, bindings),
+                *_returning(operation, bindings),
                 ("close_channel", (bindings.channels[channel],)),
             )
         case Purge(queue=queue) if queue in bindings.queues:
-            return (("purge", (bindings.queues[queue],)),)
+            return (("purge", (bindings.queues[queue],)), *_forgetting(queue, bindings))
         case Delete(queue=queue) if queue in bindings.queues:
             users = bindings.subscribed_to(queue)
             leave: list[Step] = [("leave", (bindings.element_of(name),)) for name in users]
@@ -116,6 +118,8 @@ def _settling(
             step = "release_later", (held.entry, operation.delay_s)
         if may_be_over(held, bindings):
             step = one_of(step, ("settle_late", (held.entry,)))
+        if held.voided:
+            step = one_of(step, ("settle_again", (held.entry,)))
         return (step, *_drops(bindings, (held.home,)))
     if operation.delivery in bindings.doubtful:
         raise Unfollowable(f"it is not certain that {operation.delivery} was settled")
@@ -158,18 +162,31 @@ def returns_in_order(bindings: Bindings) -> bool:
     return moves or claims.groups or "drop_head" in claims.length_limit
 
 
-def _returning(channel: str, bindings: Bindings) -> tuple[Step, ...]:
-    """Return the releases at the closing of a channel, in the order of delivery.
+def held_when_leaving(operation: Cancel | CloseChannel, bindings: Bindings) -> list[str]:
+    """Return the deliveries that go back with a cancelled consumer, or with a closed channel."""
+    if isinstance(operation, CloseChannel):
+        return [name for name, held in bindings.held.items() if held.channel == operation.channel]
+    if bindings.claims.cancel == "keeps":
+        return []
+    return [name for name, held in bindings.held.items() if held.consumer == operation.consumer]
 
-    If messages return to their own places the order makes no difference, and closing is one step.
+
+def _returning(operation: Cancel | CloseChannel, bindings: Bindings) -> tuple[Step, ...]:
+    """Return the releases of what goes back, in the order of delivery.
+
+    A channel closes in one step if its messages return to their own places.
     """
-    if not returns_in_order(bindings):
+    may_lose = bindings.claims.release == "none"
+    if isinstance(operation, CloseChannel) and not (may_lose or returns_in_order(bindings)):
         return ()
-    held = [held for held in bindings.held.values() if held.channel == channel]
+
+    def returned(held: Held) -> Step:
+        back: Step = ("release_at_close", (held.entry,))
+        return one_of(("reject", (held.entry,)), back) if may_lose else back
+
+    held = [bindings.held[name] for name in held_when_leaving(operation, bindings)]
     return tuple(
-        step
-        for each in held
-        for step in (("release_at_close", (each.entry,)), *_drops(bindings, (each.home,)))
+        step for each in held for step in (returned(each), *_drops(bindings, (each.home,)))
     )
 
 
@@ -223,14 +240,32 @@ def events_around(
                 return (before, after) if in_order else ((), (*before, *after))
     if isinstance(operation, Crash | Flush):
         return answer.events, ()
-    if isinstance(operation, CloseChannel) and returns_in_order(bindings):
-        last = 0
-        for number, event in enumerate(answer.events, start=1):
-            if isinstance(event, Delivered) and event.consumer in bindings.consumers:
-                subscriber = bindings.consumers[event.consumer]
-                last = number if subscriber.channel == operation.channel else last
+    if not _gives_back_one_by_one(operation, bindings):
+        return (), answer.events
+    own = [_is_of_the_leaving(event, operation, bindings) for event in answer.events]
+    if in_order:
+        last = len(own) - own[::-1].index(True) if any(own) else 0
         return answer.events[:last], answer.events[last:]
-    return (), answer.events
+    told = list(zip(answer.events, own, strict=True))
+    return tuple(e for e, is_own in told if is_own), tuple(e for e, is_own in told if not is_own)
+
+
+def _gives_back_one_by_one(operation: Operation, bindings: Bindings) -> bool:
+    """Whether messages go back by steps of their own as a consumer or a channel leaves."""
+    claims = bindings.claims
+    if isinstance(operation, CloseChannel):
+        return claims.release == "none" or returns_in_order(bindings)
+    return isinstance(operation, Cancel) and claims.cancel == "returns"
+
+
+def _is_of_the_leaving(event: Event, operation: Operation, bindings: Bindings) -> bool:
+    """Whether an event is a delivery to a consumer that leaves."""
+    if not isinstance(event, Delivered) or event.consumer not in bindings.consumers:
+        return False
+    if isinstance(operation, Cancel):
+        return event.consumer == operation.consumer
+    assert isinstance(operation, CloseChannel)
+    return bindings.consumers[event.consumer].channel == operation.channel
 
 
 def was_settled_late(operation: Operation, bindings: Bindings) -> bool:
@@ -249,7 +284,10 @@ def bindings_after(operation: Operation, bindings: Bindings) -> Bindings:
         case CloseChannel(channel=channel):
             return bindings.without_channel(channel)
         case Cancel(consumer=consumer):
-            return bindings.without_consumer(consumer)
+            back = held_when_leaving(operation, bindings)
+            return bindings.without_consumer(consumer).without_held(back)
+        case Purge(queue=queue) if bindings.claims.purge_takes == "everything":
+            return _voided(queue, bindings)
         case Delete(queue=queue) if queue in bindings.queues:
             return bindings.without_queue(queue)
         case Advance(seconds=seconds):
@@ -261,6 +299,56 @@ def bindings_after(operation: Operation, bindings: Bindings) -> Bindings:
             return bindings.after_crash()
         case _:
             return bindings
+
+
+def _forgetting(queue: str, bindings: Bindings) -> Iterator[Step]:
+    """Yield what a purge of held messages may do to their windows: free the room, or not yet."""
+    if bindings.claims.purge_takes == "everything":
+        for held in bindings.held.values():
+            if held.home == bindings.queues[queue]:
+                yield one_of(("forget_held", (held.entry,)), NOTHING)
+
+
+def with_doubts_about(operation: Operation, bindings: Bindings) -> Bindings:
+    """Return the bindings after an operation that may have happened.
+
+    Deliveries that it would have settled are doubtful: no later operation uses them.
+    """
+    unanswered, leaving = bindings.unanswered, frozenset[str]()
+    gone: Iterable[str] = ()
+    match operation:
+        case Publish(message=message) if message.id in bindings.messages:
+            unanswered |= {message.id}
+        case Acknowledge() | Release() | Reject():
+            gone = {operation.delivery} & bindings.held.keys()
+        case Cancel(consumer=consumer):
+            gone = held_when_leaving(operation, bindings)
+            leaving = frozenset((consumer,)) & bindings.active
+        case CloseChannel(channel=channel):
+            gone = held_when_leaving(operation, bindings)
+            leaving = frozenset(
+                name for name in bindings.active if bindings.consumers[name].channel == channel
+            )
+        case _:
+            pass
+    doubtful = frozenset(gone)
+    return bindings.changed(
+        held={name: held for name, held in bindings.held.items() if name not in doubtful},
+        doubtful=bindings.doubtful | doubtful,
+        perhaps_left=bindings.perhaps_left | leaving,
+        unanswered=unanswered,
+    )
+
+
+def _voided(queue: str, bindings: Bindings) -> Bindings:
+    """Return the bindings after a purge of what consumers hold, too."""
+    home = bindings.queues.get(queue)
+    return bindings.changed(
+        held={
+            name: replace(held, voided=held.voided or held.home == home)
+            for name, held in bindings.held.items()
+        }
+    )
 
 
 def _without_delivery(delivery: str, bindings: Bindings) -> Bindings:

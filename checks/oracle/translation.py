@@ -250,7 +250,7 @@ class Translator:
         if len(steps) > 1:
             raise Unfollowable(f"{name_of(operation)} has no certain outcome")
         self._maybe(steps)
-        self.bindings = self.bindings.with_doubts_about(operation)
+        self.bindings = operation_steps.with_doubts_about(operation, self.bindings)
         if published is not None and published in self.bindings.messages:
             self.unplaced = (*self.unplaced, published)
 
@@ -346,7 +346,7 @@ class Translator:
             self._note(
                 "place", subscriber.element, ("tell_count", (entry, event.count or 0)), event
             )
-        holds = held_by(self.bindings, event.queue, entry, subscriber.channel)
+        holds = held_by(self.bindings, event.queue, entry, subscriber.channel, consumer)
         self._deliver(event, holds if mode == _ACKNOWLEDGE else None)
 
     def _entry(self, event: Delivered, asked: tuple[int, ...]) -> int:

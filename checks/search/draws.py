@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
-from brokerproof.checks.search.scopes.scope import Kind, Payload
+from brokerproof.checks.search.scopes.scope import Kind, Payload, can_settle_by
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
 from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted, Unordered
@@ -168,13 +168,13 @@ class Chooser:
         """Return a single move of a kind, if one is possible now."""
         match kind:
             case "settle" if bindings.held:
-                choices = (*_SETTLEMENTS, "extend") if self.claims.extend else _SETTLEMENTS
-                chosen = choices[how % len(choices)]
+                choices = self._settlements
+                chosen = (*choices, "extend")[how % (len(choices) + self.claims.extend)]
                 later = self.claims.delayed_release and chosen == "release" and how % 3 == 0
                 delay_s = 1 if later else None
                 return Settle(how=chosen, message=_held(bindings, which), delay_s=delay_s)
             case "settle again" if bindings.settled:
-                chosen = _SETTLEMENTS[how % len(_SETTLEMENTS)]
+                chosen = self._settlements[how % len(self._settlements)]
                 return Settle(how=chosen, message=_pick(bindings.settled, which), again=True)
             case "drain":
                 return Drain()
@@ -191,6 +191,10 @@ class Chooser:
         if kind in ("cancel", "credit", "flush"):
             return self._of_a_consumer(kind, which, how, bindings) if bindings.active else None
         return self._of_a_queue(kind, which, how, bindings) if bindings.queues else None
+
+    @property
+    def _settlements(self) -> tuple[SettlementName, ...]:
+        return tuple(each for each in _SETTLEMENTS if can_settle_by(each, self.claims))
 
     def _of_a_consumer(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Move:
         consumer = _pick(bindings.active, which)

@@ -17,16 +17,10 @@ from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
 from brokerproof.spec.messages import Fifo, LastValue, Order, Sorted, Unordered, level_of
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
-    Acknowledge,
-    Cancel,
-    CloseChannel,
     Consume,
     Declare,
     Get,
-    Operation,
     Publish,
-    Reject,
-    Release,
     Selector,
 )
 
@@ -42,12 +36,17 @@ FOR_EVER = 1 << 40
 
 @dataclass(frozen=True)
 class Held:
-    """A delivery from the queue `home` that a client can settle, until its lease ends at `due`."""
+    """A delivery from the queue `home` that a client can settle, until its lease ends at `due`.
+
+    A get has no `consumer`. A purge of what consumers hold leaves the delivery `voided`.
+    """
 
     entry: int
     channel: str
     home: int
     due: int | None = None
+    consumer: str | None = None
+    voided: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,12 @@ class Bindings:
                 "horizon": FOR_EVER,
                 "tells_returns": int(claims.redelivered != "none"),
                 "tolerance": claims.tolerance_s,
+                "one_by_one": int(claims.close == "each"),
+                "snapshots": int(claims.browser == "snapshot"),
+                "shows_held": int(claims.browser_sees == "all"),
+                "purges_held": int(claims.purge_takes == "everything"),
+                "tells_deletions": int(claims.deletion_told),
+                "by_persistence": int(claims.order_within == "persistence"),
             }
         )
         return cls(claims, contract, frame), world
@@ -147,7 +152,12 @@ class Bindings:
             tuple([(key, subscriber.element) for key, subscriber in self.getters.items()]),
             self.active,
             tuple(sorted(self.settled)),
-            tuple(sorted((h.entry, h.channel, h.due or 0) for h in self.held.values())),
+            tuple(
+                sorted(
+                    (h.entry, h.channel, h.due or 0, h.consumer or "", h.voided)
+                    for h in self.held.values()
+                )
+            ),
             tuple(self.parked),
             (self.now, self.down, self.used, self.unanswered, self.lapsed, self.late, self.untold),
         )
@@ -354,6 +364,7 @@ class Bindings:
                 "replaces": _mask(replaced),
                 "ties": _mask(ties),
                 "survives": int(message.persistent and self.declared[publish.queue].durable),
+                "persists": int(message.persistent),
                 "grave": grave,
                 "visits": _mask(s.element for s in subscribers if grave in s.homes),
                 "group": 0 if group is None else group,
@@ -421,50 +432,24 @@ class Bindings:
             lapsed=self.lapsed - {message},
         )
 
-    def with_doubts_about(self, operation: Operation) -> Bindings:
-        """Return the bindings after an operation that may have happened.
-
-        Deliveries that it would have settled are doubtful: no later operation uses them.
-        """
-        unanswered = self.unanswered
-        if isinstance(operation, Publish) and operation.message.id in self.messages:
-            unanswered |= {operation.message.id}
-        match operation:
-            case Acknowledge() | Release() | Reject():
-                gone = frozenset((operation.delivery,)) & self.held.keys()
-            case CloseChannel(channel=channel):
-                gone = frozenset(k for k, v in self.held.items() if v.channel == channel)
-            case _:
-                gone = frozenset()
-        held = {k: v for k, v in self.held.items() if k not in gone}
-        leaving = frozenset(
-            name
-            for name in self.active
-            if (isinstance(operation, Cancel) and name == operation.consumer)
-            or (
-                isinstance(operation, CloseChannel)
-                and self.consumers[name].channel == operation.channel
-            )
-        )
-        return self.changed(
-            held=held,
-            doubtful=self.doubtful | gone,
-            perhaps_left=self.perhaps_left | leaving,
-            unanswered=unanswered,
-        )
-
     def without_consumer(self, consumer: str) -> Bindings:
         """Return the bindings in which a consumer has left; its name stays known."""
         return self.changed(active=self.active - {consumer})
 
     def without_channel(self, channel: str) -> Bindings:
         """Return the bindings after a channel closed: its consumers left, all held released."""
-        gone = {k: v for k, v in self.held.items() if v.channel == channel}
+        stays = frozenset(c for c in self.active if self.consumers[c].channel != channel)
+        return self.without_held(k for k, v in self.held.items() if v.channel == channel).changed(
+            active=stays
+        )
+
+    def without_held(self, deliveries: Iterable[str]) -> Bindings:
+        """Return the bindings after held deliveries went back with the consumers that had them."""
+        gone = {name: self.name_of_entry(self.held[name].entry) for name in deliveries}
         return self.changed(
             held={k: v for k, v in self.held.items() if k not in gone},
-            settled=self.settled | {self.name_of_entry(v.entry): k for k, v in gone.items()},
-            lapsed=self.lapsed - {self.name_of_entry(v.entry) for v in gone.values()},
-            active=frozenset(c for c in self.active if self.consumers[c].channel != channel),
+            settled=self.settled | {message: name for name, message in gone.items()},
+            lapsed=self.lapsed.difference(gone.values()),
         )
 
     def after_crash(self) -> Bindings:

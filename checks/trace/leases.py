@@ -15,12 +15,14 @@ _NOWHERE = -1
 """The element of a queue that has gone."""
 
 
-def held_by(bindings: Bindings, queue: str, entry: int, channel: str) -> Held:
+def held_by(
+    bindings: Bindings, queue: str, entry: int, channel: str, consumer: str | None = None
+) -> Held:
     """Return a delivery from a queue as its client holds it from now on."""
     declared = bindings.declared.get(queue)
     lease_s = None if declared is None else declared.lease_s
     due = None if lease_s is None else bindings.now + lease_s
-    return Held(entry, channel, bindings.queues.get(queue, _NOWHERE), due)
+    return Held(entry, channel, bindings.queues.get(queue, _NOWHERE), due, consumer)
 
 
 def renewed(bindings: Bindings, delivery: str) -> Bindings:

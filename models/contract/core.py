@@ -179,7 +179,7 @@ class Contract(ContractInvariants):
         require(self.consuming[who], "only-to-subscribers")
         require(self.concerns(who, entry), "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(~self.is_with_somebody(entry), "browser-sees-available")
+        require(self.can_be_shown(who, entry), "browser-sees-available")
         in_order = self.fifo[self.home[entry]]
         again = self.behind[who, entry] & ~self.may_repeat[who, entry]
         came_back = self.came_back[who, entry]
@@ -204,7 +204,7 @@ class Contract(ContractInvariants):
             "browser-in-order",
         )
         self._requires_room(who, entry)
-        require(self.is_told_as(entry, redelivered), "redelivered-flag")
+        require(self.is_shown_as(who, entry, redelivered), "redelivered-flag")
         exercises("redelivered-flag", self.has_returned(entry))
         exercises("browser-sees-all")
         exercises(
@@ -365,7 +365,7 @@ class Contract(ContractInvariants):
         """Name each kind of overtaking: of a returned entry, a more urgent one, an older one."""
 
         def overtaken(f: Entry) -> Bool:
-            return self.there_for(who, f) & self.precedes(f, entry)
+            return self.is_overtaken(who, f, entry)
 
         def is_placed(f: Entry) -> Bool:
             return self.knows_places() | ~(self.has_returned(f) | self.has_returned(entry))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from brokerproof.models.language import (
+    FALSE,
     Bool,
     Enumeration,
     Family,
@@ -189,6 +190,14 @@ class ContractState(Model):
         """Whether the message was published."""
         return self.status[f] != Status.ABSENT
 
+    def is_overtaken(self, who: Consumer, f: Entry, entry: Entry) -> Bool:
+        """Whether a delivery of the entry to the consumer passes f, which should come first."""
+        return self.there_for(who, f) & self.precedes(f, entry) & ~self.may_be_overtaken(f)
+
+    def may_be_overtaken(self, f: Entry) -> Bool:  # noqa: ARG002 (lawful differences look at it)
+        """Whether others may pass the entry although it is available."""
+        return FALSE
+
     def of_one_level(self, e: Entry, f: Entry) -> Bool:
         """Whether two entries are in one queue, and only their arrival orders them."""
         return (self.home[e] == self.home[f]) & (self.level[e] == self.level[f])
@@ -200,6 +209,14 @@ class ContractState(Model):
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
         """Whether a delivery of the entry may carry this redelivered flag."""
         return redelivered == self.has_returned(f)
+
+    def is_shown_as(self, who: Consumer, f: Entry, redelivered: Bool) -> Bool:  # noqa: ARG002
+        """Whether a browser may be shown the entry with this redelivered flag."""
+        return self.is_told_as(f, redelivered)
+
+    def can_be_shown(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (differences look at it)
+        """Whether a browser may be shown the entry: no consumer has it."""
+        return ~self.is_with_somebody(f)
 
     def is_with_somebody(self, f: Entry) -> Bool:
         """Whether a consumer holds the entry or has settled it."""

@@ -113,6 +113,12 @@ class JobContract(JobContractGuards):
         self._buries_what_is_exhausted()
 
     @action
+    def forget_held(self, entry: Entry) -> None:
+        """A purge takes a held message from its consumer and its group."""
+        super().forget_held(entry)
+        self._leaves_its_group(entry)
+
+    @action
     def settle_by_name(self, entry: Entry) -> None:
         """A client settles a message by an old delivery, where a delivery names the message."""
         require(self._is_in_it(entry))

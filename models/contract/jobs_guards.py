@@ -88,6 +88,7 @@ class JobContractGuards(JobContractInvariants):
         self.either_flag = self.either_flag.map(stays)
         self.lapsed = self.lapsed.map(stays)
         self.late = self.late.map(stays)
+        self.voided = self.voided.map(stays)
         self.came_back = self.came_back.map(lambda _, f, old: old & ~is_buried(f))
         self.shown = self.shown.map(lambda _, f, old: old & ~is_buried(f))
         self.origin = self.origin.map(lambda f, old: ite(is_buried(f), Origin.PUBLISHED, old))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from brokerproof.models.contract.core_state import Entry, Group, Status
 from brokerproof.models.contract.jobs_state import JobContractState
+from brokerproof.models.contract.whole_state import End
 from brokerproof.models.language import Bool, counts, implies, invariant
 
 
@@ -28,6 +29,14 @@ class JobContractInvariants(JobContractState):
         has_limit = (most > 0) & ~self.is_dead(e)
         return implies(has_limit, self.times[e] <= most) & implies(
             has_limit & there, self.times[e] < most
+        )
+
+    @invariant("a-queue-drops-only-if-told-to")
+    def drops_only_if_told_to(self, e: Entry) -> Bool:
+        """A message is dropped by a queue with a limit only, of length or of deliveries."""
+        dropped, exhausted = self.end[e] == End.DROPPED, self.end[e] == End.EXHAUSTED
+        return implies(dropped, self.drops_head[self.queue_of(e)]) & implies(
+            exhausted, self.most[self.home[e]] > 0
         )
 
     @invariant("a-lease-ends-in-time")

@@ -11,7 +11,7 @@ again; it is `late` once a client has settled it through the delivery whose leas
 from __future__ import annotations
 
 from brokerproof.models.contract.core_state import Consumer, Entry, Group, Queue, Status
-from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.contract.lawful_differences import LawfulContract
 from brokerproof.models.language import (
     Bool,
     Fixed,
@@ -26,7 +26,7 @@ from brokerproof.models.language import (
 )
 
 
-class JobContractState(WholeContract):
+class JobContractState(LawfulContract):
     """The state of the contract for job queues, and the meaning of the guards in it."""
 
     ordered: Fixed[Queue, Bool]

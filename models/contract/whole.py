@@ -186,8 +186,7 @@ class WholeContract(WholeContractGuards):
     @action
     def purge(self, queue: Queue) -> None:
         """A client purges a queue of its available messages; acquired ones stay."""
-        spared = self._those_in(queue, Status.ACQUIRED)
-        self.spared = self.spared.map(lambda f, old: old | spared(f))
+        self.spared = self.spared.map(lambda f, old: old | self.is_spared(queue, f))
         self.end = self.end.map(lambda f, old: ite(self.is_purged(queue, f), End.PURGED, old))
         super().purge(queue)
 
@@ -393,7 +392,7 @@ class WholeContract(WholeContractGuards):
             "auto-close-happens",
         )
         require(forall(Queue, lambda q: ~self.is_unused(q)), "auto-delete-happens")
-        require(forall(Consumer, lambda c: ~self.untold[c]), "deletion-is-told")
+        require(forall(Consumer, lambda c: ~self.must_be_told(c)), "deletion-is-told")
         exercises(
             "auto-close-happens",
             exists(Consumer, lambda c: self.closes_itself[c] & self.served[c] & ~self.consuming[c]),
@@ -419,7 +418,7 @@ class WholeContract(WholeContractGuards):
     @action
     def rest(self) -> None:
         """The broker can do nothing more, and report nothing more, by itself."""
-        require(forall(Consumer, lambda c: ~self.untold[c]))
+        require(forall(Consumer, lambda c: ~self.must_be_told(c)))
         require(forall(Consumer, lambda c: ~(self.consuming[c] & self.closes_itself[c])))
         require(forall(Queue, lambda q: ~self.is_unused(q)))
         super().rest()

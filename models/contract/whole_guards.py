@@ -1,4 +1,4 @@
-"""Guards and updates that several actions of the whole contract share.
+"""Guards and updates that several actions of the whole contract share, and its invariants.
 
 Owns what every delivery requires and changes beyond the core, and how entries leave for good.
 """
@@ -8,13 +8,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from brokerproof.models.contract.core_state import Consumer, Entry, Mode, Queue, Status
-from brokerproof.models.contract.whole_invariants import WholeContractInvariants
-from brokerproof.models.contract.whole_state import End
-from brokerproof.models.language import Bool, exercises, exists, forall, ite, require
+from brokerproof.models.contract.whole_state import End, WholeContractState
+from brokerproof.models.language import (
+    Bool,
+    exercises,
+    exists,
+    forall,
+    implies,
+    invariant,
+    ite,
+    require,
+)
 
 
-class WholeContractGuards(WholeContractInvariants):
-    """The shared parts of the whole contract's actions."""
+class WholeContractGuards(WholeContractState):
+    """The invariants of the whole contract, and the shared parts of its actions."""
+
+    @invariant("window-is-never-exceeded")
+    def window_is_never_exceeded(self, c: Consumer) -> Bool:
+        """A consumer's unsettled messages fit its window, unless the window was lowered since."""
+        return implies(
+            self.limited[c]
+            & ~self.lowered[c]
+            & self.consuming[c]
+            & (self.mode[c] == Mode.ACKNOWLEDGE),
+            self.unsettled[c] <= self.limit[c],
+        )
+
+    @invariant("what-is-gone-has-ended")
+    def gone_has_ended(self, e: Entry) -> Bool:
+        """An entry is dequeued exactly if it has an end."""
+        return (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)
+
+    @invariant("a-queue-drops-only-if-told-to")
+    def drops_only_if_told_to(self, e: Entry) -> Bool:
+        """No queue of the whole contract has a limit of length or of deliveries."""
+        return (self.end[e] != End.DROPPED) & (self.end[e] != End.EXHAUSTED)
+
+    @invariant("what-survives-is-not-lost")
+    def survivors_are_not_lost(self, e: Entry) -> Bool:
+        """A crash loses no message that has to survive it."""
+        return implies(self.survives[e], self.end[e] != End.LOST)
 
     def _requires_what_it_selects(self, who: Consumer, entry: Entry) -> None:
         require(self.wants[who, entry] | ~self.concerned[who, entry], "selector-respected")
@@ -36,7 +70,7 @@ class WholeContractGuards(WholeContractInvariants):
         """Name the orders beyond the core; the core checks its own orders after these."""
 
         def overtaken(f: Entry) -> Bool:
-            return self.there_for(who, f) & self.precedes(f, entry)
+            return self.is_overtaken(who, f, entry)
 
         def is_moved(f: Entry) -> Bool:
             return (self.to_tail | self.to_head) & (self.has_returned(f) | self.has_returned(entry))

@@ -205,6 +205,14 @@ class WholeContractState(PurgeableContract):
         """Whether a purge of the queue drops the entry: it is available there, at this time."""
         return super().is_purged(queue, f) & self.is_due(f)
 
+    def is_spared(self, queue: Queue, f: Entry) -> Bool:
+        """Whether a purge of the queue leaves the entry with its consumer."""
+        return self.is_in(queue, f) & (self.status[f] == Status.ACQUIRED)
+
+    def must_be_told(self, who: Consumer) -> Bool:
+        """Whether the broker still has to tell the consumer that its queue was deleted."""
+        return self.untold[who]
+
     def there_for(self, who: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, at this time, and concerns the consumer."""
         return super().there_for(who, f) & self.is_due(f)

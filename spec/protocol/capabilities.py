@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -18,6 +19,13 @@ CreditKind: TypeAlias = Literal["messages", "bytes", "change", "channel"]
 ReleasePosition: TypeAlias = Literal["original", "head", "tail"]
 Oversize: TypeAlias = Literal["never", "when_idle"]
 EventOrder: TypeAlias = Literal["total", "per_consumer"]
+Releases: TypeAlias = Literal["each", "by_leaving", "none"]
+Cancels: TypeAlias = Literal["keeps", "returns"]
+Closes: TypeAlias = Literal["atomic", "each"]
+Browser: TypeAlias = Literal["live", "snapshot"]
+BrowserSees: TypeAlias = Literal["available", "all"]
+PurgeTakes: TypeAlias = Literal["available", "everything"]
+OrderWithin: TypeAlias = Literal["queue", "persistence"]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +46,21 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     settle_by: SettleBy = "delivery"
     redelivered: Redelivered = "flag"
     browse: bool = False
+    browser: Browser = "live"
+    browser_sees: BrowserSees = "available"
+    release: Releases = "each"
+    cancel: Cancels = "keeps"
+    close: Closes = "atomic"
+    reject: bool = True
+    order_within: OrderWithin = "queue"
     release_position: ReleasePosition | None = None
     oversize: Oversize = "never"
     event_order: EventOrder = "total"
     inspect: bool = False
     purge: bool = False
+    purge_takes: PurgeTakes = "available"
     delete: bool = False
+    deletion_told: bool = True
     multi_queue: bool = False
     exclusive: bool = False
     flush: bool = False
@@ -84,3 +101,19 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str
     capabilities: Capabilities
+
+
+STRICT: Mapping[str, str | bool] = {
+    name: getattr(Capabilities(), name)
+    for name in (
+        "release",
+        "cancel",
+        "close",
+        "browser",
+        "browser_sees",
+        "purge_takes",
+        "deletion_told",
+        "order_within",
+    )
+}
+"""The claims in which brokers lawfully differ, each with its strict value."""

@@ -48,9 +48,7 @@ def unclaimed(operation: Operation, claims: Capabilities) -> str:
     return ", ".join([what for what, is_claimed in _needs(operation, claims) if not is_claimed])
 
 
-_ASKED_OF_ALL: frozenset[type] = frozenset(
-    (Acknowledge, Cancel, CloseChannel, Drain, Reject, Reset)
-)
+_ASKED_OF_ALL: frozenset[type] = frozenset((Acknowledge, Cancel, CloseChannel, Drain, Reset))
 
 
 def _needs(operation: Operation, claims: Capabilities) -> Iterator[tuple[str, bool]]:
@@ -69,8 +67,11 @@ def _needs(operation: Operation, claims: Capabilities) -> Iterator[tuple[str, bo
             yield from _of_a_window(operation.messages, operation.bytes, claims)
         case Get(mode=mode):
             yield f"a get of mode {mode}", mode in claims.gets
-        case Release(delay_s=int()):
-            yield "a release with a delay", claims.delayed_release
+        case Release(delay_s=delay_s):
+            yield "a release of one message", claims.release == "each"
+            yield "a release with a delay", delay_s is None or claims.delayed_release
+        case Reject():
+            yield "a reject", claims.reject
         case Extend():
             yield "a lease that is renewed", claims.extend
         case Flush():

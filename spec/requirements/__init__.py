@@ -77,6 +77,13 @@ ADDRESSES: Final[Mapping[str, str]] = {
     "Apache Qpid Broker-J: Handling Undeliverable Messages": (
         "https://qpid.apache.org/components/broker-j/"
     ),
+    "STOMP Protocol Specification, Version 1.2": (
+        "https://stomp.github.io/stomp-specification-1.2.html"
+    ),
+    "AMQP 0-9-1 Reference": "https://www.rabbitmq.com/amqp-0-9-1-reference",
+    "RabbitMQ: Consumer Cancel Notification": "https://www.rabbitmq.com/docs/consumer-cancel",
+    "Apache Qpid, issues": "https://issues.apache.org/jira/projects/QPID",
+    "Java Message Service 1.1": "https://jcp.org/aboutJava/communityprocess/final/jsr914/",
     "Qpid Java broker, releases": "https://github.com/apache/qpid-broker-j",
     "RabbitMQ, releases": "https://github.com/rabbitmq/rabbitmq-server",
     "ActiveMQ, releases": "https://github.com/apache/activemq",

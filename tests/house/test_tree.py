@@ -66,8 +66,7 @@ SMALL_FOR = {
         models/language/core/well_formed.py models/language/explore/memory.py
         pipeline/rounds/threads.py reference/addresses.py reference/front/registrations.py""",
     "statements, apart from the actions that they are about": """
-        models/contract/core_invariants.py models/contract/whole_invariants.py
-        models/contract/jobs_invariants.py
+        models/contract/core_invariants.py models/contract/jobs_invariants.py
         models/rabbitmq/paging_index_tables.py models/qpid/pull_queue_refines_contract.py""",
     "a list that joins several folders": "checks/report/forms.py models/refinements.py",
 }

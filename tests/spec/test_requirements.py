@@ -18,6 +18,7 @@ import pytest
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.invariants import Invariant, invariants, read_invariants
 from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.differences import Difference, differences
 from brokerproof.spec.requirements import (
     ADDRESSES,
     OFFERED,
@@ -318,12 +319,15 @@ def outlines() -> Outlines:
 def test_each_address_is_of_a_cited_document_and_on_the_page() -> None:
     cited = {source.document for each in catalogue().values() for source in each.sources}
     cited |= {source.document for each in invariants().values() for source in each.sources}
+    cited |= {source.document for each in differences().values() for source in each.sources}
     page = (DOCS / "reference" / "documents.md").read_text(encoding="utf-8")
     assert ADDRESSES.keys() <= cited
     assert [each for each in ADDRESSES.values() if f"<{each}>" not in page] == []
 
 
-def unknown_sources(found: Iterable[Requirement | Invariant], known: Outlines) -> list[str]:
+def unknown_sources(
+    found: Iterable[Requirement | Invariant | Difference], known: Outlines
+) -> list[str]:
     """Return the citations of documents and sections that do not exist."""
     return [
         f"{each.id}: {source}"
@@ -341,6 +345,7 @@ def _is_known(source: Source, known: Outlines) -> bool:
 
 def test_every_source_names_a_document_and_a_section_that_exist() -> None:
     assert unknown_sources(catalogue().values(), outlines()) == []
+    assert unknown_sources(differences().values(), outlines()) == []
 
 
 @pytest.mark.parametrize(
@@ -361,7 +366,11 @@ def test_a_source_that_does_not_exist_is_found(document: str, section: str) -> N
 
 
 def test_every_document_that_is_listed_is_cited() -> None:
-    promises: list[Requirement | Invariant] = [*catalogue().values(), *invariants().values()]
+    promises: list[Requirement | Invariant | Difference] = [
+        *catalogue().values(),
+        *invariants().values(),
+        *differences().values(),
+    ]
     cited = {source for each in promises for source in each.sources}
     assert {each.document for each in cited if each.section} == set(outlines())
 

@@ -15,6 +15,7 @@ from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Move, Settle, SettlementName
 from brokerproof.models.contract.core import Queue
 from brokerproof.spec.messages import Credit, Message, Order, PropertyValue
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
     Advance,
     Cancel,
@@ -35,6 +36,12 @@ from brokerproof.spec.protocol.operations import (
     Restart,
     SetCredit,
 )
+
+
+def can_settle_by(how: SettlementName, claims: Capabilities) -> bool:
+    """Whether a candidate claims to settle in this way."""
+    return {"release": claims.release == "each", "reject": claims.reject}.get(how, True)
+
 
 Properties = tuple[tuple[str, PropertyValue], ...]
 

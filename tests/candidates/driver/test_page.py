@@ -16,7 +16,7 @@ from brokerproof.spec.protocol.driver import LINE_BYTES_MAX, REQUESTS
 from tests.candidates.driver.driver_session import DRIVER, HOUSE, SESSION, as_values, recorded
 
 PAGE = HOUSE / "docs" / "reference" / "protocol.md"
-RULES = 59
+RULES = 66
 
 
 def page() -> str:

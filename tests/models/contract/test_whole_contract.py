@@ -15,13 +15,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import pytest
 
 from brokerproof.models.contract.core_state import Channel, Consumer, Entry, Queue, Status
+from brokerproof.models.contract.jobs import JobContract
+from brokerproof.models.contract.lawful_differences import LawfulContract
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.contract.whole_state import End
 from brokerproof.models.language import Bool, Int, action, forall, require
-from brokerproof.models.language.core.model import ModelError, trace
+from brokerproof.models.language.core.model import Model, ModelError, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Sort
 from brokerproof.models.language.explore.explorer import explore
+from brokerproof.models.language.prove.prover import prove_invariant
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.read.pointwise import Pointwise
 from tests.models.contract.test_contract import (
@@ -362,3 +365,28 @@ def test_every_invariant_is_stated_in_the_whole_too() -> None:
         return {str(getattr(each, "name", "")) for each in statements}
 
     assert names(CONTRACT.invariants) < names(WHOLE.invariants)
+
+
+ENDS = "what-is-gone-has-ended"
+
+
+class RevivesThePurged(LawfulContract):
+    """A contract in which a delivery may be of a purged message."""
+
+    def _requires_it_to_be_there(self, entry: Entry) -> None:
+        require(self.end[entry] != End.DELETED, "delete-drops")
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome"),
+    [
+        (WholeContract, "proved"),
+        (LawfulContract, "proved"),
+        (JobContract, "proved"),
+        (RevivesThePurged, "refuted"),
+    ],
+)
+def test_what_has_ended_never_comes_back_for_any_number(model: type[Model], outcome: str) -> None:
+    system = trace(model)
+    [statement] = [each for each in system.invariants if each.name == ENDS]
+    assert prove_invariant(system, statement).outcome == outcome

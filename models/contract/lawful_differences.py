@@ -1,0 +1,160 @@
+"""The contract of brokers that lawfully differ from the protocol's strict reading.
+
+Each difference is a rigid truth that a claim sets (`spec/protocol/capabilities.py`), and weakens
+one guard or one effect of the whole contract. With every truth false this is the whole contract.
+The oracle follows a candidate by this contract only if it claims a difference. Their sources are
+in `spec/protocol/differences.toml`.
+
+What a consumer held when it left comes back by `release_at_close`, of a cancelled consumer too.
+"""
+
+from __future__ import annotations
+
+from brokerproof.models.contract.core_state import Channel, Consumer, Entry, Mode, Queue, Status
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.contract.whole_state import End
+from brokerproof.models.language import (
+    Bool,
+    Fixed,
+    Map,
+    Relation,
+    action,
+    implies,
+    initial,
+    invariant,
+    require,
+)
+
+
+class LawfulContract(WholeContract):
+    """The behaviours of a broker that differs from the whole contract only where it may."""
+
+    one_by_one: Bool
+    snapshots: Bool
+    shows_held: Bool
+    purges_held: Bool
+    tells_deletions: Bool
+    by_persistence: Bool
+    persists: Fixed[Entry, Bool]
+
+    returning: Map[Entry, Bool]
+    voided: Map[Entry, Bool]
+    in_view: Relation[Consumer, Entry]
+
+    @initial
+    def nothing_yet(self) -> None:
+        """No message is on its way back, none was purged while held, no browser has a snapshot."""
+        super().nothing_yet()
+        self.returning.fill(False)
+        self.voided.fill(False)
+        self.in_view.fill(False)
+
+    @invariant("what-was-voided-stays-away")
+    def voided_stays_away(self, e: Entry) -> Bool:
+        """A message that was purged while it was held never comes back."""
+        return implies(self.voided[e], self.taken(e))
+
+    # The actions of clients.
+
+    @action
+    def publish(self, entry: Entry) -> None:
+        """The broker takes a message; no snapshot has it."""
+        super().publish(entry)
+        self.excused = self.excused.map(
+            lambda c, f, old: old | ((f == entry) & self.snapshots & self.looks(c))
+        )
+
+    @action
+    def consume(self, who: Consumer) -> None:
+        """A client subscribes; a browser may be shown what is there now, even if it is taken."""
+        super().consume(who)
+        self.in_view = self.in_view.map(
+            lambda c, f, old: (
+                old
+                | (
+                    (c == who)
+                    & (self.mode[c] == Mode.BROWSE)
+                    & self.snapshots
+                    & (self.status[f] == Status.AVAILABLE)
+                )
+            )
+        )
+
+    @action
+    def release_at_close(self, entry: Entry) -> None:
+        """A message of a consumer that leaves returns; others may overtake it until the next rest.
+
+        They may only if messages return one by one.
+        """
+        super().release_at_close(entry)
+        self.returning[entry] = self.one_by_one & (self.status[entry] == Status.AVAILABLE)
+
+    @action
+    def close_channel(self, which: Channel) -> None:
+        """A channel closes, in one step or message by message."""
+        returning = self.returning.map(
+            lambda e, old: old | (self.one_by_one & self.goes_back(which, e))
+        )
+        super().close_channel(which)
+        self.returning = returning
+
+    @action
+    def purge(self, queue: Queue) -> None:
+        """A client purges a queue, of the messages that consumers hold too if that is claimed."""
+        super().purge(queue)
+        held = self._those_in(queue, Status.ACQUIRED)
+        self.voided = self.voided.map(lambda f, old: old | (self.purges_held & held(f)))
+
+    @action
+    def forget_held(self, entry: Entry) -> None:
+        """A purge takes a held message from its consumer, and with it the room in the windows."""
+        require(self.voided[entry] & (self.status[entry] == Status.ACQUIRED))
+        self._gives_back_credit(entry)
+        self._ends(lambda f: f == entry, End.PURGED)
+
+    # The reports of the broker.
+
+    @action
+    def quiesce(self) -> None:
+        """The broker reports that no further event follows until a client acts."""
+        super().quiesce()
+        self.returning.fill(False)
+
+    @action
+    def quiesce_by_size(self) -> None:
+        """The same for byte windows."""
+        super().quiesce_by_size()
+        self.returning.fill(False)
+
+    # What the differences weaken.
+
+    def may_be_overtaken(self, f: Entry) -> Bool:
+        """Whether the message of a consumer that left may still be on its way back."""
+        return self.returning[f]
+
+    def can_be_shown(self, who: Consumer, f: Entry) -> Bool:
+        """Whether a browser may be shown the entry: a held one, or one of its snapshot."""
+        held = self.shows_held & (self.status[f] == Status.ACQUIRED)
+        return super().can_be_shown(who, f) | held | self.in_view[who, f]
+
+    def is_shown_as(self, who: Consumer, f: Entry, redelivered: Bool) -> Bool:
+        """Whether the flag is allowed; that of a message that is not available tells nothing."""
+        taken = (self.shows_held | self.in_view[who, f]) & self.taken(f)
+        return taken | super().is_shown_as(who, f, redelivered)
+
+    def is_spared(self, queue: Queue, f: Entry) -> Bool:
+        """Whether a purge of the queue leaves the entry with its consumer."""
+        return super().is_spared(queue, f) & ~self.purges_held
+
+    def must_be_told(self, who: Consumer) -> Bool:
+        """Whether the broker still has to tell the consumer that its queue was deleted."""
+        return super().must_be_told(who) & self.tells_deletions
+
+    def precedes(self, e: Entry, f: Entry) -> Bool:
+        """Whether e comes before f; persistent messages and others may have orders of their own."""
+        of_one_class = ~self.by_persistence | (self.persists[e] == self.persists[f])
+        return of_one_class & super().precedes(e, f)
+
+    def _drops_what_was_superseded(self) -> None:
+        super()._drops_what_was_superseded()
+        self._ends(lambda f: self.voided[f] & (self.status[f] == Status.AVAILABLE), End.PURGED)

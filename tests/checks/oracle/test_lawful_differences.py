@@ -1,0 +1,87 @@
+"""Lawful differences: each is kept where it is claimed, and a fault where it is not.
+
+Each broker differs in one point only. With strict claims the guard that the claim weakens names it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from brokerproof.checks.gate.gate import Budget, run_gate
+from brokerproof.checks.oracle.contracts import differs
+from brokerproof.checks.subjects import Subject
+from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.protocol.capabilities import STRICT, Capabilities
+from brokerproof.spec.requirements import catalogue
+from examples.whole_broker_differences import (
+    ClosesOneByOne,
+    Different,
+    KeepsNothingForLeavers,
+    OrdersByPersistence,
+    PurgesHeld,
+    ReleasesByLeaving,
+    ReturnsAtCancel,
+    ShowsHeld,
+    ShowsSnapshots,
+    TellsNoDeletion,
+)
+from tests.examples.recipes_client import ids
+
+CLAIMS = Capabilities(
+    orders=("fifo", "priority"),
+    priority_levels=3,
+    modes=("acknowledge", "browse"),
+    credit=("messages",),
+    browse=True,
+    get=True,
+    release_position="original",
+    purge=True,
+    delete=True,
+)
+DURABLE = replace(CLAIMS, modes=("acknowledge",), browse=False, purge=False, durable=True)
+
+BREAKS: dict[type[Different], str] = {
+    ReleasesByLeaving: "does-what-it-claims",
+    KeepsNothingForLeavers: "close-releases",
+    ReturnsAtCancel: "nothing-twice",
+    ClosesOneByOne: "release-rewinds",
+    ShowsSnapshots: "browser-sees-all",
+    ShowsHeld: "browser-sees-available",
+    PurgesHeld: "purge-leaves-acquired",
+    TellsNoDeletion: "deletion-is-told",
+    OrdersByPersistence: "fifo-order",
+}
+"""Each broker, and the strict requirement that it breaks."""
+
+
+def broken(kind: type[Different], claims: Capabilities) -> set[str]:
+    subject = Subject("different", kind(claims).hello(), lambda: kind(claims), in_process=True)
+    report = run_gate(subject, catalogue(), Budget(operations=400, examples=5), seed=0)
+    return ids(report, Outcome.BROKEN)
+
+
+def differences(kind: type[Different]) -> dict[str, str | bool]:
+    """Return the claims of a broker that are not the strict ones."""
+    claimed, strict = asdict(kind.lawful), asdict(kind.lawful) | {**STRICT} | {"reject": True}
+    return {name: value for name, value in claimed.items() if value != strict[name]}
+
+
+def strict_claims(kind: type[Different]) -> Capabilities:
+    return DURABLE if kind is OrdersByPersistence else CLAIMS
+
+
+@pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
+def test_a_difference_that_is_claimed_is_kept(kind: type[Different]) -> None:
+    assert broken(kind, replace(strict_claims(kind), **differences(kind))) == set()
+
+
+@pytest.mark.each_time(3)
+@pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
+def test_the_same_without_the_claim_is_a_fault(kind: type[Different]) -> None:
+    assert BREAKS[kind] in broken(kind, strict_claims(kind))
+
+
+def test_every_difference_has_a_broker() -> None:
+    assert {name for kind in BREAKS for name in differences(kind)} - {"reject"} == {*STRICT}
+    assert all(differs(replace(CLAIMS, **differences(kind))) for kind in BREAKS)
