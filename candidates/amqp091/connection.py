@@ -1,8 +1,8 @@
 """AMQP 0-9-1 connections that always answer in time, over py-amqp.
 
-The file owns addresses and deadlines, and turns every failure into one of three: `TimeoutError` (no
-answer in time), `LOST` (the connection cannot be used any more) and `amqp.ChannelError` (the broker
-closed a channel and said why). It does not know what the frames are for.
+The file owns the sockets, and turns every failure into one of three: `TimeoutError` (no answer in
+time), `LOST` (the connection cannot be used any more) and `amqp.ChannelError` (the broker closed a
+channel and said why). It does not know what the frames are for.
 
 py-amqp reads and waits without a limit of its own. So both ends of the socket share one `Deadline`,
 which every operation starts anew. py-amqp also reads a frame in three small pieces; here one read
@@ -12,14 +12,15 @@ waits.
 
 from __future__ import annotations
 
+import select
 import socket
+import ssl
 import struct
-import time
-from dataclasses import dataclass, field
-from typing import Self
-from urllib.parse import unquote, urlsplit
+from collections.abc import Callable, Sequence
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.deadline import Deadline
 from brokerproof.spec.protocol.answers import Error
 
 try:
@@ -31,13 +32,13 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on what is 
         "amqp091", what=f"there is no {missing.name}", remedy="pip install 'brokerproof[amqp]'"
     ) from missing
 
-SCHEME = "amqp091"
-CONNECT_DEADLINE_S = 10.0
-ANSWER_DEADLINE_S = 10.0
 READ_BYTES = 65_536
 
 LOST: tuple[type[Exception], ...] = (amqp.exceptions.ConnectionError, OSError)
 """Raised when a connection is gone or out of step; `TimeoutError` is one of them."""
+
+CLOSED: tuple[type[Exception], ...] = (amqp.AMQPError, OSError)
+"""`LOST`, or raised when the broker has closed a channel."""
 
 # Errors of py-amqp on invalid frames, such as one for a channel that is closed.
 _GARBLED = (LookupError, ValueError, TypeError, struct.error)
@@ -45,78 +46,22 @@ _GARBLED = (LookupError, ValueError, TypeError, struct.error)
 _QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
 
 
-@dataclass(frozen=True)
-class Address:
-    """A broker's address, with user and password; the password is never shown."""
-
-    host: str
-    port: int
-    user: str
-    password: str = field(repr=False)
-    virtual_host: str
-
-    @classmethod
-    def parse(cls, url: str) -> Self:
-        """Read ``amqp091://user:password@host:port/vhost``; all but the host may be left out.
-
-        Raises `CandidateUnavailable`. An empty virtual host is the default one, ``/``.
-        """
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError as error:
-            raise _bad_address(url, str(error)) from error
-        if parts.scheme != SCHEME or not parts.hostname:
-            raise _bad_address(url, f"it does not begin with {SCHEME}:// and a host")
-        if parts.query or parts.fragment:
-            raise _bad_address(url, "it has parameters, and none are known")
-        return cls(
-            host=parts.hostname,
-            port=5672 if port is None else port,
-            user=unquote(parts.username or "guest"),
-            password=unquote(parts.password or "guest"),
-            virtual_host=unquote(parts.path[1:]) or "/",
-        )
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{SCHEME}://{self.user}@{host}:{self.port}/{self.virtual_host.removeprefix('/')}"
-
-
-def _bad_address(url: str, what: str) -> CandidateUnavailable:
-    before, at, after = url.rpartition("@")
-    shown = f"{before.split('://')[0]}://…@{after}" if at else url
-    return CandidateUnavailable(
-        shown, what=what, remedy=f"write {SCHEME}://user:password@host:port/vhost"
-    )
-
-
-class Deadline:
-    """The moment by which a broker must have answered, shared by all connections of a candidate."""
-
-    def __init__(self) -> None:
-        self._at = 0.0
-
-    def start(self, seconds: float) -> None:
-        """Set the moment to `seconds` from now."""
-        self._at = time.monotonic() + seconds
-
-    def remaining_s(self) -> float:
-        """Return the time that is left; raises `TimeoutError` when none is."""
-        left = self._at - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("no answer in time")
-        return left
-
-
 class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
-    """A socket that obeys a deadline and acknowledges TCP packets at once."""
+    """A socket that obeys a deadline and acknowledges TCP packets at once; `tls` encrypts it."""
 
-    def __init__(self, host: str, deadline: Deadline) -> None:
+    sock: socket.socket
+
+    def __init__(self, address: Address, tls: ssl.SSLContext | None, deadline: Deadline) -> None:
         self._deadline = deadline
-        super().__init__(host, connect_timeout=deadline.remaining_s())
+        self._tls = tls
+        self._name = address.host
+        super().__init__(address.host_and_port, connect_timeout=deadline.remaining_s())
 
     def _setup_transport(self) -> None:
+        if self._tls is not None:
+            plain = self.sock
+            plain.settimeout(self._deadline.remaining_s())
+            self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
         super()._setup_transport()
         self._quick_recv = self._receive
         self._write = self._send
@@ -134,9 +79,29 @@ class _Transport(TCPTransport):  # type: ignore[misc] # py-amqp has no types
         self.sock.settimeout(self._deadline.remaining_s())
         self.sock.sendall(frames)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether bytes have been read from the network, and not yet been handled."""
+        return bool(self._read_buffer) or (
+            isinstance(self.sock, ssl.SSLSocket) and self.sock.pending() > 0
+        )
+
 
 class _Channel(amqp.Channel):  # type: ignore[misc] # py-amqp has no types
-    """A channel that goes on taking deliveries until its closing is answered."""
+    """A channel that goes on taking deliveries until its closing is answered.
+
+    `closed_by_broker` has what to call when the broker confirms a cancel that was not requested:
+    so Broker-J tells that a consumer has closed itself.
+    """
+
+    def __init__(self, *arguments: object, **named: object) -> None:
+        self.closed_by_broker: dict[str, Callable[[], None]] = {}
+        super().__init__(*arguments, **named)
+
+    def _on_basic_cancel_ok(self, consumer_tag: str) -> None:
+        super()._on_basic_cancel_ok(consumer_tag)
+        if (closed := self.closed_by_broker.pop(consumer_tag, None)) is not None:
+            closed()
 
     # py-amqp drops these deliveries; the broker has handed them over, so they must be told.
     _ALLOWED_METHODS_WHEN_CLOSING = (
@@ -159,18 +124,19 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
 
     def __init__(self, address: Address, deadline: Deadline) -> None:
         self._deadline = deadline
-        host = f"[{address.host}]" if ":" in address.host else address.host
+        self._address = address
+        self._tls = address.tls()
         super().__init__(
-            host=f"{host}:{address.port}",
+            host=address.host_and_port,
             userid=address.user,
             password=address.password,
             login_method="PLAIN",
             virtual_host=address.virtual_host,
         )
 
-    def Transport(self, host: str, *_: object, **__: object) -> _Transport:  # noqa: N802
+    def Transport(self, *_: object, **__: object) -> _Transport:  # noqa: N802
         """Return the socket below; py-amqp calls it under this name."""
-        return _Transport(host, self._deadline)
+        return _Transport(self._address, self._tls, self._deadline)
 
     def blocking_read(self, timeout: float | None = None) -> object:  # noqa: ARG002
         """Handle one frame; the deadline stands in for `timeout`."""
@@ -180,6 +146,12 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
             raise amqp.UnexpectedFrame(
                 f"the broker sent a frame that makes no sense here: {described(error)}"
             ) from error
+
+    def take_in(self) -> None:
+        """Handle all frames that have arrived, of which there is one at least."""
+        self.drain_events()
+        while self.transport.has_more:
+            self.drain_events()
 
     @property
     def product(self) -> tuple[str, str]:
@@ -208,9 +180,19 @@ def connect(address: Address, deadline: Deadline) -> Connection:
     return connection
 
 
+def heard(connections: Sequence[Connection], seconds: float) -> None:
+    """Handle what arrives on the connections until nothing has come for some time."""
+    by_socket = {connection.sock: connection for connection in connections}
+    while ready := select.select(list(by_socket), [], [], seconds)[0]:
+        for each in ready:
+            by_socket[each].take_in()
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "the broker did not greet us in time"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error}"
     if isinstance(error, ConnectionRefusedError):
         return "no server listens there"
     return described(error)
@@ -222,7 +204,7 @@ def told_as_errors(lost: Exception, *, durable: bool) -> tuple[Error, Error]:
     A broker that gives a reason for closing the connection is still there: the failure concerns
     this connection. A broker that hangs up, or is being shut down, has gone. If it claims
     `durable`, the outcome is left open even then: `crashed` would require it to have kept every
-    settlement, and it owes that only after the wait of `crashes.py`.
+    settlement, and it owes that only after the wait of `wire/crashes.py`.
     """
     spoke = isinstance(lost, amqp.exceptions.ConnectionError)
     if durable or (spoke and not isinstance(lost, amqp.ConnectionForced)):

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 import click
 
-from brokerproof.candidates.amqp091.connection import Address, Connection, Deadline, connect
+from brokerproof.candidates.amqp091.connection import Connection, connect
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.instances.processes import (
     KILL_DEADLINE_S,
@@ -38,6 +38,8 @@ from brokerproof.candidates.instances.processes import (
 )
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.uninterrupted import uninterrupted
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,7 +195,7 @@ class PrivateRabbitMQ:
             self._processes.append(process)
 
     def _wait_until_ready(self, log: Path) -> None:
-        address = Address.parse(self.url)
+        address = Address.parse(self.url, "amqp091")
         until = time.monotonic() + START_DEADLINE_S
         server = self._processes[-1]
         while time.monotonic() < until:

@@ -30,6 +30,9 @@ from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFa
 from brokerproof.candidates.driver.candidate import DriverCandidate
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.wire import crashes
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.checks.commands.check import make_folder
 from brokerproof.checks.commands.options.crash import commands_of, crash_options
 from brokerproof.checks.commands.options.types import FiniteRange
@@ -431,28 +434,19 @@ class _Waiting:
 
     def restart(self) -> None:
         """Start the broker, and wait until it takes connections; raises `CandidateUnavailable`."""
-        from brokerproof.candidates.amqp091.connection import (  # noqa: PLC0415 (an extra)
-            CONNECT_DEADLINE_S,
-            Address,
-            Deadline,
-            connect,
-        )
-        from brokerproof.candidates.amqp091.crashes import (  # noqa: PLC0415 (an extra)
-            POLL_S,
-            RESTART_DEADLINE_S,
-        )
+        from brokerproof.candidates.amqp091.connection import connect  # noqa: PLC0415 (an extra)
 
         self.power.restart()
-        end = time.monotonic() + RESTART_DEADLINE_S
+        end = time.monotonic() + crashes.RESTART_DEADLINE_S
         while True:
             deadline = Deadline()
             deadline.start(CONNECT_DEADLINE_S)
             try:
-                connect(Address.parse(self.url), deadline).collect()
+                connect(Address.parse(self.url, "amqp091"), deadline).collect()
             except CandidateUnavailable:
                 if time.monotonic() > end:
                     raise
-                time.sleep(POLL_S)
+                time.sleep(crashes.POLL_S)
             else:
                 return
 

@@ -53,7 +53,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "candidates": (
         "crash_commands signals unavailable",
-        "amqp091 python_object uninterrupted",
+        "wire",
+        "amqp091 amqp10 python_object stomp uninterrupted",
         "driver instances",
     ),
     "checks": (

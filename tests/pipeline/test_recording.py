@@ -376,7 +376,7 @@ def test_a_broker_that_a_command_starts_is_waited_for(rabbitmq: PrivateRabbitMQ)
 
 
 def test_a_broker_that_does_not_come_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brokerproof.candidates.amqp091.crashes.RESTART_DEADLINE_S", 0.1)
+    monkeypatch.setattr("brokerproof.candidates.wire.crashes.RESTART_DEADLINE_S", 0.1)
     waiting = record_command._Waiting.of(Started(), "amqp091://127.0.0.1:1/")
     assert waiting is not None
     with pytest.raises(CandidateUnavailable, match="no server listens there"):

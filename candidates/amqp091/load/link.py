@@ -13,14 +13,7 @@ from typing import NamedTuple
 
 import amqp
 
-from brokerproof.candidates.amqp091.connection import (
-    CONNECT_DEADLINE_S,
-    LOST,
-    Address,
-    Connection,
-    Deadline,
-    connect,
-)
+from brokerproof.candidates.amqp091.connection import LOST, Connection, connect
 from brokerproof.candidates.amqp091.load.frames import (
     CHANNEL_CLOSE,
     CHANNEL_CLOSE_FRAME,
@@ -34,6 +27,8 @@ from brokerproof.candidates.amqp091.load.frames import (
     text_of_close,
 )
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 
 READ_BYTES = 262_144
 ANSWER_S_MAX = 60.0

@@ -27,16 +27,8 @@ from typing import Literal, NamedTuple
 
 import amqp
 
-from brokerproof.candidates.amqp091 import claims
-from brokerproof.candidates.amqp091.connection import (
-    ANSWER_DEADLINE_S,
-    CONNECT_DEADLINE_S,
-    LOST,
-    Address,
-    Connection,
-    Deadline,
-    connect,
-)
+from brokerproof.candidates.amqp091.connection import LOST, Connection, connect
+from brokerproof.candidates.amqp091.dialect import Dialect
 from brokerproof.candidates.amqp091.load.consumer import Consumer
 from brokerproof.candidates.amqp091.load.gets import Getter, OneByOne
 from brokerproof.candidates.amqp091.load.link import LinkLost
@@ -63,6 +55,9 @@ from brokerproof.candidates.amqp091.load.notes import (
 from brokerproof.candidates.amqp091.load.producer import Producer
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, CONNECT_DEADLINE_S, Deadline
+from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.spec.histories import Kind, Record
 from brokerproof.spec.messages import Fifo, Priority
 
@@ -121,7 +116,7 @@ def run_load(
     """
     assert power is not None or not load.kills, "nobody has power over this broker"
     assert load.persistent or not load.kills, "a kill would take the queues"
-    address = Address.parse(url)
+    address = Address.parse(url, "amqp091")
     prefix = f"brokerproof.{secrets.token_hex(6)}"
     queues = tuple((f"q{n}", f"{prefix}.{n}") for n in range(load.queues))
     course = _Course(load, address, folder, queues, power, stop_asked, told)
@@ -148,6 +143,7 @@ class _Course:
     shared: Shared = field(init=False)
     fault: str | None = None
     interrupted: bool = False
+    declared_s: float = 0.0
     drained: list[str] = field(default_factory=list)
     workers: dict[str, multiprocessing.process.BaseProcess] = field(default_factory=dict)
     tasks: list[tuple[_WorkerKind, Task]] = field(default_factory=list)
@@ -181,10 +177,15 @@ class _Course:
         """Make the queues; raises `CandidateUnavailable`."""
         with self._connected() as (connection, channel):
             product = connection.product
-            if (why := claims.unfit(*product, durable=bool(self.load.kills))) is not None:
-                raise CandidateUnavailable(str(self.address), what=why[0], remedy=why[1])
+            profile = profile_for(self.address, *product)
+            if self.load.kills and (why := profile.no_durability(product[1])):
+                remedy = "leave out the kills"
+                raise CandidateUnavailable(str(self.address), what=why, remedy=remedy)
+            if profile.on_disk is not None:
+                self.declared_s = profile.on_disk.declared_s
             levels = self.load.levels
-            arguments = claims.queue_arguments(Fifo() if levels is None else Priority(levels))
+            order = Fifo() if levels is None else Priority(levels)
+            arguments = profile.read_dialect(Dialect).of_order(order)
             for queue, at_broker in self.queues:
                 start = self._now()
                 try:
@@ -273,7 +274,7 @@ class _Course:
 
     def _produce(self, notes: Notes) -> None:
         load = self.load
-        written = self._now() + int(claims.DECLARED_S * 1e9) if load.kills else 0
+        written = self._now() + int(self.declared_s * 1e9) if load.kills else 0
         while self._goes_on():
             if self._sum(READY) == len(self.tasks) and self._now() >= written:
                 break

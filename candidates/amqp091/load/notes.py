@@ -15,8 +15,8 @@ from typing import IO, NamedTuple, Protocol, Self
 
 import msgspec
 
-from brokerproof.candidates.amqp091.connection import Address
 from brokerproof.candidates.amqp091.load.link import Clock, LinkLost
+from brokerproof.candidates.wire.address import Address
 from brokerproof.spec.histories import Record
 
 SUFFIX = ".jsonl"

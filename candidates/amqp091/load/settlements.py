@@ -24,7 +24,7 @@ WRITTEN_S = 2.0
 """So long after it took effect a settlement is on disk, even in a queue with publishes.
 
 While a queue of RabbitMQ 3 owes confirms of persistent messages, its timer makes it write every
-0.2 s. `claims.py` has the time for an idle queue, and how it was measured.
+0.2 s. The profile has the time for an idle queue, and how it was measured.
 """
 
 

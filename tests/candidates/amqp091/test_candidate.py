@@ -13,8 +13,9 @@ import pytest
 
 from brokerproof.candidates.amqp091 import candidate as amqp091
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
-from brokerproof.candidates.amqp091.connection import Address
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.wire import candidate as wire
+from brokerproof.candidates.wire.address import Address
 from brokerproof.spec.messages import (
     PRIORITIES,
     Credit,
@@ -428,7 +429,7 @@ def test_a_broker_that_hangs_is_a_timeout_until_the_next_reset(
 ) -> None:
     client.publish("a")
     with monkeypatch.context() as impatient:
-        impatient.setattr(amqp091, "ANSWER_DEADLINE_S", 0.2)
+        impatient.setattr(wire, "ANSWER_DEADLINE_S", 0.2)
         for process_id in rabbitmq.process_ids:
             os.kill(process_id, signal.SIGSTOP)
         try:
@@ -445,7 +446,7 @@ def test_a_broker_that_hangs_is_a_timeout_until_the_next_reset(
 
 def test_a_connection_that_dies_is_a_crash_until_the_next_reset(client: Client) -> None:
     client.consume("c0")
-    client.candidate._pool.control_connection.sock.shutdown(socket.SHUT_RDWR)
+    client.candidate._pool.control.sock.shutdown(socket.SHUT_RDWR)
     assert client.error(Publish(queue="q", message=Message(id="a"))) == "crashed"
     assert client.error(Drain()) == "refused"
     client.do(Reset())
@@ -461,7 +462,7 @@ def test_a_channel_that_the_broker_closes_is_an_internal_error_until_the_next_re
     name = client.candidate._now.queues["q"].name
     client.publish("a")
     client.drain()
-    client.candidate._pool.control.queue_delete(name)
+    client.candidate._control.queue_delete(name)
     assert client.error(Acknowledge(delivery="d1")) == "internal"
     assert client.error(Drain()) == "internal"
     client.do(Reset())
@@ -470,11 +471,11 @@ def test_a_channel_that_the_broker_closes_is_an_internal_error_until_the_next_re
 def test_a_broker_that_cannot_be_reached_again_is_a_crash(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = Address.parse(f"amqp091://127.0.0.1:{unused_port()}/")
-    pool = client.candidate._pool
+    nobody = Address.parse(f"amqp091://127.0.0.1:{unused_port()}/", "amqp091")
+    candidate = client.candidate
     with monkeypatch.context() as moved:
-        moved.setattr(pool, "_address", nobody)
-        pool.control_connection.sock.shutdown(socket.SHUT_RDWR)
+        moved.setattr(candidate, "_address", nobody)
+        candidate._pool.control.sock.shutdown(socket.SHUT_RDWR)
         assert client.error(Reset()) == "crashed"
         assert client.error(Drain()) == "refused"
     client.do(Reset())
@@ -546,12 +547,12 @@ def test_a_server_that_speaks_something_else_is_refused(greeting: bytes) -> None
 
 
 def test_an_address_hides_its_password_and_reads_escapes() -> None:
-    address = Address.parse("amqp091://me:se%2Fcret@[::1]:5673/a%2Fb")
+    address = Address.parse("amqp091://me:se%2Fcret@[::1]:5673/a%2Fb", "amqp091")
     assert (address.host, address.port, address.password) == ("::1", 5673, "se/cret")
     assert address.virtual_host == "a/b"
     assert "cret" not in f"{address} {address!r}"
-    assert Address.parse("amqp091://host").port == 5672
-    assert Address.parse("amqp091://host/").virtual_host == "/"
+    assert Address.parse("amqp091://host", "amqp091").port == 5672
+    assert Address.parse("amqp091://host/", "amqp091").virtual_host == "/"
 
 
 def test_every_error_says_how_definite_it_is(client: Client) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 from brokerproof.candidates.amqp091.connection import told_as_errors
-from brokerproof.candidates.amqp091.example import Example, Queue
 from brokerproof.candidates.crash_commands import PowerFailed
 from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
 from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
+from brokerproof.candidates.wire.example import Example, Queue
+from brokerproof.candidates.wire.profile import by_name
 from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered
 from brokerproof.spec.protocol.operations import (
@@ -147,7 +148,7 @@ def test_a_lost_connection_is_no_crash_for_a_broker_that_claims_durable() -> Non
 
 
 def test_the_flag_of_what_was_never_handed_out_is_known_better_after_a_crash() -> None:
-    now = Example()
+    now: Example[None, None] = Example()
     for name in ("held", "kept"):
         now.note_published(name)
     assert not now.is_redelivered("held", flag=False)
@@ -165,7 +166,7 @@ def test_a_crash_waits_until_what_was_answered_is_on_disk(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    now = Example()
+    now: Example[None, None] = Example(by_name("rabbitmq-amqp091").on_disk)
     assert now.on_disk_in_s() == 0
     queue = Queue("x", Declare(queue="q0", order=Fifo(), durable=durable))
     now.note_declared("q0", queue)

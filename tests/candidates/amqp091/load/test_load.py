@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from brokerproof.candidates.amqp091.connection import Address
 from brokerproof.candidates.amqp091.load import frames
 from brokerproof.candidates.amqp091.load import gets as amqp091_load_gets
 from brokerproof.candidates.amqp091.load.frames import (
@@ -45,12 +44,13 @@ from brokerproof.candidates.amqp091.load.notes import (
 from brokerproof.candidates.amqp091.load.producer import Producer
 from brokerproof.candidates.amqp091.load.settlements import WRITTEN_S, Settled, Settlements
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.wire.address import Address
 from brokerproof.spec.histories import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ADDRESS = Address.parse("amqp091://localhost/")
+ADDRESS = Address.parse("amqp091://localhost/", "amqp091")
 SECOND = 10**9
 
 
