@@ -26,7 +26,7 @@ from brokerproof.checks.commands.expectations import expected_ids, known_ids, un
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.commands.options.crash import crash_options, power_over
 from brokerproof.checks.commands.options.judging import judging_options
-from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.commands.options.types import FiniteRange, StricterClaims
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.gate.gate_run import Budget, Clock, Effort, Report, budget_of
@@ -48,6 +48,7 @@ from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.checks.workers.worker_pool import cores
 from brokerproof.spec.catalogues import CatalogueError
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import Requirement
 
 
@@ -106,6 +107,14 @@ from brokerproof.spec.requirements import Requirement
 )
 @crash_options
 @click.option(
+    "--as",
+    "than",
+    type=StricterClaims(),
+    metavar="strict|PROFILE",
+    help="List also where the candidate lawfully departs from the strict claims, or from those of "
+    "a profile.",
+)
+@click.option(
     "--accept-inconclusive",
     is_flag=True,
     help="Exit with 0 where nothing is broken but something inconclusive.",
@@ -148,6 +157,7 @@ def check(
     today: dt.datetime | None,
     crash_command: str | None,
     restart_command: str | None,
+    than: Capabilities | None,
     strict: bool,
     accept_inconclusive: bool,
     report: Path,
@@ -182,15 +192,13 @@ def check(
         progress=sys.stderr.isatty() if progress is None else progress,
         verbose=verbose,
         jobs=jobs or cores(),
+        than=than,
     )
     addresses = candidates or settings.candidates or default_addresses()
     Tracebacks.wanted = traceback
     if _concerned_by_crash_commands(ctx, addresses):
         run.power = power_over(addresses, crash_command, restart_command)
-    run.hold(addresses, report)
-    with undisturbed():
-        status = ended(run.record(), report)
-    sys.exit(status.value)
+    sys.exit(run.reported(addresses, report).value)
 
 
 PRINTED_LINES_MAX = 20
@@ -213,12 +221,19 @@ class _Check:
     progress: bool
     verbose: bool
     jobs: int
+    than: Capabilities | None = None
     reports: list[Report] = field(default_factory=list)
     records: list[CandidateRecord] = field(default_factory=list)
     statuses: list[ExitStatus] = field(default_factory=list)
     interrupted: bool = False
     power: Power | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
+
+    def reported(self, addresses: tuple[str, ...], folder: Path) -> ExitStatus:
+        """Judge each candidate and write the report; raises `CannotRun`."""
+        self.hold(addresses, folder)
+        with undisturbed():
+            return ended(self.record(), folder)
 
     def hold(self, addresses: tuple[str, ...], folder: Path) -> None:
         """Judge each candidate by the requirements; after an interrupt, skip the rest.
@@ -258,6 +273,7 @@ class _Check:
             self.seed,
             self.jobs,
             self.power,
+            self.than,
         )
         # Loading the commands counts too.
         return Host(asked, Clock(seconds, begun_s_ago=min(time.process_time(), LOADING_S_MAX)))

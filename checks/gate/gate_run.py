@@ -12,12 +12,17 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from brokerproof.candidates.driver.process import memory_of
-from brokerproof.checks.search.counterexamples import Certificate, counterexample_of
+from brokerproof.checks.search.counterexamples import (
+    Certificate,
+    Counterexample,
+    counterexample_of,
+)
 from brokerproof.checks.search.root_cause import RootCause
 from brokerproof.checks.search.searches import Grade
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, Verdict
 from brokerproof.checks.workers.worker_pool import POSSIBLE
+from brokerproof.spec.protocol.differences import Difference
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,14 @@ class Stage:
     operations: int
 
 
+@dataclass(frozen=True)
+class Departure:
+    """A difference from stricter claims, and the trace that shows it, unless none was found."""
+
+    difference: Difference
+    shown_by: Counterexample | None
+
+
 @dataclass
 class Report:
     """What the gate says of one candidate."""
@@ -85,6 +98,7 @@ class Report:
     verdicts: tuple[Verdict, ...] = ()
     stages: list[Stage] = field(default_factory=list)
     interrupted: bool = False
+    departures: tuple[Departure, ...] = ()
     printed: str = ""
     """The end of what the candidate printed. No file holds it, since it may differ each time."""
 

@@ -17,6 +17,7 @@ from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.driver.self_check import BrokerproofErrs
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.errors import CannotRun, opened
+from brokerproof.checks.gate.departures import departures_from
 from brokerproof.checks.gate.gate import Report, run_gate
 from brokerproof.checks.gate.gate_run import Budget, Clock, Progress
 from brokerproof.checks.subjects import Subject
@@ -24,7 +25,7 @@ from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.checks.workers.watchdog import CapReached, watching
 from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool
-from brokerproof.spec.protocol.capabilities import Hello
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 from brokerproof.spec.requirements import Requirement
 
 OPENING_S = 5.0
@@ -36,7 +37,10 @@ BEYOND_S = 1.2
 
 @dataclass(frozen=True)
 class Request:
-    """One candidate and its requirements, budget and seed; `power` can crash a broker."""
+    """One candidate and its requirements, budget and seed; `power` can crash a broker.
+
+    With `than`, departures from these stricter claims are looked for, too.
+    """
 
     address: str
     shown: str
@@ -45,6 +49,7 @@ class Request:
     seed: int
     jobs: int
     power: Power | None = None
+    than: Capabilities | None = None
 
 
 @dataclass
@@ -185,7 +190,7 @@ class _Inside:
 
         try:
             with interrupts.listening():
-                return run_gate(
+                report = run_gate(
                     subject,
                     asked.requirements,
                     asked.budget,
@@ -195,6 +200,17 @@ class _Inside:
                     apart=True,
                     clock=self._clock,
                 )
+                if asked.than is not None and not report.interrupted:
+                    report.departures = departures_from(
+                        asked.than,
+                        subject,
+                        report,
+                        asked.requirements,
+                        asked.budget,
+                        progress,
+                        self._clock,
+                    )
+                return report
         except CannotStart as error:
             raise CannotRun(f"{asked.shown}: {error}") from error
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from brokerproof.checks.inside.state_invariants import kinds
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
+    DepartureRecord,
     VerdictRecord,
     counted,
     worst_first,
@@ -59,10 +60,22 @@ def show(record: CandidateRecord, console: Console, *, verbose: bool = False) ->
     which = "; --verbose names what is not claimed" if unclaimed and not verbose else ""
     totals = visible(counted(record)) + which
     console.print(totals, highlight=False, markup=False, soft_wrap=True)
+    if record.departures:
+        console.print("lawful departures, which are no faults:")
+    for departure in record.departures:
+        line = visible(_in_words(departure))
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for found in record.found:
         console.print()
         text = text_of_counterexample(found)
         console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _in_words(departure: DepartureRecord) -> str:
+    value, found = str(departure.value).lower(), departure.counterexample
+    shown = "not seen" if found is None else f"{found.requirement} in {len(found.steps)} steps"
+    by = "; ".join(departure.sources)
+    return f"  {departure.claim}: {value}  {departure.meaning} ({shown}; {by})"
 
 
 def _rows(verdicts: Iterable[VerdictRecord], *, verbose: bool) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from brokerproof.checks.gate.gate_run import Report
+from brokerproof.checks.gate.gate_run import Departure, Report
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.verdicts import WORST_FIRST, Counts, ExitStatus, Judgement, Outcome
 from brokerproof.spec.protocol.capabilities import Capabilities
@@ -62,6 +62,19 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     counterexample: Counterexample | None = None
 
 
+class DepartureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim by which a candidate lawfully differs from stricter ones, and a trace that shows it.
+
+    No `counterexample` means that the search found none: the candidate may as well claim more.
+    """
+
+    claim: str
+    value: str | bool
+    meaning: str
+    sources: tuple[str, ...]
+    counterexample: Counterexample | None = None
+
+
 class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says of one candidate; passwords are left out of its address.
 
@@ -77,6 +90,7 @@ class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     stages: tuple[StageRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
     warnings: tuple[str, ...] = ()
+    departures: tuple[DepartureRecord, ...] = ()
 
     @property
     def found(self) -> tuple[Counterexample, ...]:
@@ -126,6 +140,18 @@ def candidate_record(
         ),
         verdicts=tuple(_verdict_record(judgement, address, claims) for judgement in judgements),
         warnings=warnings,
+        departures=tuple(_departure_record(each, address) for each in report.departures),
+    )
+
+
+def _departure_record(departure: Departure, address: str) -> DepartureRecord:
+    each, trace = departure.difference, departure.shown_by
+    return DepartureRecord(
+        claim=each.claim,
+        value=each.value,
+        meaning=each.sentence,
+        sources=tuple(map(str, each.sources)),
+        counterexample=trace and msgspec.structs.replace(trace, candidate=address),
     )
 
 

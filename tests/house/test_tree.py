@@ -61,7 +61,8 @@ SMALL_FOR = {
     "one form of files": """
         checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """
-        candidates/driver/claims.py checks/core_profile.py checks/gate/stated.py
+        candidates/driver/claims.py checks/core_profile.py checks/gate/departures.py
+        checks/gate/stated.py
         checks/inside/views.py checks/trace/ordering.py
         models/language/core/well_formed.py models/language/explore/memory.py
         candidates/wire/selectors.py pipeline/rounds/threads.py reference/addresses.py
