@@ -33,6 +33,7 @@ from brokerproof.spec.protocol.operations import Crash, Restart, name_of
 
 REFERENCE = "reference:"
 WIRE = "amqp091://"
+ON_THE_WIRE = (WIRE, "amqp091s://")
 PRIVATE = "private:"
 PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
 LATER = ("stomp://", "amqp10://")
@@ -44,7 +45,7 @@ DRIVER_LIMITS = Limits()
 class Subject:
     """A candidate under the gate: its address, its claims, and how to begin a run with it.
 
-    `warnings` name the parts of its hello that mean nothing.
+    `warnings` name the parts of its hello that mean nothing, and say what limits the check.
     """
 
     address: str
@@ -159,7 +160,7 @@ def open_subject(
         )
     if address.startswith(FORM):
         return _driver(address, limits)
-    if address.startswith(WIRE):
+    if address.startswith(ON_THE_WIRE):
         _need_the_client(address)
         return _on_the_wire(address, address, power)
     if address.startswith(PRIVATE):
@@ -199,7 +200,14 @@ def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
 
     candidate = Amqp091Candidate(url, power)
     kept = candidate if power is None else Crashable(candidate)
-    subject = Subject(address, candidate.hello(), lambda: kept, in_process=False, _kept=kept)
+    subject = Subject(
+        address,
+        candidate.hello(),
+        lambda: kept,
+        in_process=False,
+        warnings=candidate.notices,
+        _kept=kept,
+    )
     try:
         _try(subject)
         if power is not None and not power.is_ours:

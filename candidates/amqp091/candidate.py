@@ -88,7 +88,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         try:
             product = self._pool.control.product
             profile = profile_for(address, *product)
-            self._dialect = profile.read_dialect(Dialect)
+            self._dialect = _dialect(profile)
             self._anchor = _anchor(profile)
             self._open_control()
             super().__init__(address, deadline, profile, product, power)
@@ -276,9 +276,9 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
     def _shut(self, channel: Actor) -> None:
         # No consumer is left when the first message returns: one step, as far as AMQP allows.
         if channel.others:
-            for place in self._now.consumers.values():
-                if place.handle.channel in channel.others:
-                    place.handle.channel.basic_cancel(place.handle.tag)
+            for name, place in list(self._now.consumers.items()):
+                if place.handle.channel in channel.others and name in self._now.consumers:
+                    self._stop(channel, name, place)
         held = {
             place.queues[0]
             for place in self._now.unsettled.values()
@@ -348,6 +348,17 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
 
 
 QOS, PASSIVE_DECLARE = "qos", "passive_declare"
+
+
+def _dialect(profile: Profile) -> Dialect:
+    dialect = profile.read_dialect(Dialect)
+    if lacking := dialect.missing(profile.claims):
+        raise CandidateUnavailable(
+            f"profile {profile.name}",
+            what=f"its claims need {lacking} in [dialect]",
+            remedy="name the broker's argument, or do not claim it",
+        )
+    return dialect
 
 
 def _anchor(profile: Profile) -> str:

@@ -108,6 +108,7 @@ class _Channel(amqp.Channel):  # type: ignore[misc] # py-amqp has no types
         *amqp.Channel._ALLOWED_METHODS_WHEN_CLOSING,  # noqa: SLF001 - extends its own rule
         methods.Basic.Deliver,
         methods.Basic.Cancel,
+        methods.Basic.CancelOk,
     )
 
 

@@ -11,6 +11,7 @@ from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupport
 from brokerproof.candidates.wire.selectors import jms_selector
 from brokerproof.spec.messages import Order, Priority
 from brokerproof.spec.protocol.answers import Error
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Consume, Declare
 
 PREFETCH_MAX = 2**16 - 1
@@ -40,6 +41,19 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     selector_argument: str = ""
     auto_close_argument: str = ""
     queues_argument: str = ""
+
+    def missing(self, claims: Capabilities) -> str:
+        """Return a setting that the claims need and the dialect lacks, or an empty text."""
+        needed = {
+            "levels_argument": "priority" in claims.orders,
+            "priority_argument": claims.consumer_priority,
+            "browse_argument": claims.browse,
+            "selector_argument": claims.selectors,
+            "auto_close_argument": claims.auto_close,
+            "queues_argument": claims.multi_queue,
+        }
+        lacking = (name for name, is_needed in needed.items() if is_needed)
+        return next((name for name in lacking if not getattr(self, name)), "")
 
     def of_order(self, order: Order) -> dict[str, object]:
         """Return the arguments of a queue; one level is a plain queue."""

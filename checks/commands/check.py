@@ -42,7 +42,7 @@ from brokerproof.checks.report.verdict_file import (
     verdict_file,
     without_password,
 )
-from brokerproof.checks.subjects import WIRE, default_addresses
+from brokerproof.checks.subjects import ON_THE_WIRE, default_addresses
 from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
@@ -387,7 +387,7 @@ def chosen_requirements(name: str, only: tuple[str, ...]) -> dict[str, Requireme
 def _concerned_by_crash_commands(ctx: click.Context, addresses: tuple[str, ...]) -> bool:
     """Whether the crash commands apply: those in a file are for brokers on the wire only."""
     sources = [ctx.get_parameter_source(name) for name in ("crash_command", "restart_command")]
-    on_the_wire = any(address.startswith(WIRE) for address in addresses)
+    on_the_wire = any(address.startswith(ON_THE_WIRE) for address in addresses)
     return on_the_wire or ParameterSource.COMMANDLINE in sources
 
 

@@ -13,7 +13,7 @@ import click
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, CrashCommands, WrongCommand
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.subjects import WIRE
+from brokerproof.checks.subjects import ON_THE_WIRE, WIRE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ def power_over(
     power = commands_of(crash, restart)
     if power is None:
         return None
-    count = sum(address.startswith(WIRE) for address in addresses)
+    count = sum(address.startswith(ON_THE_WIRE) for address in addresses)
     if count != 1:
         raise CannotRun(
             f"{CRASH}: {count} candidates are on the wire; "
