@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from brokerproof.candidates.crash_commands import CRASH, RESTART, Power
 from brokerproof.candidates.driver.candidate import FORM, DriverCandidate
 from brokerproof.candidates.driver.process import Limits
 from brokerproof.candidates.python_object import starting
+from brokerproof.candidates.stomp.candidate import StompCandidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask, reset
 from brokerproof.checks.core_profile import is_claimed, with_the_core
@@ -31,12 +32,16 @@ from brokerproof.spec.protocol.candidate import Candidate, Closable
 from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.protocol.operations import Crash, Restart, name_of
 
+if TYPE_CHECKING:
+    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
+
 REFERENCE = "reference:"
 WIRE = "amqp091://"
 ON_THE_WIRE = (WIRE, "amqp091s://")
+STOMP = ("stomp://", "stomps://")
 PRIVATE = "private:"
 PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
-LATER = ("stomp://", "amqp10://")
+LATER = ("amqp10://",)
 
 DRIVER_LIMITS = Limits()
 
@@ -155,13 +160,15 @@ def open_subject(
         raise CandidateUnavailable(
             address,
             what="this form of candidate is not supported yet",
-            remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://… "
-            f"or {PRIVATE_RABBITMQ}",
+            remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://…, "
+            f"stomp://… or {PRIVATE_RABBITMQ}",
         )
     if address.startswith(FORM):
         return _driver(address, limits)
     if address.startswith(ON_THE_WIRE):
         _need_the_client(address)
+        return _on_the_wire(address, address, power)
+    if address.startswith(STOMP):
         return _on_the_wire(address, address, power)
     if address.startswith(PRIVATE):
         return _private(address)
@@ -196,9 +203,15 @@ def _need_the_client(address: str) -> None:
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
     """Connect to a broker; with `power`, check that it can be killed and started."""
-    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate  # noqa: PLC0415 (an extra)
+    candidate: Amqp091Candidate | StompCandidate
+    if url.startswith(STOMP):
+        candidate = StompCandidate(url, power)
+    else:
+        from brokerproof.candidates.amqp091.candidate import (  # noqa: PLC0415 (an extra)
+            Amqp091Candidate,
+        )
 
-    candidate = Amqp091Candidate(url, power)
+        candidate = Amqp091Candidate(url, power)
     kept = candidate if power is None else Crashable(candidate)
     subject = Subject(
         address,

@@ -50,17 +50,17 @@ class Pool(Generic[ConnectionT]):
         Raises `TimeoutError` or `ConnectionError`: a broker that takes no more connections in the
         middle of an operation has failed that operation.
         """
-        if self._idle:
-            connection = self._idle.pop()
-        else:
-            try:
-                connection = self._connect()
-            except CandidateUnavailable as unavailable:
-                late = isinstance(unavailable.__cause__, TimeoutError)
-                kind = TimeoutError if late else ConnectionError
-                raise kind(str(unavailable)) from unavailable
+        connection = self._idle.pop() if self._idle else self._one_more()
         self._used.append(connection)
         return connection
+
+    def _one_more(self) -> ConnectionT:
+        try:
+            return self._connect()
+        except CandidateUnavailable as unavailable:
+            late = isinstance(unavailable.__cause__, TimeoutError)
+            kind = TimeoutError if late else ConnectionError
+            raise kind(str(unavailable)) from unavailable
 
     def give_back(self, connection: ConnectionT) -> None:
         """Take back a connection on which nothing is left open."""
@@ -78,6 +78,11 @@ class Pool(Generic[ConnectionT]):
         """
         self.drop()
         self.control = self._connect()
+
+    def renew_control(self) -> None:
+        """Drop the control connection alone and open it anew; raises as `take` does."""
+        self.control.collect()
+        self.control = self._one_more()
 
     def close(self) -> None:
         """Close every connection, by the protocol as long as the broker answers."""

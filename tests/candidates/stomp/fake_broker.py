@@ -75,7 +75,12 @@ class FakeBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
+        self.end()
+
+    def end(self) -> None:
+        """Take no more clients, and hang up on all."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.drop_all()
         for thread in self._threads:
@@ -126,7 +131,7 @@ class FakeBroker:
 
     def _carry_out(self, link: Link, frame: Frame) -> None:
         headers = frame.headers
-        mine = [each for each in link.subscribers if each.name == headers.get("id")]
+        named = headers.get("id")
         match frame.command:
             case "CONNECT":
                 link.send("CONNECTED", {"version": self.version, "server": self.server})
@@ -138,9 +143,10 @@ class FakeBroker:
                 made = Subscriber(link, headers["id"], headers["destination"], acknowledges, window)
                 link.subscribers.append(made)
                 self._subscribers.append(made)
-            case "UNSUBSCRIBE":
-                for subscriber in mine:
-                    self._leave(subscriber)
+            case "UNSUBSCRIBE" | "DISCONNECT":
+                for subscriber in link.subscribers:
+                    if subscriber.name == named or frame.command == "DISCONNECT":
+                        self._leave(subscriber)
             case "ACK" | "NACK":
                 number = headers.get("id", headers.get("message-id"))
                 for subscriber in link.subscribers:

@@ -1,0 +1,372 @@
+"""A broker behind STOMP as a candidate.
+
+The file translates operations into frames and messages into events, as the dialect of the broker's
+profile says. The life of a candidate, and the checks that all wire protocols share, are in
+`candidates/wire/`. Nothing here judges the broker.
+
+**When an operation has happened.** Each frame asks for a receipt, which the broker sends when it
+has handled the frame. Messages that come before the receipt are told with the operation.
+
+**When nothing more will come.** Receipts overtake messages on every broker that was tried, so a
+drain waits for the deliveries that must come (`owed.py`). Only if one of them does not come, a
+silence decides that it never will; its length was measured at the start. At the end of a drain one
+round trip on each connection brings in what the broker sent besides.
+
+**What STOMP does not have.** There is no deletion, so each example has queues with new names. What
+is left in them is taken away at the end, or the broker deletes unused queues itself. No frame takes
+one message, so there is no get. A consumer that leaves gives back what it holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from brokerproof.candidates.stomp.connection import (
+    BrokerError,
+    Connection,
+    arrived,
+    connect,
+)
+from brokerproof.candidates.stomp.dialect import ID, Dialect, decoded_text
+from brokerproof.candidates.stomp.frames import VERSIONS, Frame, GarbledFrameError
+from brokerproof.candidates.stomp.owed import Owed
+from brokerproof.candidates.unavailable import described
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.candidate import WireCandidate
+from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
+from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupported
+from brokerproof.candidates.wire.example import Example, Place, Queue
+from brokerproof.candidates.wire.pool import Pool
+from brokerproof.candidates.wire.profile import profile_for
+from brokerproof.spec.protocol.answers import Error
+from brokerproof.spec.protocol.operations import Acknowledge, Consume, Reject, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from brokerproof.candidates.crash_commands import Power
+    from brokerproof.candidates.wire.profile import OnDisk, Profile
+    from brokerproof.spec.messages import Message
+    from brokerproof.spec.protocol.operations import Get, Settlement
+
+LIMITS = MessageLimits(name_bytes=1024, header_bytes=4096, body_bytes=2**20)
+"""Far below the limits of all brokers that were tried (RabbitMQ: headers of 4 KiB in all)."""
+
+LEFTOVER_S = 0.2
+"""How long a message that an example has left may take to come before it is left for good."""
+
+
+@dataclass(eq=False)
+class Subscription:
+    """A consumer at the broker: where, by which name, and whose."""
+
+    connection: Connection
+    name: str
+    operation: Consume
+    has_ended: bool = False
+
+
+@dataclass(frozen=True)
+class Held:
+    """A consumer (`message` is empty), or a delivery to it and the headers that settle it."""
+
+    subscription: Subscription
+    message: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Channel:
+    """A channel of driver protocol 1: its connections and the subscriptions on them."""
+
+    connections: list[Connection] = field(default_factory=list)
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
+
+
+class StompExample(Example[Channel, Held]):
+    """The state between two resets, and what the broker owes."""
+
+    def __init__(self, on_disk: OnDisk | None) -> None:
+        super().__init__(on_disk)
+        self.owed = Owed()
+        self.subscriptions: dict[str, Subscription] = {}
+
+    def crash(self) -> None:
+        """Forget what a crash takes; a queue that is declared anew then needs a new name."""
+        super().crash()
+        self.owed.note_crash(frozenset(self.queues))
+        self.names = {queue: name for queue, name in self.names.items() if queue in self.queues}
+
+
+class StompCandidate(WireCandidate[Channel, Held]):
+    """The broker at `url`, such as ``stomp://guest:guest@127.0.0.1:61613/``.
+
+    Construction connects, and raises `CandidateUnavailable` when that fails or when there is no
+    profile for the broker. Close the candidate when done. With `power` over the broker, it can
+    claim `durable`; the candidate then owns that power.
+    """
+
+    LOST = (OSError,)
+    _now: StompExample
+
+    def __init__(self, url: str, power: Power | None = None) -> None:
+        address, deadline = Address.parse(url, "stomp"), Deadline()
+        deadline.start(CONNECT_DEADLINE_S)
+        profile, product = _recognised(address, deadline)
+        self._dialect = dialect = profile.read_dialect(Dialect)
+        self._subscriptions_made = 0
+        deadline.start(CONNECT_DEADLINE_S)
+        self._pool = Pool(lambda: connect(address, deadline, dialect.versions), self.LOST)
+        try:
+            super().__init__(address, deadline, profile, product, power)
+        except BaseException:
+            self._pool.drop()
+            raise
+
+    def _example(self) -> StompExample:
+        return StompExample(self._profile.on_disk)
+
+    # Queues and messages, on the control connection.
+
+    def _make(self, queue: Queue) -> Error | None:  # noqa: ARG002
+        """Do nothing: the first SEND or SUBSCRIBE makes the queue."""
+        return None
+
+    def _send(self, queue: Queue, message: Message) -> Error | None:
+        if (error := LIMITS.unsendable(message)) is not None:
+            return error
+        mapping = self._hello.capabilities.priority_mapping
+        headers = self._dialect.to_send(queue.name, queue.declared, message, mapping)
+        control = self._pool.control
+        try:
+            # No zeros: some brokers end a body at the first, whatever its stated length.
+            control.request("SEND", headers, b"x" * message.size)
+        except BrokerError as error:
+            # The control connection holds nothing, so its end loses nothing.
+            self._pool.renew_control()
+            return refused(str(error))
+        self._now.owed.note_published(queue.declared.queue, message)
+        return None
+
+    # Consumers.
+
+    def _open(self) -> Channel:
+        return Channel()
+
+    def _subscribe(self, channel: Channel, operation: Consume) -> Error | None:
+        window = operation.credit.messages
+        if window is not None and window < 0:
+            return refused("a window is not negative")
+        if window == 0:
+            return unsupported("no windows of 0")
+        now, name = self._now, operation.consumer
+        queue = now.queues[operation.queue]
+        connection = self._connection_for(channel)
+        self._subscriptions_made += 1
+        made = Subscription(connection, f"s{self._subscriptions_made}", operation)
+        # All is in place before the broker answers, since messages may come before the receipt.
+        channel.subscriptions[name] = now.subscriptions[made.name] = made
+        now.note_consumer(operation, Held(made))
+        now.owed.note_consumer(operation)
+        headers = self._dialect.to_subscribe(queue.name, queue.declared, operation)
+        connection.request("SUBSCRIBE", {"id": made.name, **headers})
+        while operation.mode == "browse" and not made.has_ended:
+            connection.read_what_is_there()
+        return None
+
+    def _connection_for(self, channel: Channel) -> Connection:
+        if self._dialect.connection_per == "channel" and channel.connections:
+            return channel.connections[0]
+        connection = self._pool.take()
+        connection.take = self._delivered
+        channel.connections.append(connection)
+        return connection
+
+    def _delivered(self, frame: Frame) -> None:
+        now, headers = self._now, frame.headers
+        subscription = now.subscriptions.get(headers.get("subscription", ""))
+        if subscription is None:
+            raise GarbledFrameError("the broker sent a message for no consumer of this example")
+        if self._dialect.ends_browsing(headers):
+            subscription.has_ended = True
+            return
+        message = decoded_text(headers.get(ID, ""))
+        now.note_delivered(
+            subscription.operation,
+            message,
+            redelivered=headers.get("redelivered") == "true",
+            handle=Held(subscription, message, _settled_by(subscription, headers)),
+        )
+        now.owed.note_delivered(subscription.operation, message)
+
+    def _settle(self, operation: Settlement) -> Error | None:
+        if isinstance(operation, Release) and self._dialect.release_headers is None:
+            return unsupported("no release of one message")
+        return super()._settle(operation)
+
+    def _settle_at(self, operation: Settlement, place: Place[Held]) -> Error | None:
+        held, dialect = place.handle, self._dialect
+        match operation:
+            case Acknowledge():
+                command, added = "ACK", {}
+            case Reject():
+                command, added = dialect.reject_by, dialect.reject_headers
+            case Release():
+                command, added = "NACK", dialect.release_headers or {}
+            case _:
+                assert_never(operation)
+        consumer, returned = held.subscription.operation.consumer, isinstance(operation, Release)
+        # Before the receipt, since a message that returns may be delivered before it.
+        self._now.owed.note_settled(consumer, held.message, returned=returned)
+        held.subscription.connection.request(command, {**held.headers, **added})
+        return None
+
+    def _stop(self, channel: Channel, consumer: str, place: Place[Held]) -> None:  # noqa: ARG002
+        # Messages on their way to the consumer would return unseen, but marked as redelivered.
+        self._drain()
+        ended = channel.subscriptions.pop(consumer)
+        if self._dialect.cancel_by == "UNSUBSCRIBE":
+            ended.connection.request("UNSUBSCRIBE", {"id": ended.name})
+        else:
+            channel.connections.remove(ended.connection)
+            self._part(ended.connection)
+        self._forget_held([ended])
+
+    def _shut(self, channel: Channel) -> None:
+        ended = list(channel.subscriptions.values())
+        if self._dialect.cancel_by == "UNSUBSCRIBE":
+            receipts = [
+                (each.connection, each.connection.ask("UNSUBSCRIBE", {"id": each.name}))
+                for each in ended
+            ]
+            for connection, receipt in receipts:
+                connection.wait_for(receipt)
+            for connection in channel.connections:
+                self._pool.give_back(connection)
+        else:
+            for connection in channel.connections:
+                self._part(connection)
+        self._forget_held(ended)
+
+    def _part(self, connection: Connection) -> None:
+        self._pool.discard(connection)
+        connection.close()
+
+    def _forget_held(self, ended: list[Subscription]) -> None:
+        """Forget the deliveries that consumers held when they left."""
+        now = self._now
+        for subscription in ended:
+            now.owed.note_left(subscription.operation.consumer)
+        now.unsettled = {
+            delivery: place
+            for delivery, place in now.unsettled.items()
+            if place.handle.subscription not in ended
+        }
+
+    # Knowing that nothing more will come.
+
+    def _drain(self) -> Error | None:
+        while self._now.owed.consumers():
+            ready = arrived(self._in_use(), self._silence_s)
+            if not ready:
+                break
+            for connection in ready:
+                connection.read_what_is_there()
+        if self._dialect.round_trips:
+            for channel in self._now.channels.values():
+                self._round_trip(channel, "BEGIN")
+        return None
+
+    def _round_trip(self, channel: Channel, request: str) -> None:
+        """Begin and abort a transaction on each connection: it changes nothing."""
+        receipts = [
+            (connection, connection.ask(command, {"transaction": "t"}))
+            for connection in channel.connections
+            for command in (request, "ABORT")
+        ]
+        for connection, receipt in receipts:
+            connection.wait_for(receipt)
+
+    def listen(self, seconds: float) -> None:
+        """Read all connections until nothing has come for some time."""
+        while ready := arrived(self._in_use(), seconds):
+            for connection in ready:
+                connection.read_what_is_there()
+
+    def _in_use(self) -> list[Connection]:
+        return [each for channel in self._now.channels.values() for each in channel.connections]
+
+    # Queues that are left over.
+
+    def _remove(self, name: str) -> Error | None:
+        """Take away what the example has left in a queue; STOMP cannot delete it."""
+        queue = self._now.queue_at_broker(name)
+        left = set() if queue is None else set(self._now.owed.left_in(queue))
+        if queue is None or not left or self._dialect.leftover == "leave":
+            return None
+        control = self._pool.control
+        control.take = lambda frame: left.discard(decoded_text(frame.headers.get(ID, "")))
+        declared = self._now.queues[queue].declared
+        taker = Consume(channel="", queue=queue, consumer="", mode="automatic")
+        control.request(
+            "SUBSCRIBE", {"id": "s0", **self._dialect.to_subscribe(name, declared, taker)}
+        )
+        while left and arrived([control], LEFTOVER_S):
+            control.read_what_is_there()
+        control.request("UNSUBSCRIBE", {"id": "s0"})
+        return None
+
+    # What STOMP does not have; none of it can be claimed.
+
+    def _take(self, channel: Channel, operation: Get) -> Error | None:  # noqa: ARG002
+        return unsupported("STOMP has no get")
+
+    def _clear(self, queue: Queue) -> Error | None:  # noqa: ARG002
+        return unsupported("STOMP has no purge")
+
+    def _why_gone(self, queue: Queue) -> str:  # noqa: ARG002
+        return ""
+
+    # Connections.
+
+    def _renew(self) -> None:
+        self._pool.renew()
+
+    def _hang_up(self) -> None:
+        self._pool.close()
+
+    def _lost_as_errors(self, lost: Exception) -> tuple[Error, Error]:
+        """Return the error to answer, and the one for all operations before the next reset.
+
+        A broker that sends an ERROR frame or garbage is still there. One that hangs up has gone; if
+        it claims `durable`, the outcome is left open even then, as `told_as_errors` of AMQP 0-9-1
+        explains.
+        """
+        spoke = isinstance(lost, BrokerError | GarbledFrameError)
+        if spoke or self._crashes is not None:
+            error = Error("internal", f"the connection was lost: {described(lost)}")
+            return error, error
+        return Error("crashed", described(lost)), refused("the broker went down; reset to go on")
+
+
+def _settled_by(subscription: Subscription, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of ACK and NACK for a message with these headers."""
+    if subscription.connection.version == "1.2":
+        return {"id": headers.get("ack", "")}
+    # STOMP 1.0 does not ask for the subscription; its brokers take it or ignore it.
+    return {"subscription": subscription.name, "message-id": headers.get("message-id", "")}
+
+
+def _recognised(address: Address, deadline: Deadline) -> tuple[Profile, tuple[str, str]]:
+    """Return the broker's profile, and its name and version as it gave them."""
+    if address.profile is None:
+        connection = connect(address, deadline, VERSIONS)
+        profile = None
+    else:
+        profile = profile_for(address, "", "")
+        connection = connect(address, deadline, profile.read_dialect(Dialect).versions)
+    with contextlib.suppress(OSError):
+        connection.close()
+    return profile or profile_for(address, *connection.product), connection.product
