@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference:"
 WIRE = "amqp091://"
-ON_THE_WIRE = (WIRE, "amqp091s://")
 STOMP = ("stomp://", "stomps://")
+ON_THE_WIRE = (WIRE, "amqp091s://", *STOMP)
 PRIVATE = "private:"
 PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
 LATER = ("amqp10://",)
@@ -166,9 +166,8 @@ def open_subject(
     if address.startswith(FORM):
         return _driver(address, limits)
     if address.startswith(ON_THE_WIRE):
-        _need_the_client(address)
-        return _on_the_wire(address, address, power)
-    if address.startswith(STOMP):
+        if not address.startswith(STOMP):
+            _need_the_client(address)
         return _on_the_wire(address, address, power)
     if address.startswith(PRIVATE):
         return _private(address)

@@ -31,7 +31,7 @@ from brokerproof.candidates.stomp.connection import (
 )
 from brokerproof.candidates.stomp.dialect import ID, Dialect, decoded_text
 from brokerproof.candidates.stomp.frames import VERSIONS, Frame, GarbledFrameError
-from brokerproof.candidates.stomp.owed import Owed
+from brokerproof.candidates.wire.owed import Owed
 from brokerproof.candidates.unavailable import described
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.candidate import WireCandidate

@@ -26,7 +26,7 @@ def crash_options(command: Command) -> Command:
     crash = click.option(
         CRASH,
         metavar="COMMAND",
-        help=f"Kills the broker at an {WIRE} URL, and returns when it is dead.",
+        help=f"Kills the broker at an {WIRE} or stomp:// URL, and returns when it is dead.",
     )
     return crash(restart(command))
 

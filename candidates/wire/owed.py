@@ -1,10 +1,10 @@
 """Which deliveries a broker still owes, by what it has answered so far.
 
-No broker is known whose receipts come after all deliveries that it was about to make. So a drain
-does not ask whether nothing has come for a while, but whether something must come: an available
-message that a consumer with room would take. As long as there is one, the adapter waits, up to a
-silence that says that the broker will not deliver. When there is none, nothing is waited for. A
-delivery that comes without being owed is told when it is read; it is just as wrong then.
+On most brokers no request is known whose answer comes after all deliveries that were about to be
+made. An adapter can then ask whether something must still come: an available message that a
+consumer with room would take. As long as there is one, it waits, up to a silence that says that the
+broker will not deliver. When there is none, nothing is waited for, so a drain is both fast and
+patient. A delivery that comes without being owed is told when it is read; it is just as wrong then.
 
 The file counts by message ids and does not judge: a message that came twice is the oracle's matter.
 It may see a delivery as owed that a broker lawfully holds back. The drain then lasts longer, and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerproof.candidates.stomp.owed import Owed
+from brokerproof.candidates.wire.owed import Owed
 from brokerproof.spec.messages import Credit, Message
 from brokerproof.spec.protocol.operations import Consume, ConsumeMode, Selector
 
