@@ -31,13 +31,13 @@ from brokerproof.candidates.stomp.connection import (
 )
 from brokerproof.candidates.stomp.dialect import ID, Dialect, decoded_text
 from brokerproof.candidates.stomp.frames import VERSIONS, Frame, GarbledFrameError
-from brokerproof.candidates.wire.owed import Owed
 from brokerproof.candidates.unavailable import described
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.candidate import WireCandidate
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupported
 from brokerproof.candidates.wire.example import Example, Place, Queue
+from brokerproof.candidates.wire.owed import Owed
 from brokerproof.candidates.wire.pool import Pool
 from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.spec.protocol.answers import Error
