@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 TESTERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # The editable install links each file, so it is made anew when a file comes or goes.
 FOLDERS := package spec models reference candidates checks pipeline
-TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' | LC_ALL=C sort | cksum | cut -d' ' -f1)
+TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' -o -name '*.java' | LC_ALL=C sort | cksum | cut -d' ' -f1)
 LINKED := $(VENV)/.linked-$(TREE)
 
 # Each command and each worker would compile everything anew without it.

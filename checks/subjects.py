@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power
 from brokerproof.candidates.driver.candidate import FORM, DriverCandidate
 from brokerproof.candidates.driver.process import Limits
+from brokerproof.candidates.instances.registry import PRIVATE
+from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.python_object import starting
 from brokerproof.candidates.stomp.candidate import StompCandidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
@@ -39,7 +41,6 @@ REFERENCE = "reference:"
 WIRE = "amqp091://"
 STOMP = ("stomp://", "stomps://")
 ON_THE_WIRE = (WIRE, "amqp091s://", *STOMP)
-PRIVATE = "private:"
 PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
 LATER = ("amqp10://",)
 
@@ -157,12 +158,7 @@ def open_subject(
     `limits` apply to drivers. `power` kills and starts a broker on the wire.
     """
     if address.startswith(LATER):
-        raise CandidateUnavailable(
-            address,
-            what="this form of candidate is not supported yet",
-            remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://…, "
-            f"stomp://… or {PRIVATE_RABBITMQ}",
-        )
+        raise _no_adapter(address)
     if address.startswith(FORM):
         return _driver(address, limits)
     if address.startswith(ON_THE_WIRE):
@@ -174,6 +170,15 @@ def open_subject(
     if address.startswith(REFERENCE):
         return _in_process(address, lambda: _reference(address))
     return _in_process(address, starting(address))
+
+
+def _no_adapter(address: str) -> CandidateUnavailable:
+    return CandidateUnavailable(
+        address,
+        what="this form of candidate is not supported yet",
+        remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://…, "
+        f"stomp://… or {PRIVATE_RABBITMQ}",
+    )
 
 
 def _in_process(address: str, start: Callable[[], Candidate]) -> Subject:
@@ -256,14 +261,11 @@ def _why_not(answer: Answer | Misbehaviour) -> str:
 
 def _private(address: str) -> Subject:
     """Start a broker of our own; it ends with the subject, or here on failure."""
-    if address != PRIVATE_RABBITMQ:
-        raise CandidateUnavailable(
-            address, what="there is no such private broker", remedy=f"name {PRIVATE_RABBITMQ}"
-        )
-    _need_the_client(address)
-    from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ  # noqa: PLC0415 (an extra)
-
-    server = PrivateRabbitMQ()
+    server = private_server(address)
+    if server.url.startswith(LATER):
+        raise _no_adapter(address)
+    if not server.url.startswith(STOMP):
+        _need_the_client(address)
     server.start()
     try:
         return _on_the_wire(address, server.url, server)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.candidates.instances.rabbitmq import INSTALL, SERVER, PrivateRabbitMQ
+from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
 from tests.reaching import ROOT, reaching
 from tests.slow import name_of, slow
 
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def rabbitmq() -> Iterator[PrivateRabbitMQ]:
     """Return a server that runs; where there is none to run, skip, but never on a CI host."""
-    if not SERVER.exists() and not os.environ.get("CI"):
-        pytest.skip(f"there is no {SERVER}; {INSTALL}")
-    with PrivateRabbitMQ() as server:
+    server = PrivateRabbitMQ()
+    missing = server.choice.missing()
+    if missing is not None and not os.environ.get("CI"):
+        pytest.skip(str(missing))
+    with server:
         yield server
 
 

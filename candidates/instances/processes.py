@@ -1,7 +1,8 @@
 """Processes of private servers: free ports, a user, a start, and an end that leaves nothing behind.
 
 The file owns the needs of every private server and knows no product. Each process leads its own
-group, and the kernel ends it with the thread that started it.
+group, and the kernel ends it with the thread that started it. Its home is the server's folder, by
+which even a child in another group is found.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +24,7 @@ from brokerproof.candidates.unavailable import CandidateUnavailable
 STOP_DEADLINE_S = 20.0
 KILL_DEADLINE_S = 10.0
 PORTS_TRIED_MAX = 1000
+POLL_S = 0.05
 
 # Below the range from which the kernel takes the ports of outgoing connections: there, a client
 # that polls a port without a listener can in the end be connected to itself.
@@ -109,6 +112,38 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(KILL_DEADLINE_S)
+
+
+def processes_at_home(folder: Path) -> tuple[int, ...]:
+    """Return the processes whose home is `folder`, which is ours alone."""
+    mark = b"HOME=" + os.fsencode(folder)
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue  # another user's process, or one that has just ended
+        if mark in environment.split(b"\0"):
+            found.append(int(entry.name))
+    return tuple(sorted(found))
+
+
+def end_leftovers(folder: Path) -> None:
+    """Wait until the helpers of an ended server have gone, and kill the rest.
+
+    The Erlang machine puts them into sessions of their own, outside our process group.
+    """
+    polite_until = time.monotonic() + KILL_DEADLINE_S / 2
+    forced_until = time.monotonic() + KILL_DEADLINE_S
+    while left := processes_at_home(folder):
+        now = time.monotonic()
+        if now > polite_until:
+            for process_id in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process_id, signal.SIGKILL)
+        if now > forced_until:
+            raise RuntimeError(f"processes {left} of {folder} survive SIGKILL")
+        time.sleep(POLL_S)
 
 
 def last_line(log: Path) -> str:

@@ -28,6 +28,7 @@ from rich.console import Console
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFailed
 from brokerproof.candidates.driver.candidate import DriverCandidate
+from brokerproof.candidates.instances.registry import PRIVATE
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.wire import crashes
@@ -39,7 +40,7 @@ from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.verdict_file import without_password
-from brokerproof.checks.subjects import PRIVATE, PRIVATE_RABBITMQ, REFERENCE, WIRE, open_subject
+from brokerproof.checks.subjects import PRIVATE_RABBITMQ, REFERENCE, WIRE, open_subject
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.commands.check import Engines, Judging, Recorded, judge_history
 from brokerproof.pipeline.recording import Written, counted, write_history

@@ -58,6 +58,10 @@ SMALL_FOR = {
     "what is done to a system's queue, besides its algorithm": """
         reference/activemq/fingerprints.py reference/rabbitmq/paging/invariants.py
         reference/rabbitmq/process/inspection.py""",
+    "how one product is started": """
+        candidates/instances/activemq.py candidates/instances/artemis.py
+        candidates/instances/broker_j.py candidates/instances/coilmq.py
+        candidates/instances/garagemq.py""",
     "one form of files": """
         checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """

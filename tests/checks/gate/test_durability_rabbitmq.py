@@ -20,8 +20,9 @@ from typing import TypeVar
 import pytest
 from click.testing import CliRunner, Result
 
-from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
+from brokerproof.candidates.instances.processes import processes_at_home
 from brokerproof.candidates.instances.rabbitmq import SERVER, PrivateRabbitMQ
+from brokerproof.candidates.instances.servers import SERVERS
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.crash import crash_examples
 from brokerproof.checks.gate import durability, gate
@@ -112,7 +113,7 @@ def test_a_private_rabbitmq_survives_its_crashes(tmp_path: Path, only: Stakes) -
 
 def private(server: type[PrivateRabbitMQ], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let private:rabbitmq be another server."""
-    monkeypatch.setattr("brokerproof.candidates.instances.rabbitmq.PrivateRabbitMQ", server)
+    monkeypatch.setitem(SERVERS, "rabbitmq", server)
 
 
 @pytest.mark.usefixtures("home")
@@ -152,7 +153,7 @@ def scripts(folder: Path, server: PrivateRabbitMQ) -> tuple[str, str]:
     """Return the commands that kill another process's server and start it again."""
     assert server._folder is not None
     pid = server._folder / "pid"
-    owner = server._owner
+    owner = server._launch.owner
     become = [] if owner is None else ["setpriv", f"--reuid={owner.pw_uid}", "--clear-groups"]
     become += [] if owner is None else [f"--regid={owner.pw_gid}"]
     variables = [f"{name}={value}" for name, value in server._environment.items()]
@@ -210,7 +211,7 @@ def test_ctrl_c_leaves_no_process_and_no_folder(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         [folder] = _wait_for(lambda: list(home.iterdir()), process)
-        _wait_for(lambda: private_rabbitmq._processes_at_home(folder), process)
+        _wait_for(lambda: processes_at_home(folder), process)
         if pressed_at == "checking":
             _wait_for((tmp_path / ".brokerproof").exists, process)
         process.send_signal(signal.SIGINT)
@@ -218,7 +219,7 @@ def test_ctrl_c_leaves_no_process_and_no_folder(
     assert "Traceback" not in output
     assert "interrupted: the report says what was found so far" in output
     assert process.returncode == 3
-    assert private_rabbitmq._processes_at_home(folder) == ()
+    assert processes_at_home(folder) == ()
 
 
 T = TypeVar("T")

@@ -1,0 +1,159 @@
+"""Each private broker starts, answers, is killed, comes back with what is durable, and stops.
+
+A broker that this machine lacks is skipped; on a CI host those of `ON_CI` must be there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import amqp
+import pytest
+
+from brokerproof.candidates.instances.processes import processes_at_home
+from brokerproof.candidates.instances.registry import instances
+from brokerproof.candidates.instances.server import PrivateServer
+from brokerproof.candidates.instances.servers import private_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.brokers
+
+ON_CI = {
+    "private:rabbitmq?version=packaged&protocol=stomp",
+    "private:rabbitmq?version=packaged&protocol=amqp10",
+    "private:broker-j?version=9.2.1&protocol=amqp091",
+    "private:activemq?version=6.1.7&protocol=stomp",
+}
+EACH = [
+    f"private:{name}?version={version}&protocol={protocol}"
+    for name, instance in instances().items()
+    for version in instance.releases
+    for protocol in instance.protocols
+]
+
+
+def started(address: str) -> PrivateServer:
+    """Return the server, started; skip where it is not installed."""
+    server = private_server(address)
+    missing = server.choice.missing()
+    if missing is not None and not (os.environ.get("CI") and address in ON_CI):
+        pytest.skip(str(missing))
+    server.start()
+    return server
+
+
+class Stomp:
+    """One connection, by STOMP 1.0."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), 10.0)
+        self.heard = b""
+        assert "CONNECTED" in self.ask("CONNECT\nlogin:guest\npasscode:guest\n\n")
+
+    def ask(self, frame: str) -> str:
+        """Send a frame and return the next one."""
+        self.socket.sendall(f"{frame}\0".encode())
+        while b"\0" not in self.heard:
+            more = self.socket.recv(10_000)
+            assert more, "the server closed the connection"
+            self.heard += more
+        frame_heard, _, self.heard = self.heard.partition(b"\0")
+        return frame_heard.decode()
+
+    def publish(self, text: str) -> None:
+        """Publish a persistent message that is confirmed."""
+        headers = "destination:/queue/kept\npersistent:true\nreceipt:r\n"
+        assert "RECEIPT" in self.ask(f"SEND\n{headers}\n{text}")
+
+    def take(self) -> str:
+        """Return the message that a new consumer is given first."""
+        return self.ask("SUBSCRIBE\nid:0\ndestination:/queue/kept\nack:client\n\n")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.socket.close()
+
+
+class Amqp:
+    """One connection, by AMQP 0-9-1."""
+
+    def __init__(self, port: int) -> None:
+        self.connection = amqp.Connection(f"127.0.0.1:{port}", login_method="PLAIN")
+        self.connection.connect()
+        self.channel = self.connection.channel()
+        self.channel.confirm_select()
+        self.channel.queue_declare("kept", durable=True, auto_delete=False)
+
+    def publish(self, text: str) -> None:
+        """Publish a persistent message that is confirmed."""
+        message = amqp.Message(text, delivery_mode=2)
+        self.channel.basic_publish_confirm(message, routing_key="kept")
+
+    def take(self) -> str:
+        """Return the first message of the queue."""
+        found = self.channel.basic_get("kept")
+        return "" if found is None else str(found.body)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+CLIENTS: dict[str, type[Stomp | Amqp]] = {"stomp": Stomp, "amqp091": Amqp}
+
+
+@pytest.fixture(params=EACH)
+def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    """Return each server that can be started here; afterwards nothing of it may be left."""
+    server = started(request.param)
+    folder = server._folder
+    try:
+        yield server
+    finally:
+        server.stop()
+    assert folder is not None
+    assert not folder.exists()
+    assert processes_at_home(folder) == ()
+
+
+def test_what_is_durable_outlives_a_kill(server: PrivateServer) -> None:
+    port = server._ports[0]
+    client = CLIENTS.get(server.choice.protocol)
+    if client is not None:
+        with closing(client(port)) as before:
+            before.publish("hello")
+    server.crash()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), 1.0)
+    server.restart()
+    if client is not None and server.choice.instance.durable:
+        with closing(client(port)) as after:
+            assert after.take().endswith("hello")
+
+
+def test_all_that_listens_is_on_loopback(server: PrivateServer) -> None:
+    addresses = [
+        line.split()[1]
+        for process_id in server.process_ids
+        for table in ("tcp", "tcp6")
+        for line in listeners(process_id, table)
+    ]
+    assert addresses
+    for address in addresses:
+        assert address.split(":")[0].endswith(("0100007F", "01000000")), address
+
+
+def listeners(process_id: int, table: str) -> Iterator[str]:
+    """Yield the lines of /proc about the sockets on which a process listens."""
+    process = Path(f"/proc/{process_id}")
+    own = {os.readlink(each) for each in (process / "fd").iterdir()}  # noqa: PTH115 (no path)
+    for line in (process / "net" / table).read_text().splitlines():
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in own:
+            yield line
