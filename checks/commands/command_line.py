@@ -18,6 +18,7 @@ from brokerproof.checks.commands.check import check
 from brokerproof.checks.commands.configuration import WrongConfiguration, asked, read_settings
 from brokerproof.checks.commands.explore import explore
 from brokerproof.checks.commands.init import init
+from brokerproof.checks.commands.instances import private_instances
 from brokerproof.checks.commands.interleave import interleave
 from brokerproof.checks.commands.options.crash import crash_options, power_over
 from brokerproof.checks.commands.plugged_commands import PluggedGroup
@@ -58,6 +59,7 @@ main.add_command(prove)
 main.add_command(explore)
 main.add_command(interleave)
 main.add_command(where)
+main.add_command(private_instances)
 
 
 @main.command()
