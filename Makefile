@@ -15,7 +15,7 @@ LINKED := $(VENV)/.linked-$(TREE)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := check
-.PHONY: check test quick thorough pipeline java lint types bench release lock clean
+.PHONY: check test quick thorough brokers private pipeline java lint types bench release lock clean
 
 check: $(LINKED)  ## Hold the four reference brokers against the documented requirements; EFFORT=deep tries more.
 	@$(BIN)/brokerproof check --effort $(EFFORT) $(OPTIONS)
@@ -27,11 +27,19 @@ quick: $(LINKED) $(VENV)/.dev  ## Lint, check types, and run the tests that are 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p brokerproof & types=$$!; \
-	  $(BIN)/python -m pytest -q -m "not slow and not thorough and not rabbitmq and not beanstalkd and not postgresql and not redis" --numprocesses=auto --dist=worksteal --benchmark-disable; \
+	  $(BIN)/python -m pytest -q -m "not slow and not thorough and not rabbitmq and not beanstalkd and not postgresql and not redis and not brokers" --numprocesses=auto --dist=worksteal --benchmark-disable; \
 	  tested=$$?; wait $$types && exit $$tested
 
 thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same checks on many more seeds, scopes and cases.
 	$(BIN)/python -m pytest -m thorough --numprocesses=auto --dist=worksteal --benchmark-disable
+
+brokers: $(LINKED) $(VENV)/.dev  ## Fetch what Maven Central has of the private brokers, and run the tests that start them.
+	-$(BIN)/brokerproof instances install --all
+	$(BIN)/python -m pytest -m "brokers and not thorough" --numprocesses=1 --benchmark-disable
+
+# Those that the tests on a CI host must find.
+private: $(LINKED)
+	$(BIN)/brokerproof instances install rabbitmq broker-j activemq
 
 pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `campaign` need.
 

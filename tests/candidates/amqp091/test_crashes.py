@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import amqp
@@ -11,7 +12,6 @@ import pytest
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 from brokerproof.candidates.amqp091.connection import told_as_errors
 from brokerproof.candidates.crash_commands import PowerFailed
-from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
 from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
 from brokerproof.candidates.wire.example import Example, Queue
 from brokerproof.candidates.wire.profile import by_name
@@ -116,7 +116,7 @@ def test_a_crash_takes_what_is_in_memory_and_a_restart_brings_the_rest(
             script = server._folder / "rabbitmq-server"
             script.write_text("#!/bin/sh\necho '{error,eaddrinuse}'\nexit 1\n", encoding="utf-8")
             script.chmod(0o755)
-            patch.setattr(private_rabbitmq, "SERVER", script)
+            patch.setattr(server, "_launch", replace(server._launch, command=[str(script)]))
             done(candidate, Crash())
             with pytest.raises(PowerFailed, match="another program took its port"):
                 candidate.handle(Restart())

@@ -108,7 +108,7 @@ class Amqp:
 CLIENTS: dict[str, type[Stomp | Amqp]] = {"stomp": Stomp, "amqp091": Amqp}
 
 
-@pytest.fixture(params=EACH)
+@pytest.fixture(scope="module", params=EACH)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     """Return each server that can be started here; afterwards nothing of it may be left."""
     server = started(request.param)

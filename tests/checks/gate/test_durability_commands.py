@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from brokerproof.candidates import crash_commands
 from brokerproof.candidates.crash_commands import CrashCommands, PowerFailed
-from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
+from brokerproof.candidates.instances import registry
 from brokerproof.checks.commands.command_line import main
 
 URL = "amqp091://guest:guest@127.0.0.1:1/"
@@ -64,7 +64,7 @@ def test_commands_in_a_file_are_for_brokers_on_the_wire(
 def test_where_there_is_no_server_the_command_to_install_it_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(private_rabbitmq, "SERVER", tmp_path / "rabbitmq-server")
+    monkeypatch.setattr(registry, "program", lambda _: None)
     told = refusal("check", "private:rabbitmq", "--report", str(tmp_path))
     assert "a private RabbitMQ: there is no " in told
     assert "apt-get install" in told
