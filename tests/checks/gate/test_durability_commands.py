@@ -40,7 +40,7 @@ def refusal(*arguments: str) -> str:
             ("check", URL, *BOTH[:2], "--restart-command", "start 'it"),
             '--restart-command: no closing quotation in "start \'it"',
         ),
-        (("check", "private:kafka"), "private:kafka: there is no such private broker; name priv"),
+        (("check", "private:kafka"), "private:kafka: there is no such private broker; name rabb"),
         (("check", URL, *BOTH), "no server listens there"),
     ],
 )
