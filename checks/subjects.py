@@ -216,7 +216,7 @@ def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
         )
 
         candidate = Amqp091Candidate(url, power)
-    kept = candidate if power is None else Crashable(candidate)
+    kept = Crashable(candidate) if candidate.hello().capabilities.durable else candidate
     subject = Subject(
         address,
         candidate.hello(),

@@ -71,7 +71,8 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
 
     Construction raises `CandidateUnavailable` when the broker cannot be judged. Queues have names
     that no other program uses; `reset` and `close` delete them. With `power` over the broker, it
-    can claim `durable`; the candidate then owns that power. `notices` are lines for the report.
+    claims `durable` where the profile knows when the broker writes; the candidate then owns that
+    power. `notices` are lines for the report.
     """
 
     LOST: ClassVar[tuple[type[Exception], ...]]
@@ -86,13 +87,14 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         power: Power | None,
     ) -> None:
         name, version = product
-        if power is not None and (why := profile.no_durability(version)):
+        unknown = profile.no_durability(version)
+        if power is not None and unknown and not power.is_ours:
             remedy = "leave out the commands that crash and restart it"
-            raise CandidateUnavailable(str(address), what=why, remedy=remedy)
+            raise CandidateUnavailable(str(address), what=unknown, remedy=remedy)
         self._deadline = deadline
         self._profile = profile
         self._crashes = None if power is None else Crashes(power, self._renew, deadline)
-        claims = profile.capabilities(durable=power is not None)
+        claims = profile.capabilities(durable=power is not None and not unknown)
         self._hello = Hello(name=name, version=version, capabilities=claims)
         self._prefix = f"brokerproof.{secrets.token_hex(6)}"
         self._names_made = 0
