@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
@@ -21,7 +21,6 @@ from brokerproof.candidates.driver.process import Limits
 from brokerproof.candidates.instances.registry import PRIVATE
 from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.python_object import starting
-from brokerproof.candidates.stomp.candidate import StompCandidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.conversation import CannotStart, Misbehaviour, ask, reset
 from brokerproof.checks.core_profile import is_claimed, with_the_core
@@ -35,14 +34,14 @@ from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.protocol.operations import Crash, Restart, name_of
 
 if TYPE_CHECKING:
-    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
+    from brokerproof.candidates.wire.candidate import WireCandidate
 
 REFERENCE = "reference:"
 WIRE = "amqp091://"
 STOMP = ("stomp://", "stomps://")
-ON_THE_WIRE = (WIRE, "amqp091s://", *STOMP)
+AMQP10 = ("amqp10://", "amqp10s://")
+ON_THE_WIRE = (WIRE, "amqp091s://", *AMQP10, *STOMP)
 PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
-LATER = ("amqp10://",)
 
 DRIVER_LIMITS = Limits()
 
@@ -157,28 +156,16 @@ def open_subject(
 
     `limits` apply to drivers. `power` kills and starts a broker on the wire.
     """
-    if address.startswith(LATER):
-        raise _no_adapter(address)
     if address.startswith(FORM):
         return _driver(address, limits)
     if address.startswith(ON_THE_WIRE):
-        if not address.startswith(STOMP):
-            _need_the_client(address)
+        _need_the_client(address)
         return _on_the_wire(address, address, power)
     if address.startswith(PRIVATE):
         return _private(address)
     if address.startswith(REFERENCE):
         return _in_process(address, lambda: _reference(address))
     return _in_process(address, starting(address))
-
-
-def _no_adapter(address: str) -> CandidateUnavailable:
-    return CandidateUnavailable(
-        address,
-        what="this form of candidate is not supported yet",
-        remedy="name reference:SYSTEM, package.module:factory, exec:COMMAND, amqp091://…, "
-        f"stomp://… or {PRIVATE_RABBITMQ}",
-    )
 
 
 def _in_process(address: str, start: Callable[[], Candidate]) -> Subject:
@@ -196,26 +183,23 @@ def _reference(address: str) -> Candidate:
         raise CandidateUnavailable(address, what=str(error), remedy=remedy) from error
 
 
-def _need_the_client(address: str) -> None:
-    if importlib.util.find_spec("amqp") is None:
+def _need_the_client(url: str) -> None:
+    if url.startswith(STOMP):
+        return
+    module, protocol, extra = "amqp", "AMQP 0-9-1", "amqp"
+    if url.startswith(AMQP10):
+        module, protocol, extra = "proton", "AMQP 1.0", "amqp10"
+    if importlib.util.find_spec(module) is None:
         raise CandidateUnavailable(
-            address,
-            what="the client for AMQP 0-9-1 is not installed",
-            remedy="pip install 'brokerproof[amqp]'",
+            url,
+            what=f"the client for {protocol} is not installed",
+            remedy=f"pip install 'brokerproof[{extra}]'",
         )
 
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
     """Connect to a broker; with `power`, check that it can be killed and started."""
-    candidate: Amqp091Candidate | StompCandidate
-    if url.startswith(STOMP):
-        candidate = StompCandidate(url, power)
-    else:
-        from brokerproof.candidates.amqp091.candidate import (  # noqa: PLC0415 (an extra)
-            Amqp091Candidate,
-        )
-
-        candidate = Amqp091Candidate(url, power)
+    candidate = _connected(url, power)
     kept = Crashable(candidate) if candidate.hello().capabilities.durable else candidate
     subject = Subject(
         address,
@@ -233,6 +217,21 @@ def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
         candidate.close()
         raise
     return subject
+
+
+def _connected(url: str, power: Power | None) -> WireCandidate[Any, Any]:
+    """Return the adapter of the address's protocol; its client may be an extra."""
+    if url.startswith(STOMP):
+        from brokerproof.candidates.stomp.candidate import StompCandidate  # noqa: PLC0415
+
+        return StompCandidate(url, power)
+    if url.startswith(AMQP10):
+        from brokerproof.candidates.amqp10.candidate import Amqp10Candidate  # noqa: PLC0415
+
+        return Amqp10Candidate(url, power)
+    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate  # noqa: PLC0415
+
+    return Amqp091Candidate(url, power)
 
 
 def _rehearse(subject: Subject) -> None:
@@ -262,10 +261,7 @@ def _why_not(answer: Answer | Misbehaviour) -> str:
 def _private(address: str) -> Subject:
     """Start a broker of our own; it ends with the subject, or here on failure."""
     server = private_server(address)
-    if server.url.startswith(LATER):
-        raise _no_adapter(address)
-    if not server.url.startswith(STOMP):
-        _need_the_client(address)
+    _need_the_client(server.url)
     server.start()
     try:
         return _on_the_wire(address, server.url, server)

@@ -54,7 +54,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "candidates": (
         "crash_commands signals unavailable",
         "wire",
-        "amqp091 amqp10 python_object stomp uninterrupted",
+        "amqp091 python_object stomp uninterrupted",
+        "amqp10",
         "driver instances",
     ),
     "checks": (

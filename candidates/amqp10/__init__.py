@@ -1,0 +1,1 @@
+"""Brokers that speak AMQP 1.0, as candidates."""

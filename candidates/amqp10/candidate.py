@@ -1,0 +1,384 @@
+"""A broker behind AMQP 1.0 as a candidate: operations as links, flows and dispositions.
+
+`wire/` holds what brokers of all protocols share, and the profile what is special to one broker. A
+channel of driver protocol 1 is a session on a connection of its own. A consumer is a receiving
+link. A window is credit: each settlement gives one more.
+
+**Order of frames.** The engine writes a flow before a disposition that was made earlier. So a
+settlement is flushed before the credit that it frees: else the broker would pass over a message
+that returns.
+
+**When an operation has happened.** A disposition is not answered. A request on the same connection
+follows it (`Dialect.round_trip`); its answer means that the disposition was handled before.
+
+**Cancel.** A link that is detached gives its messages back. So a cancelled consumer's credit is
+taken away, and the link stays as long as it holds something.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from dataclasses import dataclass, field
+from typing import NamedTuple, assert_never
+
+import proton
+from proton import reactor
+
+from brokerproof.candidates.amqp10.connection import (
+    LOST,
+    Closed,
+    Connection,
+    LinkT,
+    connect,
+    heard,
+)
+from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, LIMITS, Dialect, unfit_window
+from brokerproof.candidates.amqp10.queues import GONE, Queues, QueuesByUse, QueuesOverAmqp091
+from brokerproof.candidates.crash_commands import Power
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.candidate import OK, WireCandidate
+from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
+from brokerproof.candidates.wire.errors import refused, unsupported
+from brokerproof.candidates.wire.example import Place, Queue
+from brokerproof.candidates.wire.pool import Pool
+from brokerproof.candidates.wire.profile import RoundTrips, profile_for
+from brokerproof.candidates.wire.selectors import jms_selector
+from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.protocol.answers import Error
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Consume,
+    Declare,
+    Get,
+    Reject,
+    Release,
+    Settlement,
+)
+
+REQUESTS = ("session", "link")
+"""The requests that a barrier of round trips may make: begin and end, or attach and detach."""
+
+
+class Handle(NamedTuple):
+    """A consumer's link, and the delivery if this is one."""
+
+    link: proton.Receiver
+    delivery: proton.Delivery | None = None
+
+
+@dataclass
+class Actor:
+    """A channel of driver protocol 1: a connection, its session, and the links that get."""
+
+    connection: Connection
+    session: proton.Session
+    links: list[proton.Receiver] = field(default_factory=list)
+    getters: dict[str, proton.Receiver] = field(default_factory=dict)
+
+
+class Amqp10Candidate(WireCandidate[Actor, Handle]):
+    """The broker at `url`, such as ``amqp10://guest:guest@127.0.0.1:5672/``.
+
+    Construction connects, and raises `CandidateUnavailable` when that fails or when there is no
+    profile for the broker. Close the candidate when done.
+    """
+
+    LOST = (*LOST, *GONE)
+
+    def __init__(self, url: str, power: Power | None = None) -> None:
+        self._address = address = Address.parse(url, "amqp10")
+        deadline = Deadline()
+        deadline.start(CONNECT_DEADLINE_S)
+        # The product is told by a connection, and the host name for it is in the profile.
+        first = connect(address, deadline, None)
+        product = first.product
+        first.collect()
+        profile = profile_for(address, *product)
+        barrier = profile.barrier
+        if isinstance(barrier, RoundTrips) and barrier.request not in REQUESTS:
+            raise CandidateUnavailable(
+                f"profile {profile.name}",
+                what=f"there is no request {barrier.request}",
+                remedy=f"name one of: {', '.join(REQUESTS)}",
+            )
+        self._dialect = dialect = profile.read_dialect(Dialect)
+        default = address.virtual_host == "/"
+        host = None if default else dialect.host.replace("{}", address.virtual_host)
+        self._senders: dict[str, proton.Sender] = {}
+        self._queues: Queues = QueuesByUse(self._empty)
+        if dialect.manage == "amqp091":
+            self._queues = QueuesOverAmqp091(address, deadline, dialect.queues)
+        self._anchor = f"brokerproof.{secrets.token_hex(6)}.anchor"
+        self._pool = Pool(lambda: connect(address, deadline, host), self.LOST)
+        try:
+            self._begin_control()
+            super().__init__(address, deadline, profile, product, power)
+        except BaseException:
+            self._queues.close()
+            self._pool.drop()
+            raise
+
+    def _begin_control(self) -> None:
+        self._senders.clear()
+        try:
+            self._session = self._pool.control.session()
+            self._queues.make(Queue(self._anchor, Declare(queue=self._anchor, order=Fifo())))
+        except self.LOST as error:
+            raise CandidateUnavailable(
+                str(self._address),
+                what=f"the first session failed with {described(error)}",
+                remedy="look into the broker's log",
+            ) from error
+
+    # Without a channel.
+
+    def _make(self, queue: Queue) -> Error | None:
+        return self._queues.make(queue)
+
+    def _looks_alike(self, one: Declare, other: Declare) -> bool:
+        if self._dialect.manage == "by_use":
+            return True
+        return self._dialect.queues.look_alike(one, other)
+
+    def _send(self, queue: Queue, message: Message) -> Error | None:
+        if (error := LIMITS.unsendable(message)) is not None:
+            return error
+        mapping = self._profile.claims.priority_mapping
+        sent = proton.Message(
+            id=message.id,
+            body=bytes(message.size),
+            inferred=True,
+            durable=message.persistent,
+            priority=self._dialect.priority_of(message, queue.declared.order, mapping),
+            properties=dict(message.properties) or None,
+        )
+        control = self._pool.control
+        try:
+            sender = self._sender(queue.name)
+            control.until(lambda: sender.credit > 0)
+            delivery = sent.send(sender)
+            control.until(lambda: bool(delivery.remote_state) or delivery.settled)
+        except Closed as closed:
+            self._senders.pop(queue.name, None)
+            return refused(str(closed))
+        outcome = delivery.remote_state
+        delivery.settle()
+        if outcome in (proton.Delivery.ACCEPTED, 0):
+            return OK
+        return refused(f"the broker's outcome is {outcome}")
+
+    def _sender(self, name: str) -> proton.Sender:
+        sender = self._senders.get(name)
+        if sender is None:
+            control = self._pool.control
+            sender = self._session.sender(control.link_name())
+            sender.target.address = self._at_broker(name)
+            self._ask_for_a_queue(sender.target)
+            control.closers[sender.name] = functools.partial(_forget, self._senders, name)
+            self._senders[name] = control.attach(sender)
+        return sender
+
+    def _at_broker(self, name: str) -> str:
+        return self._dialect.address.replace("{}", name)
+
+    def _ask_for_a_queue(self, terminus: proton.Terminus) -> None:
+        if self._dialect.capability:
+            terminus.capabilities.put_array(False, proton.Data.SYMBOL)
+            terminus.capabilities.enter()
+            terminus.capabilities.put_symbol(proton.symbol(self._dialect.capability))
+            terminus.capabilities.exit()
+
+    def _clear(self, queue: Queue) -> Error | None:
+        return self._queues.clear(queue.name)
+
+    def _remove(self, name: str) -> Error | None:
+        sender = self._senders.pop(name, None)
+        if sender is not None:
+            self._pool.control.detach(sender)
+        return self._queues.remove(name)
+
+    def _why_gone(self, queue: Queue) -> str:
+        return self._queues.why_gone(queue.name)
+
+    def _empty(self, name: str) -> None:
+        """Take all messages of a queue away, on the control connection."""
+        control = self._pool.control
+        link = self._receiver(control, self._session, name)
+        link.snd_settle_mode = proton.Link.SND_SETTLED
+        control.attach(link)
+        link.drain(CREDIT_MAX)
+        control.until(lambda: not link.draining())
+        control.detach(link)
+
+    # With a channel.
+
+    def _open(self) -> Actor:
+        connection = self._pool.take()
+        return Actor(connection, connection.session())
+
+    def _receiver(
+        self, connection: Connection, session: proton.Session, name: str
+    ) -> proton.Receiver:
+        link = session.receiver(connection.link_name())
+        link.source.address = self._at_broker(name)
+        self._ask_for_a_queue(link.source)
+        return link
+
+    def _subscribe(self, channel: Actor, operation: Consume) -> Error | None:
+        if (error := unfit_window(operation)) is not None:
+            return error
+        now, connection = self._now, channel.connection
+        link = self._receiver(connection, channel.session, now.queues[operation.queue].name)
+        if operation.mode != "acknowledge":
+            link.snd_settle_mode = proton.Link.SND_SETTLED
+        if operation.mode == "browse":
+            link.source.distribution_mode = proton.Terminus.DIST_MODE_COPY
+        if operation.selector:
+            text = jms_selector(operation.selector)
+            if text is None:
+                return unsupported("no selectors on such names")
+            reactor.Selector(text).apply(link)
+        window = operation.credit.messages
+        now.note_consumer(operation, Handle(link))
+        connection.receivers[link.name] = functools.partial(self._delivered, operation, link)
+        connection.closers[link.name] = functools.partial(
+            self._closed_by_broker, operation.consumer
+        )
+        try:
+            connection.attach(link)
+        except Closed as error:
+            now.forget_consumer(operation.consumer)
+            return refused(str(error))
+        channel.links.append(link)
+        link.flow(CREDIT_MAX if window is None else window)
+        connection.flush()
+        return OK
+
+    def _stop(self, channel: Actor, consumer: str, place: Place[Handle]) -> None:
+        link, connection = place.handle.link, channel.connection
+        link.flow(-link.credit)
+        self._request(channel, self._dialect.round_trip)
+        del consumer
+        if not any(held.handle.link is link for held in self._now.unsettled.values()):
+            channel.links.remove(link)
+            connection.detach(link)
+
+    def _take(self, channel: Actor, operation: Get) -> Error | None:
+        name = self._now.queues[operation.queue].name
+        connection = channel.connection
+        link = channel.getters.get(operation.queue)
+        if link is None:
+            link = self._receiver(connection, channel.session, name)
+            connection.attach(link)
+            channel.getters[operation.queue] = link
+            gone = functools.partial(_forget, channel.getters, operation.queue)
+            connection.closers[link.name] = gone
+        connection.receivers[link.name] = functools.partial(self._delivered, operation, link)
+        link.drain(1)
+        connection.until(lambda: not link.draining())
+        return OK
+
+    def _settle_at(self, operation: Settlement, place: Place[Handle]) -> Error | None:
+        link, delivery = place.handle
+        assert delivery is not None
+        match operation:
+            case Acknowledge():
+                delivery.update(proton.Delivery.ACCEPTED)
+            case Release() if self._dialect.release == "modified":
+                delivery.local.failed = True
+                delivery.update(proton.Delivery.MODIFIED)
+            case Release():
+                delivery.update(proton.Delivery.RELEASED)
+            case Reject() if self._dialect.reject == "accepted":
+                delivery.update(proton.Delivery.ACCEPTED)
+            case Reject():
+                delivery.update(proton.Delivery.REJECTED)
+            case _:
+                assert_never(operation)
+        delivery.settle()
+        channel = self._now.channels[place.channel]
+        channel.connection.flush()
+        if any(consumer.handle.link is link for consumer in self._now.consumers.values()):
+            link.flow(1)
+        self._request(channel, self._dialect.round_trip)
+        return OK
+
+    def _shut(self, channel: Actor) -> None:
+        connection = channel.connection
+        if self._dialect.links_first:
+            for link in (*channel.links, *channel.getters.values()):
+                connection.detach(link)
+        connection.end(channel.session)
+        connection.receivers.clear()
+        connection.closers.clear()
+        self._pool.give_back(connection)
+
+    def _await_closings(self, queue: Queue) -> None:
+        # The broker detaches each consumer in its own time. It must come, so it is waited for.
+        if self._profile.claims.deletion_told:
+            for consumer in sorted(queue.consumers):
+                place = self._now.consumers[consumer]
+                connection = self._now.channels[place.channel].connection
+                connection.until(lambda gone=consumer: gone not in self._now.consumers)  # type: ignore[misc]
+        super()._await_closings(queue)
+
+    def _round_trip(self, channel: Actor, request: str) -> None:
+        self._request(channel, request)
+
+    def _request(self, channel: Actor, request: str) -> None:
+        connection = channel.connection
+        if request == "session":
+            connection.end(connection.session())
+        else:
+            anchor = self._receiver(connection, channel.session, self._anchor)
+            connection.detach(connection.attach(anchor))
+
+    def listen(self, seconds: float) -> None:
+        """Read all connections with credit until nothing has come for some time."""
+        actors = self._now.channels.values()
+        heard([a.connection for a in actors if any(link.credit > 0 for link in a.links)], seconds)
+
+    def _renew(self) -> None:
+        self._pool.renew()
+        self._queues.renew()
+        self._begin_control()
+
+    def _hang_up(self) -> None:
+        self._queues.remove(self._anchor)
+        self._queues.close()
+        self._pool.close()
+
+    def _lost_as_errors(self, lost: Exception) -> tuple[Error, Error]:
+        if self._crashes is not None or not isinstance(lost, OSError):
+            error = Error("internal", f"the connection was lost: {described(lost)}")
+            return error, error
+        gone = Error("refused", "the broker went down; reset to go on")
+        return Error("crashed", described(lost)), gone
+
+    def _delivered(
+        self,
+        subscriber: Consume | Get,
+        link: proton.Receiver,
+        delivery: proton.Delivery,
+        encoded: bytes,
+    ) -> None:
+        message = proton.Message()
+        message.decode(encoded)
+        if subscriber.mode != "acknowledge":
+            if isinstance(subscriber, Consume):
+                # Neither a browser nor an automatic consumer fills its window.
+                link.flow(1)
+            delivery.update(proton.Delivery.ACCEPTED)
+            delivery.settle()
+        self._now.note_delivered(
+            subscriber,
+            str(message.id),
+            redelivered=self._dialect.is_redelivered(message),
+            handle=Handle(link, delivery),
+        )
+
+
+def _forget(links: dict[str, LinkT], name: str) -> None:
+    links.pop(name, None)

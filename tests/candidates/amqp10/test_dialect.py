@@ -1,0 +1,48 @@
+"""The settings of a profile for AMQP 1.0."""
+
+from __future__ import annotations
+
+import proton
+import pytest
+
+from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, Dialect, unfit_window
+from brokerproof.candidates.wire.profile import by_name, shipped
+from brokerproof.spec.messages import Credit, Fifo, Message, Priority
+from brokerproof.spec.protocol.operations import Consume
+
+
+def test_the_dialect_of_each_shipped_profile_is_sound() -> None:
+    names = {name for name, profile in shipped().items() if profile.protocol == "amqp10"}
+    assert names >= {"rabbitmq-amqp10", "broker-j-amqp10", "artemis-amqp10", "generic-amqp10"}
+    for name in names:
+        by_name(name).read_dialect(Dialect)
+
+
+def test_a_broker_of_ten_levels_is_sent_the_level() -> None:
+    message = Message(id="m", priority=9)
+    for order, sends_level, expected in (
+        (Priority(3), False, 9),
+        (Priority(3), True, 2),
+        (Fifo(), False, 9),
+        # Ten levels would reorder a queue of one.
+        (Fifo(), True, 4),
+    ):
+        dialect = Dialect(sends_level=sends_level)
+        assert dialect.priority_of(message, order, "amqp") == expected
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("count", [0, 2])
+def test_redelivery_is_read_from_the_field_that_the_broker_sets(*, count: int, first: bool) -> None:
+    message = proton.Message(delivery_count=count, first_acquirer=first)
+    assert Dialect(redelivered_by="delivery_count").is_redelivered(message) == (count > 0)
+    assert Dialect(redelivered_by="first_acquirer").is_redelivered(message) == (not first)
+
+
+def test_a_window_of_0_is_credit_of_0() -> None:
+    codes = []
+    for window in (None, 0, -1, CREDIT_MAX):
+        consume = Consume(channel="ch", queue="q", consumer="c", credit=Credit(window))
+        error = unfit_window(consume)
+        codes.append(None if error is None else error.code)
+    assert codes == [None, None, "refused", "unsupported"]
