@@ -82,7 +82,7 @@ COMPILE := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-u
 
 lock: $(VENV)/.dev  ## Compile the lock files anew.
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
-	$(COMPILE) --extra=amqp --extra=pipeline --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra=amqp --extra=amqp10 --extra=pipeline --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
 
 $(VENV)/.core: requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -33,7 +33,13 @@ from brokerproof.candidates.amqp10.connection import (
     connect,
     heard,
 )
-from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, LIMITS, Dialect, unfit_window
+from brokerproof.candidates.amqp10.dialect import (
+    CREDIT_MAX,
+    LIMITS,
+    Dialect,
+    credit_of,
+    unfit_window,
+)
 from brokerproof.candidates.amqp10.queues import GONE, Queues, QueuesByUse, QueuesOverAmqp091
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
@@ -240,7 +246,6 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             if text is None:
                 return unsupported("no selectors on such names")
             reactor.Selector(text).apply(link)
-        window = operation.credit.messages
         now.note_consumer(operation, Handle(link))
         connection.receivers[link.name] = functools.partial(self._delivered, operation, link)
         connection.closers[link.name] = functools.partial(
@@ -252,7 +257,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             now.forget_consumer(operation.consumer)
             return refused(str(error))
         channel.links.append(link)
-        link.flow(CREDIT_MAX if window is None else window)
+        link.flow(credit_of(operation))
         connection.flush()
         return OK
 

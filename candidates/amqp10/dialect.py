@@ -76,5 +76,13 @@ def unfit_window(operation: Consume) -> Error | None:
     return None
 
 
+def credit_of(operation: Consume) -> int:
+    """Return the credit to begin with; only a consumer that acknowledges fills its window."""
+    window = operation.credit.messages
+    if window is None or (window > 0 and operation.mode != "acknowledge"):
+        return CREDIT_MAX
+    return window
+
+
 CREDIT_MAX = 100_000
 """The credit of a consumer without a limit."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import proton
 import pytest
 
-from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, Dialect, unfit_window
+from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, Dialect, credit_of, unfit_window
 from brokerproof.candidates.wire.profile import by_name, shipped
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
-from brokerproof.spec.protocol.operations import Consume
+from brokerproof.spec.protocol.operations import Consume, ConsumeMode
 
 
 def test_the_dialect_of_each_shipped_profile_is_sound() -> None:
@@ -46,3 +46,20 @@ def test_a_window_of_0_is_credit_of_0() -> None:
         error = unfit_window(consume)
         codes.append(None if error is None else error.code)
     assert codes == [None, None, "refused", "unsupported"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "window", "credit"),
+    [
+        ("acknowledge", None, CREDIT_MAX),
+        ("acknowledge", 2, 2),
+        ("automatic", 2, CREDIT_MAX),
+        ("browse", 2, CREDIT_MAX),
+        ("browse", 0, 0),
+    ],
+)
+def test_only_a_consumer_that_acknowledges_fills_its_window(
+    mode: ConsumeMode, window: int | None, credit: int
+) -> None:
+    consume = Consume(channel="ch", queue="q", consumer="c", mode=mode, credit=Credit(window))
+    assert credit_of(consume) == credit
