@@ -32,8 +32,8 @@ def server_command(
     ]
 
 
-def find_java(least: int, *, compiler: bool = False) -> Path | None:
-    """Return a Java that is new enough, with a `compiler` if that is asked for.
+def find_java(least: int, most: int | None = None, *, compiler: bool = False) -> Path | None:
+    """Return a Java of version `least` to `most`, with a `compiler` if that is asked for.
 
     Looks at JAVA_HOME, then the PATH, then Debian's folder. The version is read from the file
     ``release`` that each Java has, which is quicker than to start it.
@@ -49,6 +49,6 @@ def find_java(least: int, *, compiler: bool = False) -> Path | None:
         run, release = home / "bin" / "java", home / "release"
         if run.exists() and release.exists() and (not compiler or run.with_name("javac").exists()):
             version = _VERSION.search(release.read_text(encoding="utf-8"))
-            if version is not None and int(version[1]) >= least:
+            if version is not None and least <= int(version[1]) <= (most or int(version[1])):
                 return run
     return None

@@ -147,6 +147,7 @@ def end_leftovers(folder: Path) -> None:
 
 
 def last_line(log: Path) -> str:
-    """Return what a server wrote last into its log."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return f"it said last: {lines[-1].strip()}" if lines else "it said nothing"
+    """Return what a server wrote last into its log, but for the frames of a stack of Java."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    said = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    return f"it said last: {said[-1]}" if said else "it said nothing"

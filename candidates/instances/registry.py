@@ -26,10 +26,14 @@ PRIVATE = "private:"
 
 
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One release: the seconds to its first answer, as measured, and the least Java; 0 is none."""
+    """One release: the seconds to its first answer, as measured, and the Java that it needs.
+
+    `java` is the least version, 0 if it needs none; `java_most` the last that runs it, if known.
+    """
 
     start_s: float
     java: int = 0
+    java_most: int | None = None
 
 
 class Instance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +75,11 @@ class Choice:
         return instances()[self.name]
 
     @property
+    def release(self) -> Release:
+        """The release of it that was chosen."""
+        return self.instance.releases[self.version]
+
+    @property
     def title(self) -> str:
         """The product and the release, for messages: "a private RabbitMQ"."""
         version = "" if self.version == "packaged" else f" {self.version}"
@@ -79,8 +88,10 @@ class Choice:
     @property
     def java(self) -> Path | None:
         """A Java that runs the release; None if it needs none, or there is none."""
-        least = self.instance.releases[self.version].java
-        return find_java(least, compiler=self.instance.compiler) if least else None
+        release = self.release
+        if not release.java:
+            return None
+        return find_java(release.java, release.java_most, compiler=self.instance.compiler)
 
     @property
     def files(self) -> Files:
@@ -93,12 +104,14 @@ class Choice:
             if program(name) is None:
                 install = f"install it with: {self.instance.install}"
                 return CandidateUnavailable(self.title, what=f"there is no {name}", remedy=install)
-        least, compiler = self.instance.releases[self.version].java, self.instance.compiler
+        least, most = self.release.java, self.release.java_most
         if least and self.java is None:
+            compiler = self.instance.compiler
             kind = "jdk" if compiler else "jre"
             return CandidateUnavailable(
                 self.title,
-                what=f"there is no Java {least} or later" + " with a compiler (a JDK)" * compiler,
+                what=f"there is no Java {least} {f'to {most}' if most else 'or later'}"
+                + " with a compiler (a JDK)" * compiler,
                 remedy="install one and name it by JAVA_HOME, or: sudo apt-get install "
                 f"--no-install-recommends openjdk-{least}-{kind}-headless",
             )

@@ -94,6 +94,8 @@ def test_the_first_java_that_is_new_enough_is_found(
     assert find_java(17) == jre / "bin" / "java"
     assert find_java(17, compiler=True) == jdk / "bin" / "java"
     assert find_java(18) is None
+    assert find_java(11, 16) == homes / "a-11" / "bin" / "java"
+    assert find_java(12, 16) is None
     monkeypatch.setenv("JAVA_HOME", str(jdk))
     assert find_java(17) == jdk / "bin" / "java"
 
@@ -101,7 +103,7 @@ def test_the_first_java_that_is_new_enough_is_found(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("broker-j", "Broker-J 9.2.1: there is no Java 17 or later; .* openjdk-17-jre-headless"),
+        ("broker-j", "Broker-J 9.2.1: there is no Java 17 to 22; .* openjdk-17-jre-headless"),
         ("activemq", r"there is no Java 17 or later with a compiler \(a JDK\); .*-17-jdk-headless"),
         ("garagemq", "there is no garagemq; install it with: sudo apt-get install .* garagemq"),
     ],
@@ -114,7 +116,8 @@ def test_without_a_program_or_java_the_command_is_told(name: str, told: str) -> 
 
 def test_without_files_the_command_is_told(homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(homes / "cache"))
-    made(homes / "c-25", JAVA_17.replace("17", "25"), "java", "javac")
+    made(homes / "b-17", JAVA_17, "java")
+    made(homes / "c-25", JAVA_17.replace("17", "25"), "java")
     with pytest.raises(
         CandidateUnavailable,
         match=r"9\.2\.1: it is not installed; run: brokerproof instances install broker-j$",

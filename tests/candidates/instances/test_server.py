@@ -75,6 +75,7 @@ def test_a_server_is_started_killed_restarted_on_its_folder_and_stopped() -> Non
     ("program", "told"),
     [
         ("print('started'); print('no luck'); raise SystemExit(3)", "status 3 .* said last: no l"),
+        ("print('Oh: no\\n  at a.B.c(B.java:1)'); raise SystemExit(1)", "1 .* said last: Oh: no;"),
         ("raise SystemExit(4)", "ended with status 4 .* it said nothing"),
         ("print('{error,eaddrinuse}')", "other programs took its ports 3 times"),
         ("print('java.net.BindException: Address already in use')", "took its ports 3 times"),
