@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -46,6 +47,14 @@ PRIVATE_RABBITMQ = f"{PRIVATE}rabbitmq"
 DRIVER_LIMITS = Limits()
 
 
+@dataclass(frozen=True)
+class OnTheWire:
+    """The adapter of a broker on the wire, and how to connect a `guest` that joins its queues."""
+
+    host: WireCandidate[Any, Any]
+    guest: Callable[[], WireCandidate[Any, Any]]
+
+
 @dataclass
 class Subject:
     """A candidate under the gate: its address, its claims, and how to begin a run with it.
@@ -58,6 +67,7 @@ class Subject:
     start: Callable[[], Candidate]
     in_process: bool
     warnings: tuple[str, ...] = ()
+    wire: OnTheWire | None = field(default=None, repr=False)
     out_of_time: Callable[[], bool] = field(default=lambda: False, repr=False)
     holds_something: bool = field(default=False, init=False)
     _kept: Candidate | None = field(default=None, repr=False)
@@ -207,6 +217,7 @@ def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
         lambda: kept,
         in_process=False,
         warnings=candidate.notices,
+        wire=OnTheWire(candidate, partial(_connected, url, None)),
         _kept=kept,
     )
     try:

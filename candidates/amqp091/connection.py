@@ -151,6 +151,10 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
     def take_in(self) -> None:
         """Handle all frames that have arrived, of which there is one at least."""
         self.drain_events()
+        self.take_in_what_was_read()
+
+    def take_in_what_was_read(self) -> None:
+        """Handle the frames that came together with one that was awaited."""
         while self.transport.has_more:
             self.drain_events()
 
@@ -184,6 +188,8 @@ def connect(address: Address, deadline: Deadline) -> Connection:
 def heard(connections: Sequence[Connection], seconds: float) -> None:
     """Handle what arrives on the connections until nothing has come for some time."""
     by_socket = {connection.sock: connection for connection in connections}
+    for connection in connections:
+        connection.take_in_what_was_read()
     while ready := select.select(list(by_socket), [], [], seconds)[0]:
         for each in ready:
             by_socket[each].take_in()

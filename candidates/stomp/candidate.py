@@ -304,7 +304,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
         """Take away what the example has left in a queue; STOMP cannot delete it."""
         queue = self._now.queue_at_broker(name)
         left = set() if queue is None else set(self._now.owed.left_in(queue))
-        if queue is None or not left or self._dialect.leftover == "leave":
+        if queue is None or not left or self.shares or self._dialect.leftover == "leave":
             return None
         control = self._pool.control
         control.take = lambda frame: left.discard(decoded_text(frame.headers.get(ID, "")))

@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 
 CHANNELS_MAX = 256
 
+BRIEF_S = 0.003
+"""The silence of a candidate that shares its queues: what it awaits may go to another."""
+
 OK = None
 """The result of a step that was carried out."""
 
@@ -101,6 +104,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._to_delete: list[str] = []
         self._now = self._example()
         self._silence_s = 0.0
+        self.shares, self._is_guest = False, False
         self.notices: tuple[str, ...] = ()
         if isinstance(profile.barrier, Silence):
             self._silence_s, notice = measured(self, profile.barrier)
@@ -134,6 +138,23 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             error, now.fault = self._lost_as_errors(lost)
         events, now.told = tuple(now.told), []
         return Answer(events, error)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names at the broker of this example's queues."""
+        return self._now.names
+
+    def join(self, host: WireCandidate[ChannelT, HandleT]) -> Answer:
+        """Begin a new example on the queues of another candidate, which deletes them.
+
+        From then on this one's drain reads what is there and proves no absence: what it would await
+        may be given to another.
+        """
+        answer = self._reset()
+        self._now.names = host.names
+        self._silence_s, self._is_guest = BRIEF_S, True
+        self.shares = host.shares = True
+        return answer
 
     def close(self) -> None:
         """Delete our queues and close all connections; a broker of our own ends with them.
@@ -260,6 +281,8 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             case Delete():
                 return self._delete(operation)
             case Drain():
+                if self._is_guest:
+                    return self.listen(BRIEF_S)
                 return self._drain()
             case Crash():
                 return self._crash()

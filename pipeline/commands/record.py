@@ -28,7 +28,6 @@ from rich.console import Console
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFailed
 from brokerproof.candidates.driver.candidate import DriverCandidate
-from brokerproof.candidates.instances.registry import PRIVATE
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.wire import crashes
@@ -170,7 +169,7 @@ def record(address: str, out: Path, *, traceback: bool, **options: object) -> No
     if given.progress is None:
         given.progress = sys.stderr.isatty()
     try:
-        if address.startswith((WIRE, PRIVATE)):
+        if address.startswith((WIRE, PRIVATE_RABBITMQ)) and given.rounds is None:
             status = _record_load(address, out, given)
         else:
             status = _RoundsRecorder(address, out, given).record()
@@ -245,8 +244,6 @@ class _Options(msgspec.Struct, kw_only=True):
 
 def _record_load(address: str, out: Path, options: _Options) -> ExitStatus:
     """Put one long load on a broker behind AMQP 0-9-1, and judge it."""
-    if options.rounds is not None:
-        raise CannotRun("--rounds: a broker on the wire gets one load; leave it out")
     load, power = options.load(), options.power
     if load.kills and power is None and address != PRIVATE_RABBITMQ:
         raise CannotRun(f"--kills: give {CRASH} and {RESTART}; only {PRIVATE_RABBITMQ} is ours")
@@ -292,7 +289,8 @@ class _RoundsRecorder:
         try:
             claims = subject.hello.capabilities
             self._require_claims(claims, shape, limits, in_process=subject.in_process)
-            make = None if subject.in_process else partial(DriverCandidate, self.address)
+            is_driver = not (subject.in_process or subject.wire)
+            make = partial(DriverCandidate, self.address) if is_driver else None
             rounds = Rounds(subject, self.options.seed, make, power)
             written, hunt = self._hunted(rounds, shape, limits)
         finally:

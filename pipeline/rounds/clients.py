@@ -81,7 +81,8 @@ class Shared:
 
     `producing` are the producers that have not finished. `inbox` has the deliveries to each
     consumer, with the time at which they were seen. `open` are the channels that were not closed in
-    the end. Refusals are no faults in a round that `kills` the broker.
+    the end. `published` and `settled` are messages, as far as answers say so. Refusals are
+    no faults in a round that `kills` the broker.
     """
 
     run: str
@@ -95,6 +96,21 @@ class Shared:
     records: deque[Record] = field(default_factory=deque)
     faults: deque[Fault] = field(default_factory=deque)
     open: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
+    settled: set[str] = field(default_factory=set)
+    last_noted_s: float = field(default_factory=time.monotonic)
+
+    def waiting(self) -> set[str]:
+        """Return the messages that were published and not settled for good."""
+        return self.published - self.settled
+
+    def is_done(self) -> bool:
+        """Whether all is published and settled."""
+        return not self.producing and not self.waiting()
+
+    def quiet_s(self) -> float:
+        """Return how long no client has recorded anything."""
+        return time.monotonic() - self.last_noted_s
 
     @property
     def flags(self) -> bool:
@@ -150,6 +166,7 @@ class Client:
 
     def note(self, op: Kind, told: Answered, **fields: object) -> None:
         """Record an operation on the queue."""
+        self.shared.last_noted_s = time.monotonic()
         self.shared.records.append(
             Record(
                 op=op,
@@ -181,6 +198,8 @@ class Client:
             else level_of(message.priority, Priority(levels), claims.priority_mapping),
             persistent=message.persistent,
         )
+        if told.outcome == "ok":
+            self.shared.published.add(message.id)
         return told
 
     def get(self) -> bool | None:
@@ -214,6 +233,8 @@ class Client:
         )
         if mode == "acknowledge":
             self._held.append(Held(came.delivery, came.message, consumer, position))
+        else:
+            self.shared.settled.add(came.message)
 
     def settle(self, *, all_of_them: bool = False, returns: bool = True) -> list[int]:
         """Settle what is held, or a part of it; return when each settlement began."""
@@ -222,14 +243,18 @@ class Client:
             all_of_them or len(self._held) >= HELD_MAX or self.random.random() < SETTLED_AT_ONCE
         ):
             share = self.random.random() if returns else 1.0
-            if self.closes and share < self.shared.shape.returns / 2:
+            releases = self.shared.claims.release == "each"
+            if self.closes and share < self.shared.shape.returns / (2 if releases else 1):
                 self.close()
                 break
             held = self._held.pop(self.random.randrange(len(self._held)))
-            op: Kind = "release" if share < self.shared.shape.returns else "acknowledge"
+            returned = releases and share < self.shared.shape.returns
+            op: Kind = "release" if returned else "acknowledge"
             kind = Release if op == "release" else Acknowledge
             told = self.ask(kind(delivery=held.delivery))
             begun.append(told.start)
+            if op == "acknowledge" and told.outcome != "failed":
+                self.shared.settled.add(held.message)
             self.note(
                 op,
                 told,
@@ -241,9 +266,14 @@ class Client:
             )
         return begun
 
+    def take_what_came(self) -> bool:
+        """Return that nothing came: only a consumer is given messages unasked."""
+        return False
+
     def close(self) -> None:
         """Close the channel, which returns all that is held, and go on with another."""
         told = self.ask(CloseChannel(channel=self.channel))
+        self.take_what_came()
         self._held.clear()
         if told.outcome != "failed":
             self.note("close", told, channel=self.channel)
@@ -280,10 +310,6 @@ class Getter(Client):
             self.settle()
         self.settle(all_of_them=True)
         self.close()
-
-    def take_what_came(self) -> bool:
-        """Return that nothing came: a get brings its message with its own answer."""
-        return False
 
     def take_the_rest(self) -> Answered | None:
         """Get and acknowledge until the queue is empty; return the get that found nothing."""
@@ -349,8 +375,8 @@ class Subscriber(Client):
         for begun in self.settle(all_of_them=all_of_them):
             self._room.settled(begun)
 
-    def _subscribe(self, window: int | None) -> None:
-        self._consumer, self._window, self._position = f"{self.name}.consumer", window, 0
+    def _subscribe(self, window: int | None, priority: int = 0) -> None:
+        self._consumer, self._window, self._position = f"{self.channel}.consumer", window, 0
         settles = "acknowledge" in self.shared.claims.modes
         self._mode: GetMode = "acknowledge" if settles else "automatic"
         told = self.ask(
@@ -360,6 +386,7 @@ class Subscriber(Client):
                 consumer=self._consumer,
                 mode=self._mode,
                 credit=Credit(messages=window),
+                priority=priority,
             )
         )
         self._room = Room(told.start, window)

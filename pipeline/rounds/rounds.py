@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.driver.candidate import DriverCandidate
+from brokerproof.candidates.wire.candidate import WireCandidate
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.subjects import Subject
@@ -32,6 +33,7 @@ from brokerproof.pipeline.rounds.clients import (
     Subscriber,
 )
 from brokerproof.pipeline.rounds.shape import Shape
+from brokerproof.pipeline.rounds.stayers import Stayer
 from brokerproof.pipeline.rounds.threads import Threads
 from brokerproof.spec.histories import Record
 from brokerproof.spec.messages import Fifo, Order, Priority, Unordered
@@ -53,6 +55,9 @@ FILLED_BEFORE: Final = 0.5
 
 MAIN: Final = "main"
 
+GETS: Final = "c2"
+"""The client that gets messages one at a time among the consumers of a broker on the wire."""
+
 Taker: TypeAlias = Getter | Subscriber
 
 
@@ -70,7 +75,8 @@ class Round:
 class Rounds:
     """Plays rounds on one candidate.
 
-    `make_driver` starts one more process of a driver, and is None for an object in this process.
+    `make_driver` starts one more process of a driver, and is None for any other candidate. Clients
+    of a broker on the wire have adapters of their own, which join the first one.
     `power` kills a server and starts it again; without it a kill is asked of the candidate.
     """
 
@@ -80,7 +86,7 @@ class Rounds:
     power: Power | None = None
     played: int = 0
     _threads: Threads = field(default_factory=Threads)
-    _joined: list[DriverCandidate] = field(default_factory=list)
+    _joined: list[DriverCandidate | WireCandidate[Any, Any]] = field(default_factory=list)
     _usual_s: float = 0.0
 
     @contextlib.contextmanager
@@ -89,7 +95,7 @@ class Rounds:
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         try:
-            if self.make_driver is not None:
+            if self._has_others:
                 self._require_one_server()
             yield
         finally:
@@ -156,7 +162,9 @@ class Rounds:
             if each.channel in shared.open:
                 each.close()
         last = main.take_the_rest()
-        if last is not None and not shared.open and not shared.faults:
+        # A channel of a broker on the wire does not outlive a kill.
+        is_open = shared.open and not (shared.kills and self.subject.wire)
+        if last is not None and not is_open and not shared.faults:
             main.note("drained", last, queue=QUEUE)
 
     def _kill(self, main: Taker) -> None:
@@ -203,7 +211,7 @@ class Rounds:
             returns="original" if claims.release_position == "original" else "elsewhere",
         )
         # A driver may know the queues of its own process only; the same again has no effect.
-        for each in others if self.make_driver else ():
+        for each in others if self._has_others else ():
             Client("joining", each, main.shared, "").ask(declare)
 
     def _candidates(self, count: int) -> list[Candidate]:
@@ -212,13 +220,30 @@ class Rounds:
             first = self.subject.fresh()[0]
         except CannotStart as error:
             raise CannotRun(f"{self.subject.address}: {error}") from error
-        if self.make_driver is None:
+        if not self._has_others:
             return [first] * count
         while len(self._joined) < count - 1:
-            self._joined.append(self.make_driver())
-        return [first, *self._joined[: count - 1]]
+            self._joined.append(self._another())
+        others = self._joined[: count - 1]
+        for each in others:
+            if isinstance(each, WireCandidate) and self.subject.wire is not None:
+                each.join(self.subject.wire.host)
+        return [first, *others]
+
+    @property
+    def _has_others(self) -> bool:
+        return self.make_driver is not None or self.subject.wire is not None
+
+    def _another(self) -> DriverCandidate | WireCandidate[Any, Any]:
+        if self.subject.wire is not None:
+            return self.subject.wire.guest()
+        assert self.make_driver is not None
+        return self.make_driver()
 
     def _taker(self, name: str, candidate: Candidate, shared: Shared, seed: str) -> Taker:
+        if self.subject.wire is not None and shared.claims.modes:
+            gets = bool(shared.claims.gets) and name in (MAIN, GETS)
+            return (Getter if gets else Stayer)(name, candidate, shared, seed)
         kind = Getter if shared.claims.gets else Subscriber
         return kind(name, candidate, shared, seed)
 
