@@ -53,7 +53,7 @@ class Owed:
         """Record that a delivery was settled, and whether the message is available again."""
         queue = self._held.get(consumer, {}).pop(message, None)
         if queue is not None and not returned:
-            self._contents[queue].pop(message, None)
+            self._contents.get(queue, {}).pop(message, None)
 
     def note_left(self, consumer: str) -> None:
         """Record that a consumer left; what it held is available again."""
