@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.possibilities import NOTHING, Step, one_of
@@ -171,6 +172,28 @@ def held_when_leaving(operation: Cancel | CloseChannel, bindings: Bindings) -> l
     return [name for name, held in bindings.held.items() if held.consumer == operation.consumer]
 
 
+def leaves_by_consumer(operation: Operation, bindings: Bindings) -> TypeGuard[CloseChannel]:
+    """Whether the consumers of a closing channel leave one after another.
+
+    Then what one held may be given to the next one before that leaves too.
+    """
+    return isinstance(operation, CloseChannel) and bindings.claims.close == "each"
+
+
+def leaving(consumer: str, bindings: Bindings) -> tuple[tuple[Step, ...], Bindings]:
+    """Return the steps by which a consumer of a closing channel leaves, and the bindings then."""
+    held = [name for name, each in bindings.held.items() if each.consumer == consumer]
+    back = tuple(_returned(bindings.held[name], bindings) for name in held)
+    leaves: Step = ("cancel", (bindings.element_of(consumer),))
+    return (leaves, *back), bindings.without_consumer(consumer).without_held(held)
+
+
+def _returned(held: Held, bindings: Bindings) -> Step:
+    back: Step = ("release_at_close", (held.entry,))
+    loses = bindings.claims.release == "none"
+    return one_of(("reject", (held.entry,)), back) if loses else back
+
+
 def _returning(operation: Cancel | CloseChannel, bindings: Bindings) -> tuple[Step, ...]:
     """Return the releases of what goes back, in the order of delivery.
 
@@ -179,14 +202,11 @@ def _returning(operation: Cancel | CloseChannel, bindings: Bindings) -> tuple[St
     may_lose = bindings.claims.release == "none"
     if isinstance(operation, CloseChannel) and not (may_lose or returns_in_order(bindings)):
         return ()
-
-    def returned(held: Held) -> Step:
-        back: Step = ("release_at_close", (held.entry,))
-        return one_of(("reject", (held.entry,)), back) if may_lose else back
-
     held = [bindings.held[name] for name in held_when_leaving(operation, bindings)]
     return tuple(
-        step for each in held for step in (returned(each), *_drops(bindings, (each.home,)))
+        step
+        for each in held
+        for step in (_returned(each, bindings), *_drops(bindings, (each.home,)))
     )
 
 

@@ -23,6 +23,7 @@ from brokerproof.checks.oracle.obligations import (
     must_be_refused,
     must_succeed,
 )
+from brokerproof.checks.oracle.operation_steps import leaves_by_consumer
 from brokerproof.checks.oracle.possibilities import (
     Rules,
     Step,
@@ -151,6 +152,8 @@ class Translator:
         before, after = operation_steps.events_around(
             operation, answer, self.bindings, in_order=self.in_order
         )
+        if answer.ok and not self.in_order and leaves_by_consumer(operation, self.bindings):
+            before, after = self._leave_one_by_one(operation, answer)
         for event in before:
             self._event(event)
         if answer.error is None:
@@ -181,6 +184,27 @@ class Translator:
         if isinstance(operation, Cancel | CloseChannel) and answer.ok:
             self._note("tells_all_before", operation)
         self._note("trim")
+
+    def _leave_one_by_one(
+        self, operation: CloseChannel, answer: Answer
+    ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+        """Let the consumers of a channel leave in the order of subscription; return other events.
+
+        What was told to a consumer happened before it left.
+        """
+        told = list(answer.events)
+        for name in [name for name in self.bindings.consumers if name in self.bindings.active]:
+            if self.bindings.consumers[name].channel != operation.channel:
+                continue
+            own = [e for e in told if isinstance(e, Delivered) and e.consumer == name]
+            for event in own:
+                self._event(event)
+            told = [event for event in told if event not in own]
+            steps, after = operation_steps.leaving(name, self.bindings)
+            for step in steps:
+                self._operate(step)
+            self.bindings = after
+        return (), tuple(told)
 
     # What an operation does.
 

@@ -10,9 +10,20 @@ from msgspec.structs import asdict, replace
 
 from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.oracle.contracts import differs
+from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.protocol.answers import OK, Answer, Delivered
 from brokerproof.spec.protocol.capabilities import STRICT, Capabilities
+from brokerproof.spec.protocol.operations import (
+    CloseChannel,
+    Consume,
+    Declare,
+    Drain,
+    Operation,
+    Publish,
+)
 from brokerproof.spec.requirements import catalogue
 from examples.whole_broker_differences import (
     ClosesOneByOne,
@@ -85,3 +96,24 @@ def test_the_same_without_the_claim_is_a_fault(kind: type[Different]) -> None:
 def test_every_difference_has_a_broker() -> None:
     assert {name for kind in BREAKS for name in differences(kind)} - {"reject"} == {*STRICT}
     assert all(differs(replace(CLAIMS, **differences(kind))) for kind in BREAKS)
+
+
+def test_a_message_may_go_from_one_leaving_consumer_to_the_next() -> None:
+    claims = replace(CLAIMS, event_order="per_consumer", close="each")
+    given = [
+        Delivered(delivery=f"d{n}", consumer=f"c{n}", queue="q", message="m", redelivered=n > 0)
+        for n in range(2)
+    ]
+    steps: list[tuple[Operation, Answer]] = [
+        (Declare(queue="q", order=Fifo()), OK),
+        (Publish(queue="q", message=Message(id="m")), OK),
+        *((Consume(channel="ch", queue="q", consumer=f"c{n}"), OK) for n in range(2)),
+        (CloseChannel(channel="ch"), Answer(tuple(given))),
+        (Drain(), OK),
+    ]
+
+    def breaches(oracle: Oracle) -> list[str]:
+        return [each.requirement for step in steps for each in oracle.observe(*step)]
+
+    assert breaches(Oracle(claims)) == []
+    assert breaches(Oracle(replace(claims, close="atomic"))) == ["nothing-twice"]
