@@ -199,7 +199,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "the broker did not greet us in time"
     if isinstance(error, ssl.SSLError):
-        return f"TLS failed: {error}"
+        return f"TLS failed: {error.reason}; trust its certificate with ?ca=FILE"
     if isinstance(error, ConnectionRefusedError):
         return "no server listens there"
     return described(error)

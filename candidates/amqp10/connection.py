@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -266,6 +267,8 @@ def _reason(endpoint: proton.Endpoint) -> str:
 def _why(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "the broker did not greet us in time"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error.reason}; trust its certificate with ?ca=FILE"
     if isinstance(error, ConnectionRefusedError):
         return "no server listens there"
     return described(error)

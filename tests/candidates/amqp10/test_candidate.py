@@ -6,6 +6,7 @@ import socket
 import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -31,6 +32,7 @@ from brokerproof.spec.protocol.operations import (
     Release,
     Reset,
 )
+from tests.candidates.wire.tls_proxy import encrypted
 
 if TYPE_CHECKING:
     import pwd
@@ -271,6 +273,20 @@ def test_a_connection_that_dies_is_a_crash_until_the_next_reset(client: Client) 
     again = Client(client.candidate)
     again.publish("b")
     assert again.contents() == ["b"]
+
+
+@pytest.mark.rabbitmq
+def test_messages_pass_through_tls(url: str, tmp_path: Path) -> None:
+    plain = urlsplit(url).port or 0
+    with encrypted(plain, tmp_path) as (port, certificate):
+        # The queues are declared on the same port, and so through the proxy.
+        with closing(Amqp10Candidate(f"amqp10s://127.0.0.1:{port}/?ca={certificate}")) as candidate:
+            client = Client(candidate)
+            for number in range(10):
+                message = Message(id=f"m{number}", size=50_000)
+                client.do(Publish(queue="q", message=message))
+            assert client.contents() == [f"m{number}" for number in range(10)]
+        assert "TLS failed" in refusal(f"amqp10s://127.0.0.1:{port}/")
 
 
 def refusal(url: str) -> str:
