@@ -148,13 +148,8 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
                 f"the broker sent a frame that makes no sense here: {described(error)}"
             ) from error
 
-    def take_in(self) -> None:
-        """Handle all frames that have arrived, of which there is one at least."""
-        self.drain_events()
-        self.take_in_what_was_read()
-
-    def take_in_what_was_read(self) -> None:
-        """Handle the frames that came together with one that was awaited."""
+    def take_in_rest(self) -> None:
+        """Handle the frames that were read with an earlier one: the socket does not show them."""
         while self.transport.has_more:
             self.drain_events()
 
@@ -189,10 +184,11 @@ def heard(connections: Sequence[Connection], seconds: float) -> None:
     """Handle what arrives on the connections until nothing has come for some time."""
     by_socket = {connection.sock: connection for connection in connections}
     for connection in connections:
-        connection.take_in_what_was_read()
+        connection.take_in_rest()
     while ready := select.select(list(by_socket), [], [], seconds)[0]:
         for each in ready:
-            by_socket[each].take_in()
+            by_socket[each].drain_events()
+            by_socket[each].take_in_rest()
 
 
 def _reason(error: Exception) -> str:

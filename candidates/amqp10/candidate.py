@@ -180,21 +180,10 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         if sender is None:
             control = self._pool.control
             sender = self._session.sender(control.link_name())
-            sender.target.address = self._at_broker(name)
-            self._ask_for_a_queue(sender.target)
+            self._dialect.set_up(sender.target, name)
             control.closers[sender.name] = functools.partial(_forget, self._senders, name)
             self._senders[name] = control.attach(sender)
         return sender
-
-    def _at_broker(self, name: str) -> str:
-        return self._dialect.address.replace("{}", name)
-
-    def _ask_for_a_queue(self, terminus: proton.Terminus) -> None:
-        if self._dialect.capability:
-            terminus.capabilities.put_array(False, proton.Data.SYMBOL)
-            terminus.capabilities.enter()
-            terminus.capabilities.put_symbol(proton.symbol(self._dialect.capability))
-            terminus.capabilities.exit()
 
     def _clear(self, queue: Queue) -> Error | None:
         return self._queues.clear(queue.name)
@@ -228,8 +217,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         self, connection: Connection, session: proton.Session, name: str
     ) -> proton.Receiver:
         link = session.receiver(connection.link_name())
-        link.source.address = self._at_broker(name)
-        self._ask_for_a_queue(link.source)
+        self._dialect.set_up(link.source, name)
         return link
 
     def _subscribe(self, channel: Actor, operation: Consume) -> Error | None:
@@ -313,6 +301,10 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
     def _shut(self, channel: Actor) -> None:
         connection = channel.connection
         if self._dialect.links_first:
+            # What one link returns must not go to the next.
+            for link in channel.links:
+                link.flow(-link.credit)
+            self._request(channel, self._dialect.round_trip)
             for link in (*channel.links, *channel.getters.values()):
                 connection.detach(link)
         connection.end(channel.session)

@@ -57,6 +57,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return not message.first_acquirer
         return message.delivery_count > 0
 
+    def set_up(self, terminus: proton.Terminus, queue: str) -> None:
+        """Make a link's source or target that of a queue (its name at the broker)."""
+        terminus.address = self.address.replace("{}", queue)
+        if self.capability:
+            terminus.capabilities.put_array(False, proton.Data.SYMBOL)
+            terminus.capabilities.enter()
+            terminus.capabilities.put_symbol(proton.symbol(self.capability))
+            terminus.capabilities.exit()
+
     def priority_of(self, message: Message, order: Order, mapping: PriorityMapping) -> int:
         """Return the priority to send with a message to a queue of this order."""
         if not self.sends_level:

@@ -127,6 +127,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         if now.is_down and not isinstance(operation, Restart):
             return Answer(error=refused("the broker is down"))
         self._deadline.start(ANSWER_DEADLINE_S)
+        now.is_quiet = now.is_quiet and isinstance(operation, Drain)
         try:
             error = self._carry_out(operation)
             self._tell_deleted()
@@ -318,11 +319,10 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         return name
 
     def _consume(self, operation: Consume) -> Error | None:
-        now = self._now
         for queue in operation.queues or (operation.queue,):
-            if queue not in now.queues:
+            if queue not in self._now.queues:
                 return self._no_queue(queue)
-        if operation.consumer in now.consumers:
+        if operation.consumer in self._now.consumers:
             return refused(f"consumer {operation.consumer} is in use")
         channel = self._channel(operation.channel)
         return TOO_MANY if channel is None else self._subscribe(channel, operation)
@@ -420,14 +420,15 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         if isinstance(barrier, RoundTrips):
             for channel in sweeps(barrier, self._now):
                 self._round_trip(channel, barrier.request)
-        elif self._now.consumers:
+        elif self._now.consumers and not self._now.is_quiet:
             self.listen(self._silence_s)
+            self._now.is_quiet = True
         return OK
 
     def _no_queue(self, queue: str) -> Error:
         why = self._now.lost.get(queue)
-        there_is_none = f"there is no queue {queue}"
-        return refused(there_is_none if why is None else f"{there_is_none} since a restart: {why}")
+        since = "" if why is None else f" since a restart: {why}"
+        return refused(f"there is no queue {queue}{since}")
 
     def hear(self, seconds: float) -> tuple[Delivered, ...]:
         """Return what is delivered until nothing has come for some time."""

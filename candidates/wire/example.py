@@ -50,7 +50,8 @@ class Example(Generic[ChannelT, HandleT]):
 
     `channels` are those in use. `lost` are durable queues that a restart did not bring back, each
     with the broker's message. `left` are queues that a consumer has left since it was last cleared.
-    `fault` is the error of all operations until the next reset.
+    `fault` is the error of all operations until the next reset. `is_quiet` says that a silence has
+    passed, and nothing was asked of the broker since.
     """
 
     def __init__(self, on_disk: OnDisk | None = None) -> None:
@@ -66,6 +67,7 @@ class Example(Generic[ChannelT, HandleT]):
         self.deliveries_made = 0
         self.fault: Error | None = None
         self.is_down = False
+        self.is_quiet = False
         self._on_disk = on_disk
         self._on_disk_at = -math.inf
         self._published: set[str] = set()

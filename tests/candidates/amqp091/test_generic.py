@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
 
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.candidates.wire import barrier
+from brokerproof.candidates.wire import barrier, profiles
 from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered
 from brokerproof.spec.protocol.operations import (
@@ -43,10 +44,13 @@ def told(candidate: Amqp091Candidate, *operations: Operation) -> list[str]:
 
 
 def test_a_silence_brings_all_deliveries_of_a_broker_without_a_barrier(
-    rabbitmq: PrivateRabbitMQ, monkeypatch: pytest.MonkeyPatch
+    rabbitmq: PrivateRabbitMQ, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(barrier, "MEASURED_DELIVERIES", 20)
-    with closing(Amqp091Candidate(f"{rabbitmq.url}?profile=generic-amqp091")) as candidate:
+    shipped = resources.files(profiles).joinpath("generic-amqp091.toml").read_text("utf-8")
+    patient = tmp_path / "patient.toml"
+    patient.write_text(shipped.replace("floor_s = 0.1", "floor_s = 0.5"), "utf-8")
+    with closing(Amqp091Candidate(f"{rabbitmq.url}?profile={patient}")) as candidate:
         [notice] = candidate.notices
         assert "ms of silence: the slowest of 20 deliveries took" in notice
         told(candidate, Reset(), Declare(queue="q", order=Fifo()))
@@ -56,7 +60,8 @@ def test_a_silence_brings_all_deliveries_of_a_broker_without_a_barrier(
         told(candidate, *(Publish(queue="q", message=Message(id=f"m{n}")) for n in range(3)))
         assert candidate._now.unsettled.keys() <= {"d1", "d2"}
         told(candidate, Drain())
-        # Each consumer has a window of its own, on one channel of ours.
+        # Each consumer has a window of its own, on one channel of ours. What came with the answer
+        # to an acknowledgement has been read from the socket, and is told all the same.
         assert sorted(candidate._now.unsettled) == ["d1", "d2"]
         assert told(candidate, Acknowledge(delivery="d1"), Drain()) == ["m2"]
         told(candidate, CloseChannel(channel="ch"), Consume(channel="a", queue="q", consumer="c2"))
