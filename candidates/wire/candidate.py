@@ -127,7 +127,6 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         if now.is_down and not isinstance(operation, Restart):
             return Answer(error=refused("the broker is down"))
         self._deadline.start(ANSWER_DEADLINE_S)
-        now.is_quiet = now.is_quiet and isinstance(operation, Drain)
         try:
             error = self._carry_out(operation)
             self._tell_deleted()
@@ -137,6 +136,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             now.fault = Error("timeout", f"{name_of(operation)} was not answered; reset to go on")
         except self.LOST as lost:
             error, now.fault = self._lost_as_errors(lost)
+        now.is_quiet = isinstance(operation, Drain)
         events, now.told = tuple(now.told), []
         return Answer(events, error)
 
@@ -422,7 +422,6 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 self._round_trip(channel, barrier.request)
         elif self._now.consumers and not self._now.is_quiet:
             self.listen(self._silence_s)
-            self._now.is_quiet = True
         return OK
 
     def _no_queue(self, queue: str) -> Error:

@@ -50,8 +50,8 @@ class Example(Generic[ChannelT, HandleT]):
 
     `channels` are those in use. `lost` are durable queues that a restart did not bring back, each
     with the broker's message. `left` are queues that a consumer has left since it was last cleared.
-    `fault` is the error of all operations until the next reset. `is_quiet` says that a silence has
-    passed, and nothing was asked of the broker since.
+    `fault` is the error of all operations until the next reset. `is_quiet` says that the last
+    operation was a drain, so that nothing was asked of the broker since a silence.
     """
 
     def __init__(self, on_disk: OnDisk | None = None) -> None:
