@@ -60,12 +60,19 @@ LEFTOVER_S = 0.2
 
 @dataclass(eq=False)
 class Subscription:
-    """A consumer at the broker: where, by which name, and whose."""
+    """A consumer at the broker: where, by which names, and whose."""
 
     connection: Connection
-    name: str
+    names: list[str]
     operation: Consume
     has_ended: bool = False
+    is_leaving: bool = False
+
+    def ask_to_end(self) -> list[tuple[Connection, str]]:
+        """Unsubscribe; return the receipts to wait for."""
+        self.is_leaving = True
+        ask = self.connection.ask
+        return [(self.connection, ask("UNSUBSCRIBE", {"id": name})) for name in self.names]
 
 
 @dataclass(frozen=True)
@@ -164,17 +171,23 @@ class StompCandidate(WireCandidate[Channel, Held]):
         now, name = self._now, operation.consumer
         queue = now.queues[operation.queue]
         connection = self._connection_for(channel)
-        self._subscriptions_made += 1
-        made = Subscription(connection, f"s{self._subscriptions_made}", operation)
+        names = [self._new_name() for _ in range(self._dialect.subscriptions_for(operation))]
+        made = Subscription(connection, names, operation)
         # All is in place before the broker answers, since messages may come before the receipt.
-        channel.subscriptions[name] = now.subscriptions[made.name] = made
+        channel.subscriptions[name] = made
+        now.subscriptions |= dict.fromkeys(names, made)
         now.note_consumer(operation, Held(made))
         now.owed.note_consumer(operation)
         headers = self._dialect.to_subscribe(queue.name, queue.declared, operation)
-        connection.request("SUBSCRIBE", {"id": made.name, **headers})
+        for receipt in [connection.ask("SUBSCRIBE", {"id": each, **headers}) for each in names]:
+            connection.wait_for(receipt)
         while operation.mode == "browse" and not made.has_ended:
             connection.read_what_is_there()
         return None
+
+    def _new_name(self) -> str:
+        self._subscriptions_made += 1
+        return f"s{self._subscriptions_made}"
 
     def _connection_for(self, channel: Channel) -> Connection:
         if self._dialect.connection_per == "channel" and channel.connections:
@@ -191,6 +204,9 @@ class StompCandidate(WireCandidate[Channel, Held]):
             raise GarbledFrameError("the broker sent a message for no consumer of this example")
         if self._dialect.ends_browsing(headers):
             subscription.has_ended = True
+            return
+        if subscription.is_leaving and len(subscription.names) > 1:
+            # What one part of a split consumer gives back may go to another part, which leaves too.
             return
         message = decoded_text(headers.get(ID, ""))
         now.note_delivered(
@@ -228,7 +244,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
         self._drain()
         ended = channel.subscriptions.pop(consumer)
         if self._dialect.cancel_by == "UNSUBSCRIBE":
-            ended.connection.request("UNSUBSCRIBE", {"id": ended.name})
+            _wait_for_all(ended.ask_to_end())
         else:
             channel.connections.remove(ended.connection)
             self._part(ended.connection)
@@ -237,12 +253,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
     def _shut(self, channel: Channel) -> None:
         ended = list(channel.subscriptions.values())
         if self._dialect.cancel_by == "UNSUBSCRIBE":
-            receipts = [
-                (each.connection, each.connection.ask("UNSUBSCRIBE", {"id": each.name}))
-                for each in ended
-            ]
-            for connection, receipt in receipts:
-                connection.wait_for(receipt)
+            _wait_for_all([asked for each in ended for asked in each.ask_to_end()])
             for connection in channel.connections:
                 self._pool.give_back(connection)
         else:
@@ -281,13 +292,13 @@ class StompCandidate(WireCandidate[Channel, Held]):
 
     def _round_trip(self, channel: Channel, request: str) -> None:
         """Begin and abort a transaction on each connection: it changes nothing."""
-        receipts = [
-            (connection, connection.ask(command, {"transaction": "t"}))
-            for connection in channel.connections
-            for command in (request, "ABORT")
-        ]
-        for connection, receipt in receipts:
-            connection.wait_for(receipt)
+        _wait_for_all(
+            [
+                (connection, connection.ask(command, {"transaction": "t"}))
+                for connection in channel.connections
+                for command in (request, "ABORT")
+            ]
+        )
 
     def listen(self, seconds: float) -> None:
         """Read all connections until nothing has come for some time."""
@@ -356,7 +367,13 @@ def _settled_by(subscription: Subscription, headers: Mapping[str, str]) -> dict[
     if subscription.connection.version == "1.2":
         return {"id": headers.get("ack", "")}
     # STOMP 1.0 does not ask for the subscription; its brokers take it or ignore it.
-    return {"subscription": subscription.name, "message-id": headers.get("message-id", "")}
+    names = ("subscription", "message-id")
+    return {name: headers.get(name, "") for name in names}
+
+
+def _wait_for_all(receipts: list[tuple[Connection, str]]) -> None:
+    for connection, receipt in receipts:
+        connection.wait_for(receipt)
 
 
 def _recognised(address: Address, deadline: Deadline) -> tuple[Profile, tuple[str, str]]:

@@ -39,8 +39,12 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     holds. `mode` is the value of ``ack`` for consumers that acknowledge.
 
     `window` is the header with the window of a consumer. An unlimited window is `no_window`; an
-    empty text leaves the header out. `reject_by` is the frame that discards a message; with `nack`
-    it carries `reject_headers`. `release_headers`, if given, make NACK return the message.
+    empty text leaves the header out. Where ACK settles all earlier messages of a subscription too
+    (mode ``client``), `split_window` is not 0: a consumer then has a subscription with window 1 for
+    each message of its window, and so many for an unlimited one.
+
+    `reject_by` is the frame that discards a message; with `NACK` it carries `reject_headers`.
+    `release_headers`, if given, make NACK return the message.
 
     `send_headers` and `subscribe_headers` are added to each frame, where ``{durable}`` stands for
     ``true`` or ``false``. `levels` is the header of both that makes a queue of several levels, and
@@ -60,6 +64,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mode: Literal["client-individual", "client"] = "client-individual"
     window: str = ""
     no_window: str = ""
+    split_window: int = 0
     reject_by: Literal["NACK", "ACK"] = "ACK"
     reject_headers: dict[str, str] = {}
     release_headers: dict[str, str] | None = None
@@ -112,7 +117,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         headers = self.to_queue(name) | self.of_queue(self.subscribe_headers, declared)
         acknowledges = operation.mode == "acknowledge"
         headers["ack"] = self.mode if acknowledges else "auto"
-        window = operation.credit.messages
+        window = 1 if self.split_window else operation.credit.messages
         # Only unsettled messages fill a window (driver protocol 1, rule 3).
         value = str(window) if acknowledges and window is not None else self.no_window
         if self.window and value:
@@ -124,6 +129,13 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if operation.selector:
             headers["selector"] = encoded_selector(operation.selector)
         return headers
+
+    def subscriptions_for(self, operation: Consume) -> int:
+        """Return how many subscriptions at the broker make one consumer."""
+        if not self.split_window or operation.mode != "acknowledge":
+            return 1
+        window = operation.credit.messages
+        return self.split_window if window is None else min(window, self.split_window)
 
     def ends_browsing(self, headers: Mapping[str, str]) -> bool:
         """Return whether a MESSAGE frame with these headers is the last one of a browser."""

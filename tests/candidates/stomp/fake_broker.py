@@ -44,12 +44,14 @@ class Link:
 class FakeBroker:
     """A broker for as long as the ``with`` block lasts.
 
-    `late_s` delays each delivery, so that receipts overtake it. `loses` are texts: messages with
-    such an id are taken and never delivered. `refuses` and `hangs_up_on` are commands.
+    `is_cumulative` makes ACK settle all earlier messages of the subscription too. `late_s` delays
+    each delivery, so that receipts overtake it. Messages with an id in `loses` are taken and never
+    delivered. `refuses`, `hangs_up_on` and `deaf_to` are commands.
     """
 
     def __init__(self, version: Version = "1.2", server: str = "Fake/1.0") -> None:
         self.version, self.server = version, server
+        self.is_cumulative = False
         self.late_s = 0.0
         self.loses: set[str] = set()
         self.refuses: set[str] = set()
@@ -150,9 +152,10 @@ class FakeBroker:
             case "ACK" | "NACK":
                 number = headers.get("id", headers.get("message-id"))
                 for subscriber in link.subscribers:
-                    subscriber.held = [
-                        held for held in subscriber.held if held[0].headers["number"] != number
-                    ]
+                    numbers = [held[0].headers["number"] for held in subscriber.held]
+                    if number in numbers:
+                        at = numbers.index(number)
+                        del subscriber.held[0 if self.is_cumulative else at : at + 1]
 
     def _leave(self, subscriber: Subscriber) -> None:
         if subscriber in self._subscribers:

@@ -72,6 +72,7 @@ def _little_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(barrier, "MEASURED_DELIVERIES", 3)
 
 
+SPLITS = 'mode = "client"\nsplit_window = 8'
 UNSUBSCRIBES = 'cancel_by = "UNSUBSCRIBE"\nconnection_per = "channel"'
 
 
@@ -216,6 +217,27 @@ def test_another_consumer_of_the_channel_stays_and_is_given_what_returns(client:
     assert [(each.consumer, each.message, each.redelivered) for each in client.log] == [
         ("c1", "a", True)
     ]
+
+
+@pytest.mark.parametrize("splits", [True, False])
+def test_a_split_window_makes_a_cumulative_acknowledgement_settle_one_message(
+    tmp_path: Path, *, splits: bool
+) -> None:
+    profile = tmp_path / "fake.toml"
+    dialect = f"{UNSUBSCRIBES}\n{SPLITS if splits else ''}"
+    profile.write_text(PROFILE.format(dialect=dialect), "utf-8")
+    with FakeBroker("1.0") as broker:
+        broker.is_cumulative = True
+        url = broker.url.replace("generic-stomp", str(profile))
+        with closing(StompCandidate(url)) as candidate:
+            client = Client(candidate)
+            client.publish("a", "b", "c", "d")
+            client.consume("c0", window=3)
+            assert client.drain() == ["a", "b", "c"]
+            client.do(Acknowledge(delivery="d2"))
+            assert client.drain() == ["d"]
+            assert client.do(Cancel(consumer="c0")) == []
+            assert ("a" in client.contents()) == splits
 
 
 def test_closing_a_channel_tells_what_it_was_given_and_returns_it(client: Client) -> None:
