@@ -30,8 +30,8 @@ from brokerproof.candidates.stomp.connection import (
     connect,
 )
 from brokerproof.candidates.stomp.dialect import ID, Dialect, decoded_text
-from brokerproof.candidates.stomp.frames import VERSIONS, Frame, GarbledFrameError
-from brokerproof.candidates.unavailable import described
+from brokerproof.candidates.stomp.frames import VERSIONS, Frame, GarbledFrameError, Version
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.candidate import WireCandidate
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 
 LIMITS = MessageLimits(name_bytes=1024, header_bytes=4096, body_bytes=2**20)
 """Far below the limits of all brokers that were tried (RabbitMQ: headers of 4 KiB in all)."""
+
+UNPAID_MAX = 20
+"""After so many deliveries that never came, a silence is a tenth as long.
+
+A broker that pays what it owes never gets there. One that does not is searched for the shortest
+trace, which takes hundreds of such waits.
+"""
 
 LEFTOVER_S = 0.2
 """How long a message that an example has left may take to come before it is left for good."""
@@ -121,11 +128,12 @@ class StompCandidate(WireCandidate[Channel, Held]):
     def __init__(self, url: str, power: Power | None = None) -> None:
         address, deadline = Address.parse(url, "stomp"), Deadline()
         deadline.start(CONNECT_DEADLINE_S)
-        profile, product = _recognised(address, deadline)
-        self._dialect = dialect = profile.read_dialect(Dialect)
+        profile, product, versions = _recognised(address, deadline)
+        self._dialect = profile.read_dialect(Dialect)
         self._subscriptions_made = 0
+        self._unpaid = 0
         deadline.start(CONNECT_DEADLINE_S)
-        self._pool = Pool(lambda: connect(address, deadline, dialect.versions), self.LOST)
+        self._pool = Pool(lambda: connect(address, deadline, versions), self.LOST)
         try:
             super().__init__(address, deadline, profile, product, power)
         except BaseException:
@@ -280,8 +288,10 @@ class StompCandidate(WireCandidate[Channel, Held]):
 
     def _drain(self) -> Error | None:
         while self._now.owed.consumers():
-            ready = arrived(self._in_use(), self._silence_s)
+            impatient = self._unpaid > UNPAID_MAX
+            ready = arrived(self._in_use(), self._silence_s / (10 if impatient else 1))
             if not ready:
+                self._unpaid += 1
                 break
             for connection in ready:
                 connection.read_what_is_there()
@@ -317,16 +327,19 @@ class StompCandidate(WireCandidate[Channel, Held]):
         left = set() if queue is None else set(self._now.owed.left_in(queue))
         if queue is None or not left or self.shares or self._dialect.leftover == "leave":
             return None
-        control = self._pool.control
-        control.take = lambda frame: left.discard(decoded_text(frame.headers.get(ID, "")))
+        leaves_by_frame = self._dialect.cancel_by == "UNSUBSCRIBE"
+        taker = self._pool.control if leaves_by_frame else self._pool.take()
+        taker.take = lambda frame: left.discard(decoded_text(frame.headers.get(ID, "")))
         declared = self._now.queues[queue].declared
-        taker = Consume(channel="", queue=queue, consumer="", mode="automatic")
-        control.request(
-            "SUBSCRIBE", {"id": "s0", **self._dialect.to_subscribe(name, declared, taker)}
-        )
-        while left and arrived([control], LEFTOVER_S):
-            control.read_what_is_there()
-        control.request("UNSUBSCRIBE", {"id": "s0"})
+        consume = Consume(channel="", queue=queue, consumer="", mode="automatic")
+        headers = self._dialect.to_subscribe(name, declared, consume)
+        taker.request("SUBSCRIBE", {"id": "s0", **headers})
+        while left and arrived([taker], LEFTOVER_S):
+            taker.read_what_is_there()
+        if leaves_by_frame:
+            taker.request("UNSUBSCRIBE", {"id": "s0"})
+        else:
+            self._part(taker)
         return None
 
     # What STOMP does not have; none of it can be claimed.
@@ -376,14 +389,32 @@ def _wait_for_all(receipts: list[tuple[Connection, str]]) -> None:
         connection.wait_for(receipt)
 
 
-def _recognised(address: Address, deadline: Deadline) -> tuple[Profile, tuple[str, str]]:
-    """Return the broker's profile, and its name and version as it gave them."""
-    if address.profile is None:
-        connection = connect(address, deadline, VERSIONS)
-        profile = None
-    else:
-        profile = profile_for(address, "", "")
-        connection = connect(address, deadline, profile.read_dialect(Dialect).versions)
+def _recognised(
+    address: Address, deadline: Deadline
+) -> tuple[Profile, tuple[str, str], tuple[Version, ...]]:
+    """Return the broker's profile, its name and version as it gave them, and versions to offer."""
+    named = None if address.profile is None else profile_for(address, "", "")
+    versions = VERSIONS if named is None else named.read_dialect(Dialect).versions
+    connection = _greeted(address, deadline, versions)
     with contextlib.suppress(OSError):
         connection.close()
-    return profile or profile_for(address, *connection.product), connection.product
+    profile = named or profile_for(address, *connection.product)
+    of_profile = profile.read_dialect(Dialect).versions
+    agreed = (connection.version,) if connection.version in of_profile else of_profile
+    return profile, connection.product, agreed
+
+
+def _greeted(address: Address, deadline: Deadline, versions: tuple[Version, ...]) -> Connection:
+    """Connect with the latest version that the broker takes; raises `CandidateUnavailable`.
+
+    The broker should choose among all that are offered, but some refuse a client of a later one.
+    """
+    try:
+        return connect(address, deadline, versions)
+    except CandidateUnavailable as unavailable:
+        if len(versions) == 1 or not isinstance(unavailable.__cause__, BrokerError):
+            raise
+        try:
+            return _greeted(address, deadline, versions[:-1])
+        except CandidateUnavailable:
+            raise unavailable from unavailable.__cause__

@@ -44,13 +44,15 @@ class Link:
 class FakeBroker:
     """A broker for as long as the ``with`` block lasts.
 
-    `is_cumulative` makes ACK settle all earlier messages of the subscription too. `late_s` delays
-    each delivery, so that receipts overtake it. Messages with an id in `loses` are taken and never
-    delivered. `refuses`, `hangs_up_on` and `deaf_to` are commands.
+    `is_afraid_of` is a version that must not be offered. `is_cumulative` makes ACK settle all
+    earlier messages of the subscription too. `late_s` delays each delivery, so that receipts
+    overtake it. Messages with an id in `loses` are taken and never delivered. `refuses`,
+    `hangs_up_on` and `deaf_to` are commands.
     """
 
     def __init__(self, version: Version = "1.2", server: str = "Fake/1.0") -> None:
         self.version, self.server = version, server
+        self.is_afraid_of = ""
         self.is_cumulative = False
         self.late_s = 0.0
         self.loses: set[str] = set()
@@ -135,6 +137,8 @@ class FakeBroker:
         headers = frame.headers
         named = headers.get("id")
         match frame.command:
+            case "CONNECT" if self.is_afraid_of in headers["accept-version"].split(","):
+                link.send("ERROR", {"message": "too new"})
             case "CONNECT":
                 link.send("CONNECTED", {"version": self.version, "server": self.server})
             case "SEND" if headers.get("brokerproof-id") not in self.loses:

@@ -187,6 +187,22 @@ def test_a_lost_message_ends_the_drain_after_the_silence(
     assert time.monotonic() - start >= 0.05
 
 
+def test_the_silence_is_shorter_for_a_broker_that_often_does_not_pay(
+    client: Client, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stomp, "UNPAID_MAX", 1)
+    client.candidate._silence_s = 0.5
+    broker.loses.add("a")
+    client.publish("a")
+    client.consume("c0")
+    waits = []
+    for _ in range(3):
+        start = time.monotonic()
+        assert client.drain() == []
+        waits.append(time.monotonic() - start >= 0.5)
+    assert waits == [True, True, False]
+
+
 def test_nothing_is_waited_for_when_nothing_is_owed(client: Client) -> None:
     client.candidate._silence_s = 5.0
     client.consume("c0", window=1)
@@ -372,6 +388,14 @@ def test_without_a_profile_the_next_command_is_named() -> None:
         StompCandidate(broker.url.split("?")[0])
     assert "there is no profile for Fake 1.0" in str(caught.value)
     assert "?profile=generic-stomp" in str(caught.value)
+
+
+def test_a_broker_that_refuses_later_versions_is_asked_for_an_older_one() -> None:
+    with FakeBroker("1.1") as broker:
+        broker.is_afraid_of = "1.2"
+        with closing(StompCandidate(broker.url)):
+            offered = [f.headers["accept-version"] for f in broker.seen if f.command == "CONNECT"]
+        assert offered[:3] == ["1.0,1.1,1.2", "1.0,1.1", "1.1"]
 
 
 def test_the_generic_profile_needs_no_more_than_the_specification(
