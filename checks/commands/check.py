@@ -168,8 +168,8 @@ def check(
     """Judge each CANDIDATE by the requirements; without one, the four embedded references.
 
     A CANDIDATE is reference:SYSTEM, package.module:factory, path/to/file.py:factory,
-    exec:COMMAND, amqp091://user:password@host:port/, stomp://user:password@host:port/, or
-    private:rabbitmq, which is started for the check and gone after it.
+    exec:COMMAND, amqp091://, amqp10:// or stomp:// with user:password@host:port/, or private:NAME,
+    which is started for the check and gone after it; `brokerproof instances` lists the names.
 
     Options may also stand in brokerproof.toml, or in pyproject.toml below [tool.brokerproof]; the
     command line wins.
