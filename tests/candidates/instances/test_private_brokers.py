@@ -138,22 +138,27 @@ def test_what_is_durable_outlives_a_kill(server: PrivateServer) -> None:
 
 
 def test_all_that_listens_is_on_loopback(server: PrivateServer) -> None:
-    addresses = [
-        line.split()[1]
-        for process_id in server.process_ids
-        for table in ("tcp", "tcp6")
-        for line in listeners(process_id, table)
-    ]
+    addresses = [each for number in server.process_ids for each in listening(number)]
     assert addresses
-    for address in addresses:
-        assert address.split(":")[0].endswith(("0100007F", "01000000")), address
+    assert [each for each in addresses if not is_loopback(each)] == []
 
 
-def listeners(process_id: int, table: str) -> Iterator[str]:
-    """Yield the lines of /proc about the sockets on which a process listens."""
+def test_what_listens_on_every_address_is_seen() -> None:
+    with socket.create_server(("127.0.0.1", 0)), socket.create_server(("0.0.0.0", 0)):  # noqa: S104
+        assert {is_loopback(each) for each in listening(os.getpid())} == {True, False}
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an address of /proc/net is one of 127.0.0.0/8, perhaps in IPv6, or ::1."""
+    return address.endswith(("7F", "01000000"))
+
+
+def listening(process_id: int) -> Iterator[str]:
+    """Yield the addresses on which a process listens, as in /proc/net: words of 4 bytes in hex."""
     process = Path(f"/proc/{process_id}")
-    own = {os.readlink(each) for each in (process / "fd").iterdir()}  # noqa: PTH115 (no path)
-    for line in (process / "net" / table).read_text().splitlines():
-        fields = line.split()
-        if fields[3] == "0A" and f"socket:[{fields[9]}]" in own:
-            yield line
+    own = {each.resolve().name for each in (process / "fd").iterdir()}
+    for table in ("tcp", "tcp6"):
+        for line in (process / "net" / table).read_text().splitlines():
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in own:
+                yield fields[1].partition(":")[0]
