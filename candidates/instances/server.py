@@ -49,7 +49,7 @@ PORT_TAKEN = ("eaddrinuse", "address already in use")
 """What a server writes when another program has its port, in small letters."""
 
 FIRST_WORDS = {
-    # A header, and the first byte of connection.start (AMQP 0-9-1, 4.2.2 and 4.2.3).
+    # A header, and how the frame of connection.start begins (AMQP 0-9-1, 4.2.2 and 4.2.3).
     "amqp091": (b"AMQP\x00\x00\x09\x01", b"\x01\x00\x00"),
     # A header for SASL, answered by the same (AMQP 1.0, 5.3.1).
     "amqp10": (b"AMQP\x03\x01\x00\x00", b"AMQP\x03\x01\x00\x00"),
