@@ -58,9 +58,10 @@ def _configuration(version: str) -> dict[str, object]:
                 "port": "${qpid.amqp_port}",
                 "bindingAddress": "127.0.0.1",
                 "authenticationProvider": "users",
-                # Without aliases no client finds the virtual host by its name, or by none.
+                # By its name, by none, or by the host, which AMQP 1.0 clients name by default.
                 "virtualhostaliases": [
-                    {"name": each, "type": each} for each in ("nameAlias", "defaultAlias")
+                    {"name": each, "type": each}
+                    for each in ("nameAlias", "defaultAlias", "hostnameAlias")
                 ],
             }
         ],
