@@ -13,7 +13,6 @@ without a channel use the control connection, which never has a consumer.
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, assert_never
@@ -23,7 +22,7 @@ from brokerproof.candidates.wire.barrier import measured, sweeps
 from brokerproof.candidates.wire.crashes import Crashes
 from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused, unsupported
-from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Place, Queue
+from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Names, Place, Queue
 from brokerproof.candidates.wire.profile import RoundTrips, Silence
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Delivered, Error, QueueDeleted
 from brokerproof.spec.protocol.capabilities import Hello
@@ -99,9 +98,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._crashes = None if power is None else Crashes(power, self._renew, deadline)
         claims = profile.capabilities(durable=power is not None and not unknown)
         self._hello = Hello(name=name, version=version, capabilities=claims)
-        self._prefix = f"brokerproof.{secrets.token_hex(6)}"
-        self._names_made = 0
-        self._to_delete: list[str] = []
+        self._names_made = Names()
         self._now = self._example()
         self._silence_s = 0.0
         self.shares, self._is_guest = False, False
@@ -146,11 +143,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         return self._now.names
 
     def join(self, host: WireCandidate[ChannelT, HandleT]) -> Answer:
-        """Begin a new example on the queues of another candidate, which deletes them.
-
-        From then on this one's drain reads what is there and proves no absence: what it would await
-        may be given to another.
-        """
+        """Begin a new example on another candidate's queues; from now on a drain proves nothing."""
         answer = self._reset()
         self._now.names = host.names
         self._silence_s, self._is_guest = BRIEF_S, True
@@ -264,7 +257,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             case Publish():
                 queue = self._now.queues.get(operation.queue)
                 if queue is None:
-                    return self._no_queue(operation.queue)
+                    return self._now.no_queue(operation.queue)
                 self._now.note_published(operation.message.id)
                 return self._send(queue, operation.message)
             case Consume():
@@ -282,9 +275,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             case Delete():
                 return self._delete(operation)
             case Drain():
-                if self._is_guest:
-                    return self.listen(BRIEF_S)
-                return self._drain()
+                return self.listen(BRIEF_S) if self._is_guest else self._drain()
             case Crash():
                 return self._crash()
             case Restart():
@@ -299,7 +290,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _declare(self, operation: Declare) -> Error | None:
         known = self._now.queues.get(operation.queue)
         if known is None:
-            queue = Queue(self._name_at_broker(operation.queue), operation)
+            queue = Queue(self._names_made.of(operation.queue, self._now.names), operation)
         elif known.declared == operation or not self._looks_alike(known.declared, operation):
             queue = Queue(known.name, operation)
         else:
@@ -309,19 +300,10 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             self._now.note_declared(operation.queue, known or queue)
         return error
 
-    def _name_at_broker(self, queue: str) -> str:
-        """Return a queue's name at the broker: new in each example, the same within one."""
-        name = self._now.names.get(queue)
-        if name is None:
-            self._names_made += 1
-            name = self._now.names[queue] = f"{self._prefix}.{self._names_made}"
-            self._to_delete.append(name)
-        return name
-
     def _consume(self, operation: Consume) -> Error | None:
         for queue in operation.queues or (operation.queue,):
             if queue not in self._now.queues:
-                return self._no_queue(queue)
+                return self._now.no_queue(queue)
         if operation.consumer in self._now.consumers:
             return refused(f"consumer {operation.consumer} is in use")
         channel = self._channel(operation.channel)
@@ -329,7 +311,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
 
     def _get(self, operation: Get) -> Error | None:
         if operation.queue not in self._now.queues:
-            return self._no_queue(operation.queue)
+            return self._now.no_queue(operation.queue)
         channel = self._channel(operation.channel)
         return TOO_MANY if channel is None else self._take(channel, operation)
 
@@ -375,7 +357,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _purge(self, operation: Purge) -> Error | None:
         queue = self._now.queues.get(operation.queue)
         if queue is None:
-            return self._no_queue(operation.queue)
+            return self._now.no_queue(operation.queue)
         error = self._clear(queue)
         if error is None:
             self._now.note_settled(operation.queue)
@@ -384,7 +366,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _delete(self, operation: Delete) -> Error | None:
         queue = self._now.queues.get(operation.queue)
         if queue is None:
-            return self._no_queue(operation.queue)
+            return self._now.no_queue(operation.queue)
         error = self._remove(queue.name)
         if error is None:
             self._await_closings(queue)
@@ -423,11 +405,6 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         elif self._now.consumers and not self._now.is_quiet:
             self.listen(self._silence_s)
         return OK
-
-    def _no_queue(self, queue: str) -> Error:
-        why = self._now.lost.get(queue)
-        since = "" if why is None else f" since a restart: {why}"
-        return refused(f"there is no queue {queue}{since}")
 
     def hear(self, seconds: float) -> tuple[Delivered, ...]:
         """Return what is delivered until nothing has come for some time."""
@@ -492,9 +469,10 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._delete_queues()
 
     def _delete_queues(self) -> None:
-        while self._to_delete:
-            self._remove(self._to_delete[-1])
-            self._to_delete.pop()
+        left = self._names_made.left
+        while left:
+            self._remove(left[-1])
+            left.pop()
 
     def _begin_anew(self) -> Error | None:
         self._deadline.start(ANSWER_DEADLINE_S / 2)

@@ -9,10 +9,12 @@ or a delivery.
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from brokerproof.candidates.wire.errors import refused
 from brokerproof.spec.protocol.answers import Delivered
 
 if TYPE_CHECKING:
@@ -34,6 +36,23 @@ class Queue:
     name: str
     declared: Declare
     consumers: set[str] = field(default_factory=set)
+
+
+class Names:
+    """The names of one candidate's queues at the broker, which no other program uses."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+        self._prefix = f"brokerproof.{secrets.token_hex(6)}"
+        self._made = 0
+
+    def of(self, queue: str, known: dict[str, str]) -> str:
+        """Return the name of a queue: new in each example, and the same within one."""
+        if queue not in known:
+            self._made += 1
+            known[queue] = f"{self._prefix}.{self._made}"
+            self.left.append(known[queue])
+        return known[queue]
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,12 @@ class Example(Generic[ChannelT, HandleT]):
     def queue_at_broker(self, name: str) -> str | None:
         """Return the queue with this name at the broker, or None."""
         return next((ours for ours, queue in self.queues.items() if queue.name == name), None)
+
+    def no_queue(self, name: str) -> Error:
+        """Return the error of an operation on a queue that is not there."""
+        why = self.lost.get(name)
+        there_is_none = f"there is no queue {name}"
+        return refused(there_is_none if why is None else f"{there_is_none} since a restart: {why}")
 
     def note_declared(self, name: str, queue: Queue) -> None:
         """Add a queue, and record when it will be on disk if it is durable."""

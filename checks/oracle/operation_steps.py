@@ -180,6 +180,26 @@ def leaves_by_consumer(operation: Operation, bindings: Bindings) -> TypeGuard[Cl
     return isinstance(operation, CloseChannel) and bindings.claims.close == "each"
 
 
+def told_to_leavers(
+    operation: CloseChannel, answer: Answer, bindings: Bindings
+) -> tuple[list[tuple[str, list[Event]]], tuple[Event, ...]]:
+    """Return a closing channel's consumers as they subscribed, their events, and all others.
+
+    What was told to a consumer happened before it left.
+    """
+    leavers = [
+        name
+        for name, subscriber in bindings.consumers.items()
+        if name in bindings.active and subscriber.channel == operation.channel
+    ]
+    told: dict[str, list[Event]] = {name: [] for name in leavers}
+    others: list[Event] = []
+    for event in answer.events:
+        consumer = event.consumer if isinstance(event, Delivered) else None
+        told.get(consumer or "", others).append(event)
+    return [*told.items()], tuple(others)
+
+
 def leaving(consumer: str, bindings: Bindings) -> tuple[tuple[Step, ...], Bindings]:
     """Return the steps by which a consumer of a closing channel leaves, and the bindings then."""
     held = [name for name, each in bindings.held.items() if each.consumer == consumer]

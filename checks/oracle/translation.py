@@ -143,7 +143,7 @@ class Translator:
             self.exercised["refuses-what-it-must"] += 1
             if answer.ok:
                 what = f"{name_of(operation)} to be refused: {refusable}"
-                self._break("refuses-what-it-must", f"{name_of(operation)} was ok", what)
+                _break("refuses-what-it-must", f"{name_of(operation)} was ok", what)
         if isinstance(operation, Consume) and not is_let_in(operation, self.bindings):
             self.exercised["exclusive-is-alone"] += 1
         if must_succeed(operation, self.bindings):
@@ -177,7 +177,7 @@ class Translator:
             self._note("rest")
             for message in sorted(self.bindings.untold):
                 was = f"the lease of {message} ended, and no event says so"
-                self._break("lease-end-is-told", was, f"an event lease_expired of {message}")
+                _break("lease-end-is-told", was, f"an event lease_expired of {message}")
             self._maybe(operation_steps.leases_that_may_end(self.bindings))
             self.unplaced = ()
             return
@@ -188,23 +188,16 @@ class Translator:
     def _leave_one_by_one(
         self, operation: CloseChannel, answer: Answer
     ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
-        """Let the consumers of a channel leave in the order of subscription; return other events.
-
-        What was told to a consumer happened before it left.
-        """
-        told = list(answer.events)
-        for name in [name for name in self.bindings.consumers if name in self.bindings.active]:
-            if self.bindings.consumers[name].channel != operation.channel:
-                continue
-            own = [e for e in told if isinstance(e, Delivered) and e.consumer == name]
-            for event in own:
+        """Let the consumers of a channel leave in their order; return the other events."""
+        leavers, others = operation_steps.told_to_leavers(operation, answer, self.bindings)
+        for name, told in leavers:
+            for event in told:
                 self._event(event)
-            told = [event for event in told if event not in own]
             steps, after = operation_steps.leaving(name, self.bindings)
             for step in steps:
                 self._operate(step)
             self.bindings = after
-        return (), tuple(told)
+        return (), others
 
     # What an operation does.
 
@@ -248,8 +241,8 @@ class Translator:
         if must_succeed(operation, self.bindings):
             was = f"{name_of(operation)} was answered {answer.error.code} ({answer.error.message})"
             if operation_steps.was_settled_late(operation, self.bindings):
-                self._break("lease-is-over", was, "the holder of the new lease to be let settle")
-            self._break("does-what-it-claims", was, f"{name_of(operation)} to be carried out")
+                _break("lease-is-over", was, "the holder of the new lease to be let settle")
+            _break("does-what-it-claims", was, f"{name_of(operation)} to be carried out")
 
     def _cut_off(self, operation: Operation, answer: Answer) -> None:
         """Follow an operation during which the broker went down: it has happened or not."""
@@ -307,11 +300,11 @@ class Translator:
             self._grow(bindings, Consumer)
         own = [e for e in answer.events if isinstance(e, Delivered) and e.consumer is None]
         if len(own) > 1:
-            self._break("protocol", "one get was answered with two deliveries")
+            _break("protocol", "one get was answered with two deliveries")
         if not own:
             self._operate(("get_nothing", (who,)))
             return
-        entry = self._entry(own[0], (self.bindings.queues[operation.queue],))
+        entry = _entry_of(own[0], (self.bindings.queues[operation.queue],), self.bindings)
         holds = held_by(self.bindings, own[0].queue, entry, operation.channel)
         self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
         self._note("nothing_earlier", own[0])
@@ -324,7 +317,7 @@ class Translator:
     def _event(self, event: Event) -> None:
         match event:
             case Delivered(consumer=None):
-                self._break("protocol", "a delivery without a consumer outside of a get")
+                _break("protocol", "a delivery without a consumer outside of a get")
             case Delivered(consumer=str(consumer)):
                 self._delivered(event, consumer)
             case Accepted(message=message) if self.bindings.can_be_accepted(message):
@@ -353,13 +346,13 @@ class Translator:
                 self.bindings = told_over(self.bindings, message)
                 self.exercised["lease-end-is-told"] += 1
             case _:
-                self._break("protocol", "an event that nothing claimed could have caused")
+                _break("protocol", "an event that nothing claimed could have caused")
 
     def _delivered(self, event: Delivered, consumer: str) -> None:
         subscriber = self.bindings.consumers.get(consumer)
         if subscriber is None:
-            self._break("only-to-subscribers", f"{consumer} never subscribed")
-        entry = self._entry(event, subscriber.homes)
+            _break("only-to-subscribers", f"{consumer} never subscribed")
+        entry = _entry_of(event, subscriber.homes, self.bindings)
         mode = self.bindings.frame.rows[self.rules.contract.row_of("mode")][subscriber.element]
         action = "browse" if mode == _BROWSE else "deliver"
         if action == "deliver" and self.bindings.ranked:
@@ -373,22 +366,9 @@ class Translator:
         holds = held_by(self.bindings, event.queue, entry, subscriber.channel, consumer)
         self._deliver(event, holds if mode == _ACKNOWLEDGE else None)
 
-    def _entry(self, event: Delivered, asked: tuple[int, ...]) -> int:
-        """Return the entry of a delivery to a subscriber of those queues."""
-        entry = self.bindings.messages.get(event.message)
-        if entry is None:
-            self._break("nothing-invented", f"{event.message} was never published")
-        home = self.bindings.queue_of_message(event.message)
-        if event.queue == self.bindings.dead_letters_of(home):
-            return entry
-        # A subscriber of the message's own queue was told another: the broker mixes up queues.
-        if event.queue != home and self.bindings.place_of(event.message)[0] in asked:
-            self._break("protocol", f"{event.message} of {home} was told as of {event.queue}")
-        return entry
-
     def _deliver(self, event: Delivered, held: Held | None) -> None:
         if event.delivery in self.bindings.deliveries:
-            self._break("protocol", f"delivery id {event.delivery} was used twice")
+            _break("protocol", f"delivery id {event.delivery} was used twice")
         self.bindings = given(self.bindings, event, held)
 
     def _operate(self, step: Step, event: Delivered | None = None) -> None:
@@ -415,8 +395,23 @@ class Translator:
     def _note(self, instruction: Instruction, *arguments: object) -> None:
         self.lines.append((self.bindings, instruction, arguments))
 
-    def _break(self, requirement: str, reason: str, expected: str = "") -> NoReturn:
-        raise Broken(Breach(requirement, reason, expected=expected))
+
+def _break(requirement: str, reason: str, expected: str = "") -> NoReturn:
+    raise Broken(Breach(requirement, reason, expected=expected))
+
+
+def _entry_of(event: Delivered, asked: tuple[int, ...], bindings: Bindings) -> int:
+    """Return the entry of a delivery to a subscriber of those queues; raises `Broken`."""
+    entry = bindings.messages.get(event.message)
+    if entry is None:
+        _break("nothing-invented", f"{event.message} was never published")
+    home = bindings.queue_of_message(event.message)
+    if event.queue == bindings.dead_letters_of(home):
+        return entry
+    # A subscriber of the message's own queue was told another: the broker mixes up queues.
+    if event.queue != home and bindings.place_of(event.message)[0] in asked:
+        _break("protocol", f"{event.message} of {home} was told as of {event.queue}")
+    return entry
 
 
 _NO_CONSUMER = -1

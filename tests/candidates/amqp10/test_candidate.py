@@ -12,7 +12,7 @@ import pytest
 
 from brokerproof.candidates.amqp10 import candidate as amqp10
 from brokerproof.candidates.amqp10.candidate import Amqp10Candidate
-from brokerproof.candidates.instances import rabbitmq as private_rabbitmq
+from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import Delivered
@@ -35,7 +35,6 @@ from brokerproof.spec.protocol.operations import (
 from tests.candidates.wire.tls_proxy import encrypted
 
 if TYPE_CHECKING:
-    import pwd
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -47,16 +46,8 @@ if TYPE_CHECKING:
 def url(rabbitmq: PrivateRabbitMQ) -> Iterator[str]:
     """Return the address of a server with the plugin; that of the session has none."""
     del rabbitmq  # skips where there is none
-    furnish = private_rabbitmq._furnish
-
-    def with_plugin(folder: Path, port: int, owner: pwd.struct_passwd | None) -> None:
-        furnish(folder, port, owner)
-        (folder / "plugins").write_text("[rabbitmq_amqp1_0].\n")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private_rabbitmq, "_furnish", with_plugin)
-        with private_rabbitmq.PrivateRabbitMQ() as server:
-            yield server.url.replace("amqp091", "amqp10")
+    with private_server("private:rabbitmq?protocol=amqp10") as server:
+        yield server.url
 
 
 class Client:
