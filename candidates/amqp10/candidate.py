@@ -156,7 +156,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             id=message.id,
             body=bytes(message.size),
             inferred=True,
-            durable=message.persistent,
+            durable=self._dialect.is_durable(message, queue),
             priority=self._dialect.priority_of(message, queue.declared.order, mapping),
             properties=dict(message.properties) or None,
         )

@@ -9,6 +9,7 @@ import proton
 
 from brokerproof.candidates.amqp091.dialect import Dialect as Amqp091Dialect
 from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupported
+from brokerproof.candidates.wire.example import Queue
 from brokerproof.spec.messages import Message, Order, Priority, PriorityMapping, level_of
 from brokerproof.spec.protocol.answers import Error
 from brokerproof.spec.protocol.operations import Consume
@@ -56,6 +57,14 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.redelivered_by == "first_acquirer":
             return not message.first_acquirer
         return message.delivery_count > 0
+
+    def is_durable(self, message: Message, queue: Queue) -> bool:
+        """Return whether a message is sent as durable.
+
+        A queue that is made by use is always durable at the broker, so its messages must not be
+        unless the queue was declared so.
+        """
+        return message.persistent and (queue.declared.durable or self.manage != "by_use")
 
     def set_up(self, terminus: proton.Terminus, queue: str) -> None:
         """Make a link's source or target that of a queue (its name at the broker)."""

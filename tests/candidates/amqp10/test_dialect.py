@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import proton
 import pytest
 
 from brokerproof.candidates.amqp10.dialect import CREDIT_MAX, Dialect, credit_of, unfit_window
+from brokerproof.candidates.wire.example import Queue
 from brokerproof.candidates.wire.profile import by_name, shipped
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
-from brokerproof.spec.protocol.operations import Consume, ConsumeMode
+from brokerproof.spec.protocol.operations import Consume, ConsumeMode, Declare
 
 
 def test_the_dialect_of_each_shipped_profile_is_sound() -> None:
@@ -37,6 +39,19 @@ def test_redelivery_is_read_from_the_field_that_the_broker_sets(*, count: int, f
     message = proton.Message(delivery_count=count, first_acquirer=first)
     assert Dialect(redelivered_by="delivery_count").is_redelivered(message) == (count > 0)
     assert Dialect(redelivered_by="first_acquirer").is_redelivered(message) == (not first)
+
+
+def test_a_message_of_a_queue_that_was_not_declared_durable_is_not_durable() -> None:
+    for manage, queue_is, message_is, expected in (
+        ("by_use", True, True, True),
+        ("by_use", False, True, False),
+        ("by_use", True, False, False),
+        ("amqp091", False, True, True),
+    ):
+        queue = Queue("x", Declare(queue="q", order=Fifo(), durable=queue_is))
+        message = Message(id="m", persistent=message_is)
+        dialect = msgspec.convert({"manage": manage}, Dialect)
+        assert dialect.is_durable(message, queue) == expected
 
 
 def test_a_window_of_0_is_credit_of_0() -> None:
