@@ -68,7 +68,7 @@ class Silence(msgspec.Struct, frozen=True, tag_field="kind", tag="silence"):
     """
 
     floor_s: Seconds = 0.05
-    factor: Annotated[float, msgspec.Meta(ge=1)] = 20.0
+    factor: Annotated[float, msgspec.Meta(ge=1)] = 4.0
 
 
 Barrier: TypeAlias = RoundTrips | Silence
