@@ -64,6 +64,9 @@ CHANNELS_MAX = 256
 BRIEF_S = 0.003
 """The silence of a candidate that shares its queues: what it awaits may go to another."""
 
+PATIENCE = 10
+"""So many times longer is a silence in which something is owed by what was answered so far."""
+
 OK = None
 """The result of a step that was carried out."""
 
@@ -258,8 +261,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 queue = self._now.queues.get(operation.queue)
                 if queue is None:
                     return self._now.no_queue(operation.queue)
-                self._now.note_published(operation.message.id)
-                return self._send(queue, operation.message)
+                return self._publish(operation, queue)
             case Consume():
                 return self._consume(operation)
             case Cancel():
@@ -286,6 +288,13 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 raise AssertionError("a reset is carried out elsewhere")
             case _:
                 assert_never(operation)
+
+    def _publish(self, operation: Publish, queue: Queue) -> Error | None:
+        self._now.note_published(operation.message.id)
+        error = self._send(queue, operation.message)
+        if error is None:
+            self._now.note_available(operation.queue, operation.message.id)
+        return error
 
     def _declare(self, operation: Declare) -> Error | None:
         known = self._now.queues.get(operation.queue)
@@ -335,6 +344,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         place = self._now.unsettled.pop(operation.delivery, None)
         if place is None:
             return refused(f"there is no unsettled delivery {operation.delivery}")
+        self._now.note_over(operation.delivery, returned=isinstance(operation, Release))
         error = self._settle_at(operation, place)
         self._now.note_settled(place.queues[0])
         return error
@@ -348,6 +358,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._drain()
         self._shut(channel)
         for delivery in [held for held, at in now.unsettled.items() if at.channel == name]:
+            now.note_over(delivery, returned=True)
             del now.unsettled[delivery]
         for consumer in now.consumers_of(name):
             now.forget_consumer(consumer)
@@ -360,6 +371,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             return self._now.no_queue(operation.queue)
         error = self._clear(queue)
         if error is None:
+            self._now.note_purged(operation.queue)
             self._now.note_settled(operation.queue)
         return error
 
@@ -404,6 +416,9 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 self._round_trip(channel, barrier.request)
         elif self._now.consumers and not self._now.is_quiet:
             self.listen(self._silence_s)
+            if self._now.owes():
+                # Not yet a fault: a busy machine can be late. Only a real one costs this time.
+                self.listen(self._silence_s * PATIENCE)
         return OK
 
     def hear(self, seconds: float) -> tuple[Delivered, ...]:
