@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 LIMITS = MessageLimits(name_bytes=1024, header_bytes=4096, body_bytes=2**20)
 """Far below the limits of all brokers that were tried (RabbitMQ: headers of 4 KiB in all)."""
 
+SUBSCRIPTIONS_MAX = 256
+"""The most subscriptions of one consumer whose window is split."""
+
 UNPAID_MAX = 20
 """After so many deliveries that never came, a silence is a tenth as long.
 
@@ -176,6 +179,8 @@ class StompCandidate(WireCandidate[Channel, Held]):
             return refused("a window is not negative")
         if window == 0:
             return unsupported("no windows of 0")
+        if self._dialect.subscriptions_for(operation) > SUBSCRIPTIONS_MAX:
+            return unsupported(f"no windows above {SUBSCRIPTIONS_MAX}")
         now, name = self._now, operation.consumer
         queue = now.queues[operation.queue]
         connection = self._connection_for(channel)

@@ -39,9 +39,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     holds. `mode` is the value of ``ack`` for consumers that acknowledge.
 
     `window` is the header with the window of a consumer. An unlimited window is `no_window`; an
-    empty text leaves the header out. Where ACK settles all earlier messages of a subscription too
-    (mode ``client``), `split_window` is not 0: a consumer then has a subscription with window 1 for
-    each message of its window, and so many for an unlimited one.
+    empty text leaves the header out. Where ACK settles all earlier messages of a subscription too,
+    or a subscription is given one message at a time (often with mode ``client``), `split_window` is
+    not 0: a consumer then has a subscription for each message of its window, and so many for an
+    unlimited one.
 
     `reject_by` is the frame that discards a message; with `NACK` it carries `reject_headers`.
     `release_headers`, if given, make NACK return the message.
@@ -135,7 +136,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if not self.split_window or operation.mode != "acknowledge":
             return 1
         window = operation.credit.messages
-        return self.split_window if window is None else min(window, self.split_window)
+        return self.split_window if window is None else window
 
     def ends_browsing(self, headers: Mapping[str, str]) -> bool:
         """Return whether a MESSAGE frame with these headers is the last one of a browser."""

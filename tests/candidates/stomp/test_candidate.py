@@ -70,6 +70,7 @@ release_position = "fake_broker.py"
 @pytest.fixture(autouse=True)
 def _little_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(barrier, "MEASURED_DELIVERIES", 3)
+    monkeypatch.setattr(barrier, "WARM_UP_DELIVERIES", 1)
 
 
 SPLITS = 'mode = "client"\nsplit_window = 8'

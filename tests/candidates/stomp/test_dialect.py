@@ -113,6 +113,20 @@ def test_only_a_consumer_that_acknowledges_has_its_window() -> None:
     assert "prefetch" not in subscribed(Dialect(window="prefetch"))
 
 
+def test_a_split_window_has_a_subscription_for_each_message() -> None:
+    dialect = Dialect(window="prefetch", no_window="999", split_window=8)
+
+    def many(mode: ConsumeMode, window: int | None) -> int:
+        return dialect.subscriptions_for(
+            Consume(channel="ch", queue="q", consumer="c", mode=mode, credit=Credit(window))
+        )
+
+    assert [many("acknowledge", window) for window in (1, 3, 20, None)] == [1, 3, 20, 8]
+    assert many("automatic", 3) == 1
+    assert subscribed(dialect, window=3)["prefetch"] == "1"
+    assert subscribed(dialect, "automatic", 3)["prefetch"] == "999"
+
+
 def test_browsers_and_priorities_are_headers_of_the_profile() -> None:
     dialect = Dialect(browse_headers={"browser": "true"}, consumer_priority="rank")
     assert subscribed(dialect, "browse")["browser"] == "true"
@@ -129,7 +143,7 @@ def test_browsers_and_priorities_are_headers_of_the_profile() -> None:
 def test_every_shipped_profile_of_stomp_can_do_what_it_claims(name: str) -> None:
     profile = shipped()[name]
     dialect, claims = profile.read_dialect(Dialect), profile.claims
-    assert dialect.window or "messages" not in claims.credit
+    assert dialect.window or dialect.split_window or "messages" not in claims.credit
     assert bool(dialect.browse_headers) == claims.browse
     assert claims.browse == (claims.browser == "snapshot")
     assert bool(dialect.consumer_priority) == claims.consumer_priority
