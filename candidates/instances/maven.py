@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
-from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.unavailable import CandidateUnavailable, described
 
 FETCH_S_MAX = 900.0
 PLUGIN = "3.8.1"
@@ -68,7 +68,7 @@ class Files:
         try:
             text = (self.folder / CONTENTS).read_bytes()
             contents = msgspec.json.decode(text, type=_Contents)
-        except FileNotFoundError:
+        except OSError:
             return "it is not installed"
         except msgspec.DecodeError:
             return f"{self.folder / CONTENTS} is damaged"
@@ -83,29 +83,38 @@ class Files:
     def install(self) -> bool:
         """Fetch what is not there, and return whether anything was fetched.
 
-        Raises `CandidateUnavailable` if `mvn` is missing or fails, and for a file that is not as
-        pinned, which is removed.
+        Raises `CandidateUnavailable` if `mvn` is missing or fails, if the folder cannot be written,
+        and for a file that is not as pinned, which is removed.
         """
         if self.absent() is None:
             return False
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{self.version}-", dir=self.folder.parent))
         try:
-            self._fetch(scratch)
-            for coordinates, digest in self.pins.items():
-                self._check(scratch / _file_name(coordinates), coordinates, digest)
-            sizes = {
-                path.relative_to(scratch).as_posix(): path.stat().st_size
-                for path in sorted(scratch.rglob("*"))
-                if path.is_file()
-            }
-            (scratch / CONTENTS).write_bytes(msgspec.json.encode(_Contents(self.pins, sizes)))
-            if self.folder.exists():  # what is there is not whole
-                shutil.rmtree(self.folder)
-            scratch.rename(self.folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=f".{self.version}-", dir=self.folder.parent))
+            try:
+                self._fill(scratch)
+                if self.folder.exists():  # what is there is not whole
+                    shutil.rmtree(self.folder)
+                scratch.rename(self.folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+        except OSError as error:
+            raise self._unavailable(
+                described(error), "name another folder by XDG_CACHE_HOME"
+            ) from error
         return True
+
+    def _fill(self, scratch: Path) -> None:
+        """Fetch all files into a folder, check them, and note what it then has."""
+        self._fetch(scratch)
+        for coordinates, digest in self.pins.items():
+            self._check(scratch / _file_name(coordinates), coordinates, digest)
+        sizes = {
+            path.relative_to(scratch).as_posix(): path.stat().st_size
+            for path in sorted(scratch.rglob("*"))
+            if path.is_file()
+        }
+        (scratch / CONTENTS).write_bytes(msgspec.json.encode(_Contents(self.pins, sizes)))
 
     def _fetch(self, into: Path) -> None:
         mvn = shutil.which("mvn")

@@ -118,6 +118,13 @@ def test_a_file_that_is_not_as_pinned_is_refused_and_removed(
     assert [*box.folder.parent.iterdir()] == []
 
 
+def test_a_folder_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
+    log.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(log))
+    with pytest.raises(CandidateUnavailable, match=r"^box 1: .*; name another folder by"):
+        files(monkeypatch, JAR).install()
+
+
 @pytest.mark.usefixtures("log")
 def test_an_archive_is_unpacked_and_each_of_its_files_is_held(
     monkeypatch: pytest.MonkeyPatch,
