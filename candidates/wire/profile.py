@@ -21,25 +21,10 @@ from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.wire import profiles
 from brokerproof.candidates.wire.address import WireProtocol
 from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.differences import claimed_differences
 
 if TYPE_CHECKING:
     from brokerproof.candidates.wire.address import Address
-
-LAWFUL = (
-    "release",
-    "cancel",
-    "close",
-    "browser",
-    "browser_sees",
-    "purge_takes",
-    "deletion_told",
-    "order_within",
-    "redelivered",
-    "release_position",
-)
-"""The claims with a strict value and lawful departures from it."""
-
-STRICT = Capabilities(release_position="original")
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -190,19 +175,11 @@ def read(text: str, where: str) -> Profile:
         raise _bad(where, f"there is no claim {unknown[0]}")
     if profile.claims.durable:
         raise _bad(where, "durable is claimed by [on_disk], not in [claims]")
-    if missing := sorted(set(departures(profile.claims)) - set(profile.sources)):
+    if missing := sorted(
+        {each.claim for each in claimed_differences(profile.claims)} - {*profile.sources}
+    ):
         raise _bad(where, f"[sources] lacks document and section of the departure {missing[0]}")
     return profile
-
-
-def departures(claims: Capabilities) -> list[str]:
-    """Return the claims that lawfully depart from the strict value."""
-    return [
-        name
-        for name in LAWFUL
-        if getattr(claims, name) not in (getattr(STRICT, name), None)
-        and (name, getattr(claims, name)) != ("redelivered", "count")
-    ]
 
 
 def _bad(where: str, what: str) -> CandidateUnavailable:

@@ -12,11 +12,11 @@ from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.profile import (
     RoundTrips,
     by_name,
-    departures,
     profile_for,
     read,
     shipped,
 )
+from brokerproof.spec.protocol.differences import claimed_differences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def refusal(text: str) -> str:
 def test_a_sound_profile_is_read() -> None:
     profile = read(SOUND, "mine.toml")
     assert profile.read_dialect(Levels).levels == "x"
-    assert departures(profile.claims) == ["purge_takes"]
+    assert [each.claim for each in claimed_differences(profile.claims)] == ["purge_takes"]
     assert profile.capabilities(durable=True).durable
 
 
