@@ -1,8 +1,9 @@
 """`brokerproof trace record`: a candidate under parallel load, the history of that, its verdicts.
 
 Owns the options, and the report of a recording that ends early. A broker behind AMQP 0-9-1 gets one
-long load; any other candidate gets many short rounds. Ctrl-C ends either in order and keeps what
-was recorded; pressed again, it ends everything at once and keeps nothing.
+long load unless rounds are asked for; any other candidate gets many short rounds. Ctrl-C ends
+either in order and keeps what was recorded; pressed again, it ends everything at once and keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ KILLS_AGAIN = 20
 @click.option(
     "--rounds",
     type=click.IntRange(1, ROUNDS_MAX),
-    help=f"How many rounds to play at most, by default {ROUNDS:,}; not for a broker on the wire.",
+    help=f"How many rounds to play at most, by default {ROUNDS:,}; a broker behind AMQP 0-9-1 gets "
+    "one long load without it.",
 )
 @click.option(
     "--messages",
@@ -156,7 +158,8 @@ def record(address: str, out: Path, *, traceback: bool, **options: object) -> No
 
     CANDIDATE is package.module:factory or file.py:factory, whose object several threads use at
     once; exec:COMMAND, of which several processes are started that speak to one server;
-    amqp091://user:password@host:port/, or private:rabbitmq, which is started for the recording.
+    amqp091://, amqp10:// or stomp:// with user:password@host:port/; or private:NAME, which is
+    started for the recording. RabbitMQ's long load is of AMQP 0-9-1, unless --rounds is given.
     OUT is a file of JSON Lines where its name ends in .jsonl, and a folder of Parquet otherwise; it
     must not be there yet.
 
@@ -169,7 +172,8 @@ def record(address: str, out: Path, *, traceback: bool, **options: object) -> No
     if given.progress is None:
         given.progress = sys.stderr.isatty()
     try:
-        if address.startswith((WIRE, PRIVATE_RABBITMQ)) and given.rounds is None:
+        is_rabbitmq = address.startswith(WIRE) or address == PRIVATE_RABBITMQ
+        if is_rabbitmq and given.rounds is None:
             status = _record_load(address, out, given)
         else:
             status = _RoundsRecorder(address, out, given).record()
