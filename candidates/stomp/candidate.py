@@ -292,6 +292,8 @@ class StompCandidate(WireCandidate[Channel, Held]):
     # Knowing that nothing more will come.
 
     def _drain(self) -> Error | None:
+        if self.shares:  # what others have published is owed too, and not known here
+            self.listen(self._silence_s)
         while self._now.owed.consumers():
             impatient = self._unpaid > UNPAID_MAX
             ready = arrived(self._in_use(), self._silence_s / (10 if impatient else 1))

@@ -81,8 +81,9 @@ class Shared:
 
     `producing` are the producers that have not finished. `inbox` has the deliveries to each
     consumer, with the time at which they were seen. `open` are the channels that were not closed in
-    the end. `published` and `settled` are messages, as far as answers say so. Refusals are
-    no faults in a round that `kills` the broker.
+    the end. `stalls` are messages that waited in vain: lost or forgotten, as the rest of the round
+    shows. `published` and `settled` are messages, as far as answers say so. Refusals are no faults
+    in a round that `kills` the broker.
     """
 
     run: str
@@ -95,6 +96,7 @@ class Shared:
     )
     records: deque[Record] = field(default_factory=deque)
     faults: deque[Fault] = field(default_factory=deque)
+    stalls: deque[Fault] = field(default_factory=deque)
     open: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
     settled: set[str] = field(default_factory=set)

@@ -129,7 +129,7 @@ class Rounds:
             self._end(main, takers)
         self._forget_lost([*makers, *takers])
         records = tuple(sorted(shared.records, key=attrgetter("start")))
-        return Round(shared.run, records, tuple(shared.faults), hangs)
+        return Round(shared.run, records, (*shared.faults, *shared.stalls), hangs)
 
     def _race(self, main: Taker, makers: Sequence[Producer], takers: Sequence[Taker]) -> bool:
         """Let the clients race; whether all of them came back."""

@@ -63,7 +63,7 @@ class Stayer(Subscriber):
             return
         requirement = "quiescence" if self._window is None else "credit-used"
         what = f"{len(waiting)} of {self.shared.shape.messages} messages"
-        self.shared.faults.append(
+        self.shared.stalls.append(
             Fault(requirement, f"{what} waited {STALLED_S:.0f} s for a consumer with room")
         )
 
