@@ -82,8 +82,9 @@ class Shared:
     `producing` are the producers that have not finished. `inbox` has the deliveries to each
     consumer, with the time at which they were seen. `open` are the channels that were not closed in
     the end. `stalls` are messages that waited in vain: lost or forgotten, as the rest of the round
-    shows. `published` and `settled` are messages, as far as answers say so. Refusals are no faults
-    in a round that `kills` the broker.
+    shows. `published`, `settled` and those `held` by each client are messages, as far as answers
+    say so; `room` says of each consumer that stays whether it has some. Refusals are no faults in a
+    round that `kills` the broker.
     """
 
     run: str
@@ -100,11 +101,21 @@ class Shared:
     open: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
     settled: set[str] = field(default_factory=set)
+    held: dict[str, set[str]] = field(default_factory=dict)
+    room: dict[str, bool] = field(default_factory=dict)
     last_noted_s: float = field(default_factory=time.monotonic)
 
     def waiting(self) -> set[str]:
         """Return the messages that were published and not settled for good."""
         return self.published - self.settled
+
+    def forgets_one(self) -> bool:
+        """Whether a message waits although a consumer that stays has room."""
+        return bool(self.forgotten()) and any([*self.room.values()])
+
+    def forgotten(self) -> set[str]:
+        """Return the messages that wait and that no client holds."""
+        return self.waiting().difference(*[set(each) for each in [*self.held.values()]])
 
     def is_done(self) -> bool:
         """Whether all is published and settled."""
@@ -134,6 +145,8 @@ class Client:
         self._channels = 0
         self._gets = 0
         self._held: list[Held] = []
+        # A message may be with the next client before this one knows that it has gone back.
+        self._holds = shared.held.setdefault(name, set())
 
     def ask(self, operation: Operation) -> Answered:
         """Hand over an operation, and pass deliveries on to their consumers."""
@@ -235,6 +248,7 @@ class Client:
         )
         if mode == "acknowledge":
             self._held.append(Held(came.delivery, came.message, consumer, position))
+            self._holds.add(came.message)
         else:
             self.shared.settled.add(came.message)
 
@@ -255,6 +269,7 @@ class Client:
             kind = Release if op == "release" else Acknowledge
             told = self.ask(kind(delivery=held.delivery))
             begun.append(told.start)
+            self._holds.discard(held.message)
             if op == "acknowledge" and told.outcome != "failed":
                 self.shared.settled.add(held.message)
             self.note(
@@ -277,6 +292,7 @@ class Client:
         told = self.ask(CloseChannel(channel=self.channel))
         self.take_what_came()
         self._held.clear()
+        self._holds.clear()
         if told.outcome != "failed":
             self.note("close", told, channel=self.channel)
         if told.outcome != "ok":

@@ -23,6 +23,10 @@ RANKS: Final = (0, 0, 1)
 """The priorities that consumers have, where those are claimed."""
 
 
+PATIENCE_S: Final = (0.0, 0.0, 0.1)
+"""How long a consumer waits for more before it settles: a forgotten message shows while it does."""
+
+
 class Stayer(Subscriber):
     """A client whose consumers stay, or close their channel to give messages back."""
 
@@ -35,17 +39,21 @@ class Stayer(Subscriber):
         while not self.is_lost and not shared.is_done():
             if self.ask(Drain()).outcome != "ok":
                 break
-            if self.take_what_came():
+            came = self.take_what_came()
+            shared.room[self.name] = self._window is None or len(self._held) < self._window
+            if came:
                 continue
-            if self._held:
+            if self._held and shared.quiet_s() >= self._patience_s and not shared.forgets_one():
                 self._settle_some()
             elif shared.quiet_s() > STALLED_S:
                 self._note_stalled()
                 break
+        shared.room.pop(self.name, None)
         self.settle(all_of_them=True, returns=False)
         self.close()
 
     def _begin(self) -> None:
+        self._patience_s = self.random.choice(PATIENCE_S)
         windows = WINDOWS if "messages" in self.shared.claims.credit else (None,)
         ranks = RANKS if self.shared.claims.consumer_priority else (0,)
         self._subscribe(self.random.choice(windows), self.random.choice(ranks))
@@ -58,11 +66,11 @@ class Stayer(Subscriber):
             self._begin()
 
     def _note_stalled(self) -> None:
-        waiting = self.shared.waiting()
-        if not waiting or self.shared.kills:
+        shared = self.shared
+        if not shared.forgets_one() or shared.kills or shared.stalls:
             return
         requirement = "quiescence" if self._window is None else "credit-used"
-        what = f"{len(waiting)} of {self.shared.shape.messages} messages"
+        what = f"{len(shared.forgotten())} of {shared.shape.messages} messages"
         self.shared.stalls.append(
             Fault(requirement, f"{what} waited {STALLED_S:.0f} s for a consumer with room")
         )
