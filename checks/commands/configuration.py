@@ -43,6 +43,7 @@ class Settings(
     known: str | None = None
     crash_command: str | None = None
     restart_command: str | None = None
+    than: str | None = msgspec.field(default=None, name="as")
     strict: bool | None = None
     accept_inconclusive: bool | None = None
     report: str | None = None

@@ -69,7 +69,7 @@ SMALL_FOR = {
         checks/gate/stated.py
         checks/inside/views.py checks/trace/ordering.py
         models/language/core/well_formed.py models/language/explore/memory.py
-        pipeline/rounds/stayers.py pipeline/rounds/threads.py reference/addresses.py
+        pipeline/rounds/threads.py reference/addresses.py
         reference/front/registrations.py""",
     "statements, apart from the actions that they are about": """
         models/contract/core_invariants.py models/contract/jobs_invariants.py

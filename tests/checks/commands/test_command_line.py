@@ -87,7 +87,7 @@ WRONG = [
     (("check", "nowhere.py:found"), "there is no file nowhere.py"),
     (("check", CANDIDATES), "this does not name a factory"),
     (("check", f"{CANDIDATES}:Mute"), "reset was answered refused: no reset"),
-    (("check", "amqp10://127.0.0.1/"), "this form of candidate is not supported yet"),
+    (("check", "amqp10://127.0.0.1:1/"), "no server listens there"),
     (("check", "exec:./no-driver"), "it cannot be started: No such file or directory"),
     (("check", "amqp091://127.0.0.1:1/"), "no server listens there"),
     (("replay",), "Missing argument 'FILE'"),

@@ -146,8 +146,8 @@ def test_what_the_oracle_judges_by_itself_is_what_no_model_states() -> None:
     broken = {
         call.args[0].value
         for call in calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "_break"
+        if isinstance(call.func, ast.Name)
+        and call.func.id == "_break"
         and isinstance(call.args[0], ast.Constant)
     }
     of_core, of_whole, of_jobs = (
