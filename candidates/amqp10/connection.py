@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
-from brokerproof.candidates.wire.deadline import Deadline
+from brokerproof.candidates.wire.deadline import Deadline, connected
 
 try:
     import proton
@@ -56,7 +56,7 @@ class Connection:
         self._detached: set[str] = set()
         self.receivers: dict[str, Receive] = {}
         self.closers: dict[str, Callable[[], None]] = {}
-        self._socket = _connected(address, deadline)
+        self._socket = connected(address, deadline)
         try:
             self._open(address, host)
         except BaseException:
@@ -155,7 +155,7 @@ class Connection:
             self._transport.pop(len(frames))
 
     def take_in(self) -> None:
-        """Handle what has arrived, of which there is some."""
+        """Handle what has arrived; called once something has."""
         self._socket.settimeout(self._deadline.remaining_s())
         self._receive(self._socket.recv(READ_BYTES))
         self.flush()
@@ -242,19 +242,6 @@ def heard(connections: Iterable[Connection], seconds: float) -> None:
     while known and (ready := select.select(known, [], [], seconds)[0]):
         for each in ready:
             each.take_in()
-
-
-def _connected(address: Address, deadline: Deadline) -> socket.socket:
-    plain = socket.create_connection((address.host, address.port), deadline.remaining_s())
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    tls = address.tls()
-    if tls is None:
-        return plain
-    try:
-        return tls.wrap_socket(plain, server_hostname=address.host)
-    except BaseException:
-        plain.close()
-        raise
 
 
 def _reason(endpoint: proton.Endpoint) -> str:

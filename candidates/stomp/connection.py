@@ -26,6 +26,7 @@ from brokerproof.candidates.stomp.frames import (
     encoded,
 )
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
+from brokerproof.candidates.wire.deadline import connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,7 +70,7 @@ class Connection:
         self._requests = 0
         self.take: Callable[[Frame], None] = _drop
         self.version: Version = versions[0]
-        self._socket = _connected(address, deadline)
+        self._socket = connected(address, deadline)
         try:
             greeting = self._greet(address, versions)
         except BaseException:
@@ -201,19 +202,6 @@ def connect(address: Address, deadline: Deadline, versions: Sequence[Version]) -
             remedy="check that the broker runs, who may log in, and the virtual host, which is "
             "the path of the address",
         ) from error
-
-
-def _connected(address: Address, deadline: Deadline) -> socket.socket:
-    plain = socket.create_connection((address.host, address.port), deadline.remaining_s())
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    context = address.tls()
-    if context is None:
-        return plain
-    try:
-        return context.wrap_socket(plain, server_hostname=address.host)
-    except BaseException:
-        plain.close()
-        raise
 
 
 def _reason(error: OSError) -> str:

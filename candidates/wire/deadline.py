@@ -1,4 +1,4 @@
-"""The limit of every wait for a broker.
+"""The limit of every wait for a broker, and the socket on which it is waited for.
 
 Client libraries wait without a limit of their own, or with one for each read. So all connections of
 a candidate share one `Deadline`, which every operation starts anew.
@@ -6,7 +6,12 @@ a candidate share one `Deadline`, which every operation starts anew.
 
 from __future__ import annotations
 
+import socket
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from brokerproof.candidates.wire.address import Address
 
 CONNECT_DEADLINE_S = 10.0
 ANSWER_DEADLINE_S = 10.0
@@ -28,3 +33,17 @@ class Deadline:
         if left <= 0:
             raise TimeoutError("no answer in time")
         return left
+
+
+def connected(address: Address, deadline: Deadline) -> socket.socket:
+    """Return a socket to the broker, with TLS if the address asks for it; raises `OSError`."""
+    plain = socket.create_connection((address.host, address.port), deadline.remaining_s())
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tls = address.tls()
+    if tls is None:
+        return plain
+    try:
+        return tls.wrap_socket(plain, server_hostname=address.host)
+    except BaseException:
+        plain.close()
+        raise

@@ -406,12 +406,6 @@ def _broker(address: str) -> Iterator[tuple[str, Power | None]]:
     if address.startswith(WIRE):
         yield address, None
         return
-    if address != PRIVATE_RABBITMQ:
-        raise CandidateUnavailable(
-            without_password(address),
-            what="this broker cannot be recorded",
-            remedy=f"name {WIRE}user:password@host:port/ or {PRIVATE_RABBITMQ}",
-        )
     from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ  # noqa: PLC0415 (an extra)
 
     with PrivateRabbitMQ() as server:
