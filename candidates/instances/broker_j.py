@@ -17,6 +17,9 @@ MODEL_VERSIONS = {"6.1.7": "6.1"}
 OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
 """Packages of Java's own that 6.1.7 looks into."""
 
+READY = "BRK-1004"
+"""The log's word for a broker that is up. The port is open before the virtual host is active."""
+
 
 class PrivateBrokerJ(PrivateServer):
     """One Broker-J, whose one port speaks AMQP 0-9-1 and AMQP 1.0."""
@@ -35,7 +38,8 @@ class PrivateBrokerJ(PrivateServer):
                 *("-cp", f"{home}/lib/*", "org.apache.qpid.server.Main"),
                 *("-st", "Memory", "-icp", str(configuration)),
                 *("-prop", f"qpid.amqp_port={ports[0]}"),
-            ]
+            ],
+            ready=READY,
         )
 
 

@@ -67,13 +67,15 @@ class Launch:
     """How one server is started: its command, what it finds in its environment, its helpers.
 
     The helpers are started before it and outlive its crashes. `owner` is the user that runs all of
-    them; None is our own.
+    them; None is our own. `ready` is what the server writes when it is up, where its port answers
+    before that; empty where it does not.
     """
 
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     helpers: tuple[list[str], ...] = ()
     owner: pwd.struct_passwd | None = None
+    ready: str = ""
 
 
 class PrivateServer(ABC):
@@ -239,7 +241,7 @@ class PrivateServer(ABC):
         until = time.monotonic() + self.start_deadline_s
         server = self._processes[-1]
         while (left_s := until - time.monotonic()) > 0:
-            if answers(
+            if self._launch.ready in self._log.read_text(errors="replace") and answers(
                 self.choice.protocol, self._ports[0], max(POLL_S, min(ANSWER_S_MAX, left_s))
             ):
                 return

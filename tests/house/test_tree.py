@@ -60,8 +60,7 @@ SMALL_FOR = {
         reference/rabbitmq/process/inspection.py""",
     "how one product is started": """
         candidates/instances/activemq.py candidates/instances/artemis.py
-        candidates/instances/broker_j.py candidates/instances/coilmq.py
-        candidates/instances/garagemq.py""",
+        candidates/instances/coilmq.py candidates/instances/garagemq.py""",
     "one form of files": """
         checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """

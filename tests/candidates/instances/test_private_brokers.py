@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from brokerproof.candidates.instances.processes import processes_at_home
 from brokerproof.candidates.instances.registry import instances
 from brokerproof.candidates.instances.server import PrivateServer
 from brokerproof.candidates.instances.servers import private_server
+from brokerproof.candidates.wire.profile import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,6 +130,9 @@ def test_what_is_durable_outlives_a_kill(server: PrivateServer) -> None:
     if client is not None:
         with closing(client(port)) as before:
             before.publish("hello")
+        profile = shipped().get(f"{server.choice.name}-{server.choice.protocol}")
+        if profile is not None and profile.on_disk is not None:
+            time.sleep(profile.on_disk.declared_s)
     server.crash()
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), 1.0)

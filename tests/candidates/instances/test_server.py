@@ -33,15 +33,17 @@ class Small(PrivateServer):
 
     start_deadline_s = 20.0
 
-    def __init__(self, program: str, choice: Choice | None = None) -> None:
-        super().__init__(choice or chosen("rabbitmq?protocol=stomp"))
+    def __init__(self, program: str, ready: str = "") -> None:
+        super().__init__(chosen("rabbitmq?protocol=stomp"))
         self.program = program
+        self.ready = ready
         self.folders: list[Path] = []
 
     def furnish(self, folder: Path, ports: list[int]) -> Launch:
         """Run the program with its port."""
         self.folders.append(folder)
-        return Launch([sys.executable, "-c", self.program, str(ports[0])], helpers=(HELPER,))
+        command = [sys.executable, "-c", self.program, str(ports[0])]
+        return Launch(command, helpers=(HELPER,), ready=self.ready)
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +106,17 @@ def test_a_server_that_is_not_ready_in_time_is_ended_by_force(
     with pytest.raises(CandidateUnavailable, match=r"no answer by stomp within 1 s; it said last"):
         server.start()
     assert nothing_is_left_of(server)
+
+
+def test_a_server_that_answers_before_it_is_up_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(private_server, "answers", lambda *_: True)
+    up = "import pathlib, time\nprint('BRK-1002', flush=True)\n"
+    late = "time.sleep(0.2); pathlib.Path('up').touch(); print('BRK-1004', flush=True)\n"
+    for ready, is_up in (("BRK-1004", True), ("", False)):
+        with Small(up + late + "time.sleep(600)", ready) as server:
+            assert (server.folders[0] / "up").exists() == is_up
 
 
 def test_a_port_taken_while_the_server_was_down_is_no_fault_of_the_server() -> None:
