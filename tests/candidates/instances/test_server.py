@@ -112,10 +112,12 @@ def test_a_server_that_answers_before_it_is_up_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(private_server, "answers", lambda *_: True)
-    up = "import pathlib, time\nprint('BRK-1002', flush=True)\n"
-    late = "time.sleep(0.2); pathlib.Path('up').touch(); print('BRK-1004', flush=True)\n"
-    for ready, is_up in (("BRK-1004", True), ("", False)):
-        with Small(up + late + "time.sleep(600)", ready) as server:
+    program = (
+        "import pathlib, time\nprint('BRK-1002', flush=True)\ntime.sleep({late_s})\n"
+        "pathlib.Path('up').touch(); print('BRK-1004', flush=True)\ntime.sleep(600)"
+    )
+    for ready, late_s, is_up in (("BRK-1004", 0.2, True), ("", 600, False)):
+        with Small(program.format(late_s=late_s), ready) as server:
             assert (server.folders[0] / "up").exists() == is_up
 
 
