@@ -31,11 +31,15 @@ class Breach:
 
 @dataclass(frozen=True)
 class Moment:
-    """The state when a guard was found false, and the action of that guard."""
+    """The state when a guard was found false, and the action of that guard.
+
+    `since` are steps of other consumers and of clients that came after that state.
+    """
 
     bindings: Bindings
     window: EventWindow
     step: Step
+    since: tuple[Step, ...] = ()
 
 
 class Unfollowable(Exception):

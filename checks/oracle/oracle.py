@@ -190,7 +190,7 @@ class Oracle:
         self.streams = Streams()
         if found.failure is not None:
             self.window = EventWindow((Row(found.stuck_in),))
-            self.fail(found.failure)
+            self.fail(found.failure, since=streams.steps)
         for step, before in found.order:
             self.window = EventWindow((Row(before),))
             self.count(step)
@@ -309,7 +309,9 @@ class Oracle:
                         self.exercised[label] += 1
                 return
 
-    def fail(self, failure: Failure, event: Delivered | None = None) -> NoReturn:
+    def fail(
+        self, failure: Failure, event: Delivered | None = None, since: tuple[Step, ...] = ()
+    ) -> NoReturn:
         """End the run with the requirement that the step breaks; else `Unfollowable`."""
         self.actions[failure.step[0], "impossible"] += 1
         labels = [label for label in failure.blame if label]
@@ -317,7 +319,7 @@ class Oracle:
             raise Unfollowable(f"{failure.step[0]} is impossible, and no requirement says so")
         overdue = self._names({e for label in labels for e in failure.blame[label]})
         own = () if event is None or event.message in overdue else (event.message,)
-        moment = Moment(self.bindings, self.window, failure.step)
+        moment = Moment(self.bindings, self.window, failure.step, since)
         witnesses = (*overdue, *own)
         raise Broken(
             Breach(labels[0], failure.step[0], witnesses, overdue, tuple(labels[1:]), moment=moment)

@@ -55,6 +55,13 @@ class Streams:
     floating: tuple[tuple[Step, int], ...] = ()
     floors: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps, in no order that is known."""
+        operations = (step for step in self.operations if step is not None)
+        events = (told.step for told in self.events)
+        return (*operations, *events, *(step for step, _ in self.floating))
+
     def with_operation(self, step: Step | None) -> Streams:
         """Return the streams after one more answered operation; None has no action of its own."""
         return replace(self, operations=(*self.operations, step))

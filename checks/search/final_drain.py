@@ -9,20 +9,32 @@ names the requirement of each case.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.oracle.attribution import LATE_OR_GONE
-from brokerproof.checks.oracle.breaches import Breach
-from brokerproof.checks.oracle.possibilities import ordered
+from brokerproof.checks.oracle.breaches import Breach, Moment
+from brokerproof.checks.oracle.possibilities import alternatives, ordered
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.models.contract.core import Consumer
 from brokerproof.spec.protocol.answers import Answer, Delivered
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get, Operation
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    CloseChannel,
+    Consume,
+    Drain,
+    Get,
+    Operation,
+)
 
 FINAL_GETS_MAX = 10_000
 """A candidate that still delivers messages to so many gets of the final drain invents them."""
+
+_DROP = frozenset(("purge", "delete", "crash", "advance"))
+_DELIVER = frozenset(("deliver", "deliver_by_rank", "get"))
+_SETTLE = frozenset(("acknowledge", "reject"))
 
 
 def named_by_final_drain(candidate: Candidate, answer: Answer, breach: Breach) -> Breach:
@@ -41,12 +53,15 @@ def named_by_final_drain(candidate: Candidate, answer: Answer, breach: Breach) -
     held = set(late)
     # The final drain's own consumer stays: a queue may go with its last consumer and all messages.
     closing = [CloseChannel(channel=channel) for channel in bindings.channels]
-    if not _hear(candidate, [*closing, Drain()], held):
+    if _heard(candidate, [*closing, Drain()], held) is None:
         return breach
     if not _everything_left(candidate, bindings, "last final drain", held):
         return breach
     # A guard that relates several entries names none; then any message may be the missing one.
+    moved = _moved_since(breach.moment)
     for message in breach.overdue or tuple(bindings.messages):
+        if bindings.messages[message] in moved:
+            continue
         if message not in late and bindings.queue_of_message(message) in bindings.queues:
             named = _named(breach, message, "held" if message in held else "gone")
             if named is not None:
@@ -69,39 +84,68 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
 
 
 def _everything_left(candidate: Candidate, bindings: Bindings, who: str, seen: set[str]) -> bool:
-    """Request every available message in each claimed way; False if a request fails."""
+    """Request every available message in each claimed way; False if a request fails.
+
+    What comes is acknowledged: a broker that reads a queue by pages may send the next page only
+    then.
+    """
     if "acknowledge" in bindings.claims.modes:
         subscribers = [
             Consume(channel="final drain", queue=queue, consumer=f"{who} of {queue}")
             for queue in bindings.queues
         ]
-        if not _hear(candidate, [*subscribers, Drain()], seen):
+        came = _heard(candidate, [*subscribers, Drain()], seen)
+        while came:
+            acknowledged = [Acknowledge(delivery=delivery) for delivery in came]
+            came = _heard(candidate, [*acknowledged, Drain()], seen)
+        if came is None:
             return False
     if not bindings.claims.get:
         return True
     for queue in bindings.queues:
         for _ in range(FINAL_GETS_MAX):
-            found: set[str] = set()
-            if not _hear(candidate, [Get(channel="final drain", queue=queue)], found):
+            before = len(seen)
+            if _heard(candidate, [Get(channel="final drain", queue=queue)], seen) is None:
                 return False
-            if found <= seen:
+            if len(seen) == before:
                 break
-            seen |= found
     return True
+
+
+def _moved_since(moment: Moment) -> frozenset[int]:
+    """Return the entries that later steps delivered, settled or dropped: they need not be left."""
+    moved: set[int] = set()
+    for name, arguments in chain.from_iterable(map(alternatives, moment.since)):
+        if name in _DROP:
+            return frozenset(moment.bindings.messages.values())
+        if name in _DELIVER:
+            moved.add(arguments[1])
+        elif name in _SETTLE:
+            moved.add(arguments[0])
+    return frozenset(moved)
 
 
 def _messages(answer: Answer) -> set[str]:
     return {event.message for event in answer.events if isinstance(event, Delivered)}
 
 
-def _hear(candidate: Candidate, operations: Sequence[Operation], seen: set[str]) -> bool:
-    """Carry out operations and note the messages that they deliver; False if one fails."""
+def _heard(
+    candidate: Candidate, operations: Sequence[Operation], seen: set[str]
+) -> list[str] | None:
+    """Carry out operations and note their messages; return the deliveries of those that are new.
+
+    Returns None if an operation fails.
+    """
+    new = []
     for operation in operations:
         answer = ask(candidate, operation)
         if isinstance(answer, Misbehaviour) or not answer.ok:
-            return False
-        seen |= _messages(answer)
-    return True
+            return None
+        for event in answer.events:
+            if isinstance(event, Delivered) and event.message not in seen:
+                seen.add(event.message)
+                new.append(event.delivery)
+    return new
 
 
 def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
