@@ -20,6 +20,7 @@ one message, so there is no get. A consumer that leaves gives back what it holds
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
@@ -70,19 +71,36 @@ LEFTOVER_S = 0.2
 
 @dataclass(eq=False)
 class Subscription:
-    """A consumer at the broker: where, by which names, and whose."""
+    """A consumer at the broker: where, by which names, and whose.
+
+    `left_behind` are the messages of its queue when it had left.
+    """
 
     connection: Connection
     names: list[str]
     operation: Consume
     has_ended: bool = False
     is_leaving: bool = False
+    left_behind: frozenset[str] = frozenset()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the broker keeps what it sends until that is acknowledged."""
+        return self.operation.mode == "acknowledge"
 
     def ask_to_end(self) -> list[tuple[Connection, str]]:
         """Unsubscribe; return the receipts to wait for."""
         self.is_leaving = True
         ask = self.connection.ask
         return [(self.connection, ask("UNSUBSCRIBE", {"id": name})) for name in self.names]
+
+    def drops(self, message: str) -> bool:
+        """Return whether a message that comes while it leaves, or later, goes back to the queue.
+
+        What one consumer, or one part of a split consumer, gives back may go to the next, which
+        leaves too; and receipts overtake messages.
+        """
+        return (self.is_leaving and len(self.names) > 1) or message in self.left_behind
 
 
 @dataclass(frozen=True)
@@ -218,10 +236,9 @@ class StompCandidate(WireCandidate[Channel, Held]):
         if self._dialect.ends_browsing(headers):
             subscription.has_ended = True
             return
-        if subscription.is_leaving and len(subscription.names) > 1:
-            # What one part of a split consumer gives back may go to another part, which leaves too.
-            return
         message = decoded_text(headers.get(ID, ""))
+        if subscription.drops(message):
+            return
         now.note_delivered(
             subscription.operation,
             message,
@@ -264,13 +281,15 @@ class StompCandidate(WireCandidate[Channel, Held]):
         self._forget_held([ended])
 
     def _shut(self, channel: Channel) -> None:
-        ended = list(channel.subscriptions.values())
+        # First those that would lose what the others give back.
+        ended = sorted(channel.subscriptions.values(), key=lambda each: each.keeps)
         if self._dialect.cancel_by == "UNSUBSCRIBE":
-            _wait_for_all([asked for each in ended for asked in each.ask_to_end()])
+            for _, leaving in itertools.groupby(ended, key=lambda each: each.keeps):
+                _wait_for_all([asked for each in leaving for asked in each.ask_to_end()])
             for connection in channel.connections:
                 self._pool.give_back(connection)
         else:
-            for connection in channel.connections:
+            for connection in dict.fromkeys(each.connection for each in ended):
                 self._part(connection)
         self._forget_held(ended)
 
@@ -283,6 +302,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
         now = self._now
         for subscription in ended:
             now.owed.note_left(subscription.operation.consumer)
+            subscription.left_behind = now.owed.left_in(subscription.operation.queue)
         now.unsettled = {
             delivery: place
             for delivery, place in now.unsettled.items()

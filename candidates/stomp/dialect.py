@@ -93,10 +93,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         self, name: str, declared: Declare, message: Message, mapping: PriorityMapping
     ) -> dict[str, str]:
         """Return the headers of SEND; the id and the properties are encoded."""
-        headers = self.to_queue(name) | self.of_queue(self.send_headers, declared)
-        headers[ID] = encoded_text(message.id)
+        headers = self.to_queue(name) | {ID: encoded_text(message.id)}
         if message.persistent:
             headers["persistent"] = "true"
+        # RabbitMQ takes `persistent` for `durable` too, and the later of the two counts.
+        headers |= self.of_queue(self.send_headers, declared)
         if (priority := self.priority(message, declared.order, mapping)) is not None:
             headers["priority"] = str(priority)
         for key, value in message.properties.items():

@@ -46,8 +46,9 @@ class FakeBroker:
 
     `is_afraid_of` is a version that must not be offered. `is_cumulative` makes ACK settle all
     earlier messages of the subscription too. `late_s` delays each delivery, so that receipts
-    overtake it. Messages with an id in `loses` are taken and never delivered. `refuses`,
-    `hangs_up_on` and `deaf_to` are commands.
+    overtake it. Messages with an id in `loses` are taken and never delivered. With
+    `forgets_no_one` a consumer stays that has left. `refuses`, `hangs_up_on` and `deaf_to` are
+    commands.
     """
 
     def __init__(self, version: Version = "1.2", server: str = "Fake/1.0") -> None:
@@ -55,6 +56,7 @@ class FakeBroker:
         self.is_afraid_of = ""
         self.is_cumulative = False
         self.late_s = 0.0
+        self.forgets_no_one = False
         self.loses: set[str] = set()
         self.refuses: set[str] = set()
         self.hangs_up_on: set[str] = set()
@@ -162,7 +164,7 @@ class FakeBroker:
                         del subscriber.held[0 if self.is_cumulative else at : at + 1]
 
     def _leave(self, subscriber: Subscriber) -> None:
-        if subscriber in self._subscribers:
+        if subscriber in self._subscribers and not self.forgets_no_one:
             self._subscribers.remove(subscriber)
             back = [(frame, True) for frame, _ in subscriber.held]
             self._queues[subscriber.queue] = back + self._queues.get(subscriber.queue, [])

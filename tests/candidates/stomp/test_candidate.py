@@ -267,6 +267,43 @@ def test_closing_a_channel_tells_what_it_was_given_and_returns_it(client: Client
     client.do(CloseChannel(channel="never used"))
 
 
+def test_what_a_leaving_consumer_gives_back_is_not_told_to_the_next(
+    client: Client, broker: FakeBroker
+) -> None:
+    client.publish("a")
+    client.consume("c0", window=1)
+    client.consume("c1", window=1)
+    assert client.drain() == ["a"]
+    broker.late_s = 0.02
+    assert client.do(CloseChannel(channel="ch")) == []
+    client.consume("c2")
+    assert [each.consumer for each in client.do(Drain())] == ["c2"]
+
+
+def test_a_message_for_a_consumer_that_had_left_before_is_told(tmp_path: Path) -> None:
+    profile = tmp_path / "fake.toml"
+    profile.write_text(PROFILE.format(dialect=UNSUBSCRIBES), "utf-8")
+    with FakeBroker() as broker:
+        url = broker.url.replace("generic-stomp", str(profile))
+        with closing(StompCandidate(url)) as candidate:
+            client = Client(candidate)
+            client.consume("c0")
+            client.consume("c1")
+            broker.forgets_no_one = True
+            client.do(Cancel(consumer="c0"))
+            client.publish("a")
+            assert [each.consumer for each in client.do(Drain())] == ["c0"]
+
+
+def test_an_automatic_consumer_leaves_before_others_give_back(client: Client) -> None:
+    client.consume("c0", window=1)
+    client.publish("a")
+    client.drain()
+    automatic = Consume(channel="ch", queue="q", consumer="c1", mode="automatic")
+    assert client.do(automatic, CloseChannel(channel="ch")) == []
+    assert client.contents() == ["a"]
+
+
 def test_a_reject_discards_the_message(client: Client) -> None:
     client.publish("a", "b")
     client.consume("c0", window=1)

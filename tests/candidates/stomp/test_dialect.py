@@ -70,6 +70,12 @@ def test_a_message_carries_its_id_persistence_and_properties() -> None:
     assert sent(Dialect(), Message(id="m", persistent=True))["persistent"] == "true"
 
 
+def test_how_a_queue_is_declared_comes_after_the_persistence_of_the_message() -> None:
+    dialect = Dialect(send_headers={"durable": "{durable}"})
+    headers = [*sent(dialect, Message(id="m", persistent=True))]
+    assert headers.index("durable") > headers.index("persistent")
+
+
 def test_a_queue_in_the_order_of_arrival_is_sent_no_priorities() -> None:
     assert "priority" not in sent(Dialect(), Message(id="m", priority=9))
 
