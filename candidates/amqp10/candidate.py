@@ -251,8 +251,9 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
 
     def _stop(self, channel: Actor, consumer: str, place: Place[Handle]) -> None:
         link, connection = place.handle.link, channel.connection
-        link.flow(-link.credit)
-        self._request(channel, self._dialect.round_trip)
+        if not _is_settled(link):
+            link.flow(-link.credit)
+            self._request(channel, self._dialect.round_trip)
         del consumer
         if not any(held.handle.link is link for held in self._now.unsettled.values()):
             channel.links.remove(link)
@@ -302,10 +303,13 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         connection = channel.connection
         if self._dialect.links_first:
             # What one link returns must not go to the next.
-            for link in channel.links:
+            for link in filter(_is_settled, channel.links):
+                connection.detach(link)
+            holding = [link for link in channel.links if not _is_settled(link)]
+            for link in holding:
                 link.flow(-link.credit)
             self._request(channel, self._dialect.round_trip)
-            for link in (*channel.links, *channel.getters.values()):
+            for link in (*holding, *channel.getters.values()):
                 connection.detach(link)
         connection.end(channel.session)
         connection.receivers.clear()
@@ -315,10 +319,12 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
     def _await_closings(self, queue: Queue) -> None:
         # The broker detaches each consumer in its own time. It must come, so it is waited for.
         if self._profile.claims.deletion_told:
+            consumers = self._now.consumers
             for consumer in sorted(queue.consumers):
-                place = self._now.consumers[consumer]
-                connection = self._now.channels[place.channel].connection
-                connection.until(lambda gone=consumer: gone not in self._now.consumers)  # type: ignore[misc]
+                # The wait for one may have read that the next has gone, too.
+                if (place := consumers.get(consumer)) is not None:
+                    connection = self._now.channels[place.channel].connection
+                    connection.until(lambda gone=consumer: gone not in consumers)  # type: ignore[misc]
         super()._await_closings(queue)
 
     def _round_trip(self, channel: Actor, request: str) -> None:
@@ -375,6 +381,14 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             redelivered=self._dialect.is_redelivered(message),
             handle=Handle(link, delivery),
         )
+
+
+def _is_settled(link: proton.Receiver) -> bool:
+    """Return whether the broker settles what it sends on a link.
+
+    Such a link leaves at once: Artemis loses messages if it first takes its credit back.
+    """
+    return bool(link.snd_settle_mode == proton.Link.SND_SETTLED)
 
 
 def _forget(links: dict[str, LinkT], name: str) -> None:

@@ -26,6 +26,13 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on what is 
     ) from missing
 
 READ_BYTES = 65_536
+
+EMPTY_FRAME = bytes((0, 0, 0, 8, 2, 0, 0, 0))
+"""A frame without a body, which only shows that the peer is there (AMQP 1.0, 2.4.5)."""
+
+NUDGE_S = 0.005
+"""After so long without an answer to the end of a session an empty frame is sent, again and again."""
+
 _QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
 _DETACHED = (proton.Event.LINK_REMOTE_CLOSE, proton.Event.LINK_REMOTE_DETACH)
 _REMOTE_OPEN = proton.Endpoint.REMOTE_ACTIVE | proton.Endpoint.REMOTE_CLOSED
@@ -95,7 +102,13 @@ class Connection:
     def end(self, session: proton.Session) -> None:
         """End a session; what its links held has returned when the broker answers."""
         session.close()
-        self.until(lambda: bool(session.state & proton.Endpoint.REMOTE_CLOSED))
+        self.flush()
+        while not session.state & proton.Endpoint.REMOTE_CLOSED:
+            # Artemis may answer only with its next read, and that comes up to 2 s later by itself.
+            if select.select([self], [], [], min(NUDGE_S, self._deadline.remaining_s()))[0]:
+                self.take_in()
+            else:
+                self._socket.sendall(EMPTY_FRAME)
         session.free()
 
     def link_name(self) -> str:

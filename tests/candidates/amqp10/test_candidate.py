@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from brokerproof.candidates.amqp10 import candidate as amqp10
+from brokerproof.candidates.amqp10 import connection as connections
 from brokerproof.candidates.amqp10.candidate import Amqp10Candidate
 from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.unavailable import CandidateUnavailable
@@ -210,17 +211,42 @@ def test_closing_a_channel_releases_what_it_holds_to_another(client: Client) -> 
 
 
 @pytest.mark.rabbitmq
-def test_purge_and_delete_go_over_the_other_protocol(client: Client) -> None:
+def test_a_purge_goes_over_the_other_protocol(client: Client) -> None:
     client.publish("a", "b")
     client.consume("c0", window=1)
     client.drain()
     client.do(Purge(queue="q"))
     client.do(CloseChannel(channel="ch"))
     assert client.contents() == ["a"]
-    client.do(Delete(queue="q"))
-    assert client.error(Publish(queue="q", message=Message(id="c"))) == "refused"
-    client.do(Declare(queue="q", order=Fifo()))
-    assert client.contents() == []
+
+
+class Overheard:
+    """A socket that keeps what is sent."""
+
+    def __init__(self, behind: socket.socket) -> None:
+        self.behind, self.sent = behind, b""
+
+    def sendall(self, sent: bytes) -> None:
+        """Send, and keep a copy."""
+        self.sent += sent
+        self.behind.sendall(sent)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.behind, name)
+
+
+@pytest.mark.rabbitmq
+def test_a_broker_that_does_not_answer_the_end_of_a_session_is_sent_an_empty_frame(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "NUDGE_S", 0.0)
+    connection = client.candidate._pool.control
+    overheard = Overheard(connection._socket)
+    monkeypatch.setattr(connection, "_socket", overheard)
+    connection.end(connection.session())
+    assert overheard.sent.endswith(connections.EMPTY_FRAME)
+    client.publish("a")
+    assert client.contents() == ["a"]
 
 
 @pytest.mark.rabbitmq
@@ -243,6 +269,7 @@ def test_messages_keep_their_size_and_properties(client: Client) -> None:
         (Consume(channel="ch", queue="q", consumer="c", selector={}), "unsupported"),
         (Cancel(consumer="none"), "refused"),
         (Get(channel="ch", queue="q"), "unsupported"),
+        (Delete(queue="q"), "unsupported"),
         (Declare(queue="p", order=Priority(2)), "unsupported"),
         (Declare(queue="p", order=Fifo(), durable=True), "unsupported"),
     ],
