@@ -1,11 +1,12 @@
 """Messages, queue orders and credit: the values that operations carry.
 
-Owns how messages and queues are described on the wire, and the one function that the documents give
-for them: the level of a priority among *n* levels. A broker's behaviour is elsewhere.
+Owns how messages and queues are described on the wire, the level of a priority among *n* levels and
+the meaning of a selector (driver protocol 1, rules 4 and 23). A broker's behaviour is elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -98,3 +99,20 @@ def level_of(priority: int, order: Order, mapping: PriorityMapping = "amqp") -> 
         return min(priority, top)
     lowest_class_ends_at = 5 - (order.levels + 1) // 2
     return max(0, min(priority - lowest_class_ends_at, top))
+
+
+def selects(selector: Mapping[str, PropertyValue] | None, message: Message) -> bool:
+    """Whether a message meets a selector: all of its properties present and equal (rule 23)."""
+    return selector is None or all(
+        name in message.properties and is_equal(message.properties[name], value)
+        for name, value in selector.items()
+    )
+
+
+def is_equal(one: PropertyValue, other: PropertyValue) -> bool:
+    """Whether two values are equal JSON values of one type: numbers by value, true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return isinstance(one, bool) and isinstance(other, bool) and one == other
+    if isinstance(one, str) or isinstance(other, str):
+        return isinstance(one, str) and isinstance(other, str) and one == other
+    return one == other

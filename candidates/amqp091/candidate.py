@@ -37,8 +37,9 @@ from brokerproof.candidates.wire.candidate import OK, WireCandidate
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused
 from brokerproof.candidates.wire.example import Place, Queue
+from brokerproof.candidates.wire.owed import queues_of
 from brokerproof.candidates.wire.pool import Pool
-from brokerproof.candidates.wire.profile import Profile, RoundTrips, profile_for
+from brokerproof.candidates.wire.profile import Profile, profile_for
 from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.answers import Error
 from brokerproof.spec.protocol.operations import (
@@ -50,6 +51,8 @@ from brokerproof.spec.protocol.operations import (
     Release,
     Settlement,
 )
+
+QOS, PASSIVE_DECLARE = "qos", "passive_declare"
 
 
 class Tag(NamedTuple):
@@ -76,6 +79,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
     """
 
     LOST = CLOSED
+    REQUESTS = (QOS, PASSIVE_DECLARE)
 
     def __init__(self, url: str, power: Power | None = None) -> None:
         address = Address.parse(url, "amqp091")
@@ -89,7 +93,10 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             product = self._pool.control.product
             profile = profile_for(address, *product)
             self._dialect = _dialect(profile)
-            self._anchor = _anchor(profile)
+            # A queue that is there as long as the candidate.
+            self._anchor = ""
+            if profile.barrier.request == PASSIVE_DECLARE:
+                self._anchor = f"brokerproof.{secrets.token_hex(6)}.anchor"
             self._open_control()
             super().__init__(address, deadline, profile, product, power)
         except BaseException:
@@ -182,7 +189,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         now, name = self._now, operation.consumer
         if (error := unfit_window(operation)) is not None:
             return error
-        queues = [now.queues[queue].name for queue in operation.queues or (operation.queue,)]
+        queues = [now.queues[queue].name for queue in queues_of(operation)]
         arguments = self._dialect.of_consumer(operation, queues)
         if isinstance(arguments, Error):
             return arguments
@@ -223,7 +230,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         Broker-J refuses such a consumer by closing the connection.
         """
         connection = channel.connections[0]
-        queues = [self._now.queues[name] for name in operation.queues or (operation.queue,)]
+        queues = [self._now.queues[name] for name in queues_of(operation)]
         if operation.exclusive or any(self._exclusive & queue.consumers for queue in queues):
             connection = self._pool.take()
             channel.connections.append(connection)
@@ -310,10 +317,9 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             else:
                 at.queue_declare(self._anchor, passive=True)
 
-    def listen(self, seconds: float) -> None:
-        """Read all connections until nothing has come for some time."""
+    def _hear(self, seconds: float) -> bool:
         actors = self._now.channels.values()
-        heard([connection for actor in actors for connection in actor.connections], seconds)
+        return heard([each for actor in actors for each in actor.connections], seconds)
 
     def _renew(self) -> None:
         self._pool.renew()
@@ -347,9 +353,6 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         )
 
 
-QOS, PASSIVE_DECLARE = "qos", "passive_declare"
-
-
 def _dialect(profile: Profile) -> Dialect:
     dialect = profile.read_dialect(Dialect)
     if lacking := dialect.missing(profile.claims):
@@ -359,17 +362,3 @@ def _dialect(profile: Profile) -> Dialect:
             remedy="name the broker's argument, or do not claim it",
         )
     return dialect
-
-
-def _anchor(profile: Profile) -> str:
-    """Return the name of a queue that is there as long as the candidate, if a barrier needs one."""
-    barrier = profile.barrier
-    if not isinstance(barrier, RoundTrips) or barrier.request == QOS:
-        return ""
-    if barrier.request == PASSIVE_DECLARE:
-        return f"brokerproof.{secrets.token_hex(6)}.anchor"
-    raise CandidateUnavailable(
-        f"profile {profile.name}",
-        what=f"there is no request {barrier.request}",
-        remedy=f"name {QOS} or {PASSIVE_DECLARE}",
-    )

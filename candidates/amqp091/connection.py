@@ -148,10 +148,16 @@ class Connection(amqp.Connection):  # type: ignore[misc] # py-amqp has no types
                 f"the broker sent a frame that makes no sense here: {described(error)}"
             ) from error
 
-    def take_in_rest(self) -> None:
-        """Handle the frames that were read with an earlier one: the socket does not show them."""
+    def take_in_rest(self) -> bool:
+        """Handle the frames that were read with an earlier one: the socket does not show them.
+
+        Returns whether there were any.
+        """
+        had_more = False
         while self.transport.has_more:
+            had_more = True
             self.drain_events()
+        return had_more
 
     @property
     def product(self) -> tuple[str, str]:
@@ -180,15 +186,16 @@ def connect(address: Address, deadline: Deadline) -> Connection:
     return connection
 
 
-def heard(connections: Sequence[Connection], seconds: float) -> None:
-    """Handle what arrives on the connections until nothing has come for some time."""
+def heard(connections: Sequence[Connection], seconds: float) -> bool:
+    """Handle what arrives on the connections; return whether anything did within some time."""
+    if any(connection.take_in_rest() for connection in connections):  # of all of them
+        return True
     by_socket = {connection.sock: connection for connection in connections}
-    for connection in connections:
-        connection.take_in_rest()
-    while ready := select.select(list(by_socket), [], [], seconds)[0]:
-        for each in ready:
-            by_socket[each].drain_events()
-            by_socket[each].take_in_rest()
+    ready = select.select(list(by_socket), [], [], seconds)[0]
+    for each in ready:
+        by_socket[each].drain_events()
+        by_socket[each].take_in_rest()
+    return bool(ready)
 
 
 def _reason(error: Exception) -> str:

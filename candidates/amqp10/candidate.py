@@ -18,7 +18,7 @@ taken away, and the link stays as long as it holds something.
 from __future__ import annotations
 
 import functools
-import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
@@ -49,9 +49,9 @@ from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused, unsupported
 from brokerproof.candidates.wire.example import Place, Queue
 from brokerproof.candidates.wire.pool import Pool
-from brokerproof.candidates.wire.profile import RoundTrips, profile_for
+from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.candidates.wire.selectors import jms_selector
-from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.messages import Message
 from brokerproof.spec.protocol.answers import Error
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -62,9 +62,6 @@ from brokerproof.spec.protocol.operations import (
     Release,
     Settlement,
 )
-
-REQUESTS = ("session", "link")
-"""The requests that a barrier of round trips may make: begin and end, or attach and detach."""
 
 
 class Handle(NamedTuple):
@@ -92,6 +89,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
     """
 
     LOST = (*LOST, *GONE)
+    REQUESTS = ("session", "link")  # begin and end, or attach and detach
 
     def __init__(self, url: str, power: Power | None = None) -> None:
         self._address = address = Address.parse(url, "amqp10")
@@ -102,13 +100,6 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         product = first.product
         first.collect()
         profile = profile_for(address, *product)
-        barrier = profile.barrier
-        if isinstance(barrier, RoundTrips) and barrier.request not in REQUESTS:
-            raise CandidateUnavailable(
-                f"profile {profile.name}",
-                what=f"there is no request {barrier.request}",
-                remedy=f"name one of: {', '.join(REQUESTS)}",
-            )
         self._dialect = dialect = profile.read_dialect(Dialect)
         default = address.virtual_host == "/"
         host = None if default else dialect.host.replace("{}", address.virtual_host)
@@ -116,7 +107,6 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         self._queues: Queues = QueuesByUse(self._empty)
         if dialect.manage == "amqp091":
             self._queues = QueuesOverAmqp091(address, deadline, dialect.queues)
-        self._anchor = f"brokerproof.{secrets.token_hex(6)}.anchor"
         self._pool = Pool(lambda: connect(address, deadline, host), self.LOST)
         try:
             self._begin_control()
@@ -130,7 +120,6 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         self._senders.clear()
         try:
             self._session = self._pool.control.session()
-            self._queues.make(Queue(self._anchor, Declare(queue=self._anchor, order=Fifo())))
         except self.LOST as error:
             raise CandidateUnavailable(
                 str(self._address),
@@ -253,7 +242,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         link, connection = place.handle.link, channel.connection
         if not _is_settled(link):
             link.flow(-link.credit)
-            self._request(channel, self._dialect.round_trip)
+            self._round_trip(channel, self._dialect.round_trip)
         del consumer
         if not any(held.handle.link is link for held in self._now.unsettled.values()):
             channel.links.remove(link)
@@ -296,7 +285,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         channel.connection.flush()
         if any(consumer.handle.link is link for consumer in self._now.consumers.values()):
             link.flow(1)
-        self._request(channel, self._dialect.round_trip)
+        self._request(channel, self._dialect.round_trip, place.queues)
         return OK
 
     def _shut(self, channel: Actor) -> None:
@@ -308,7 +297,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             holding = [link for link in channel.links if not _is_settled(link)]
             for link in holding:
                 link.flow(-link.credit)
-            self._request(channel, self._dialect.round_trip)
+            self._round_trip(channel, self._dialect.round_trip)
             for link in (*holding, *channel.getters.values()):
                 connection.detach(link)
         connection.end(channel.session)
@@ -328,20 +317,24 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         super()._await_closings(queue)
 
     def _round_trip(self, channel: Actor, request: str) -> None:
-        self._request(channel, request)
+        places = self._now.consumers.values()
+        consumed = (place.queues[0] for place in places if place.handle.link in channel.links)
+        self._request(channel, request, dict.fromkeys(consumed))
 
-    def _request(self, channel: Actor, request: str) -> None:
+    def _request(self, channel: Actor, request: str, queues: Iterable[str]) -> None:
+        """Begin and end a session beside that of a channel, or attach and detach links in it."""
         connection = channel.connection
         if request == "session":
             connection.end(connection.session())
-        else:
-            anchor = self._receiver(connection, channel.session, self._anchor)
-            connection.detach(connection.attach(anchor))
+            return
+        for queue in queues:
+            link = self._receiver(connection, channel.session, self._now.queues[queue].name)
+            connection.detach(connection.attach(link))
 
-    def listen(self, seconds: float) -> None:
-        """Read all connections with credit until nothing has come for some time."""
+    def _hear(self, seconds: float) -> bool:
         actors = self._now.channels.values()
-        heard([a.connection for a in actors if any(link.credit > 0 for link in a.links)], seconds)
+        expecting = (a.connection for a in actors if any(link.credit > 0 for link in a.links))
+        return heard(expecting, seconds)
 
     def _renew(self) -> None:
         self._pool.renew()
@@ -349,7 +342,6 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         self._begin_control()
 
     def _hang_up(self) -> None:
-        self._queues.remove(self._anchor)
         self._queues.close()
         self._pool.close()
 

@@ -144,7 +144,9 @@ class Connection:
         for known in (self.receivers, self.closers):
             known.pop(link.name, None)
         self._asked_to_close.discard(link.name)
-        link.free()
+        # To free a link settles what it holds, without an outcome. Its session frees it in the end.
+        if not link.unsettled:
+            link.free()
 
     def _has_gone(self, link: proton.Link) -> bool:
         # RabbitMQ 3 detaches without closing.
@@ -247,14 +249,15 @@ def connect(address: Address, deadline: Deadline, host: str | None) -> Connectio
         ) from error
 
 
-def heard(connections: Iterable[Connection], seconds: float) -> None:
-    """Handle what arrives on the connections until nothing has come for some time."""
+def heard(connections: Iterable[Connection], seconds: float) -> bool:
+    """Handle what arrives on the connections; return whether anything did within some time."""
     known = list(connections)
     for connection in known:
         connection.flush()
-    while known and (ready := select.select(known, [], [], seconds)[0]):
-        for each in ready:
-            each.take_in()
+    ready = select.select(known, [], [], seconds)[0]
+    for each in ready:
+        each.take_in()
+    return bool(ready)
 
 
 def _reason(endpoint: proton.Endpoint) -> str:

@@ -9,8 +9,7 @@ has handled the frame. Messages that come before the receipt are told with the o
 
 **When nothing more will come.** Receipts overtake messages on every broker that was tried, so a
 drain waits for the deliveries that must come (`owed.py`). Only if one of them does not come, a
-silence decides that it never will; its length was measured at the start. At the end of a drain one
-round trip on each connection brings in what the broker sent besides.
+silence decides that it never will; its length was measured at the start.
 
 **What STOMP does not have.** There is no deletion, so each example has queues with new names. What
 is left in them is taken away at the end, or the broker deletes unused queues itself. No frame takes
@@ -38,7 +37,6 @@ from brokerproof.candidates.wire.candidate import WireCandidate
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupported
 from brokerproof.candidates.wire.example import Example, Place, Queue
-from brokerproof.candidates.wire.owed import Owed
 from brokerproof.candidates.wire.pool import Pool
 from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.spec.protocol.answers import Error
@@ -57,13 +55,6 @@ LIMITS = MessageLimits(name_bytes=1024, header_bytes=4096, body_bytes=2**20)
 
 SUBSCRIPTIONS_MAX = 256
 """The most subscriptions of one consumer whose window is split."""
-
-UNPAID_MAX = 20
-"""After so many deliveries that never came, a silence is a tenth as long.
-
-A broker that pays what it owes never gets there. One that does not is searched for the shortest
-trace, which takes hundreds of such waits.
-"""
 
 LEFTOVER_S = 0.2
 """How long a message that an example has left may take to come before it is left for good."""
@@ -105,10 +96,9 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Held:
-    """A consumer (`message` is empty), or a delivery to it and the headers that settle it."""
+    """A consumer, or a delivery to it and the headers that settle it."""
 
     subscription: Subscription
-    message: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -121,17 +111,15 @@ class Channel:
 
 
 class StompExample(Example[Channel, Held]):
-    """The state between two resets, and what the broker owes."""
+    """The state between two resets, and the subscriptions by their names at the broker."""
 
     def __init__(self, on_disk: OnDisk | None) -> None:
         super().__init__(on_disk)
-        self.owed = Owed()
         self.subscriptions: dict[str, Subscription] = {}
 
     def crash(self) -> None:
         """Forget what a crash takes; a queue that is declared anew then needs a new name."""
         super().crash()
-        self.owed.note_crash(frozenset(self.queues))
         self.names = {queue: name for queue, name in self.names.items() if queue in self.queues}
 
 
@@ -144,6 +132,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
     """
 
     LOST = (OSError,)
+    REQUESTS = ("transaction",)
     _now: StompExample
 
     def __init__(self, url: str, power: Power | None = None) -> None:
@@ -152,7 +141,6 @@ class StompCandidate(WireCandidate[Channel, Held]):
         profile, product, versions = _recognised(address, deadline)
         self._dialect = profile.read_dialect(Dialect)
         self._subscriptions_made = 0
-        self._unpaid = 0
         deadline.start(CONNECT_DEADLINE_S)
         self._pool = Pool(lambda: connect(address, deadline, versions), self.LOST)
         try:
@@ -183,7 +171,6 @@ class StompCandidate(WireCandidate[Channel, Held]):
             # The control connection holds nothing, so its end loses nothing.
             self._pool.renew_control()
             return refused(str(error))
-        self._now.owed.note_published(queue.declared.queue, message)
         return None
 
     # Consumers.
@@ -208,7 +195,6 @@ class StompCandidate(WireCandidate[Channel, Held]):
         channel.subscriptions[name] = made
         now.subscriptions |= dict.fromkeys(names, made)
         now.note_consumer(operation, Held(made))
-        now.owed.note_consumer(operation)
         headers = self._dialect.to_subscribe(queue.name, queue.declared, operation)
         for receipt in [connection.ask("SUBSCRIBE", {"id": each, **headers}) for each in names]:
             connection.wait_for(receipt)
@@ -235,6 +221,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
             raise GarbledFrameError("the broker sent a message for no consumer of this example")
         if self._dialect.ends_browsing(headers):
             subscription.has_ended = True
+            now.owed.note_left(subscription.operation.consumer)
             return
         message = decoded_text(headers.get(ID, ""))
         if subscription.drops(message):
@@ -243,9 +230,8 @@ class StompCandidate(WireCandidate[Channel, Held]):
             subscription.operation,
             message,
             redelivered=headers.get("redelivered") == "true",
-            handle=Held(subscription, message, _settled_by(subscription, headers)),
+            handle=Held(subscription, _settled_by(subscription, headers)),
         )
-        now.owed.note_delivered(subscription.operation, message)
 
     def _settle(self, operation: Settlement) -> Error | None:
         if isinstance(operation, Release) and self._dialect.release_headers is None:
@@ -263,9 +249,6 @@ class StompCandidate(WireCandidate[Channel, Held]):
                 command, added = "NACK", dialect.release_headers or {}
             case _:
                 assert_never(operation)
-        consumer, returned = held.subscription.operation.consumer, isinstance(operation, Release)
-        # Before the receipt, since a message that returns may be delivered before it.
-        self._now.owed.note_settled(consumer, held.message, returned=returned)
         held.subscription.connection.request(command, {**held.headers, **added})
         return None
 
@@ -300,48 +283,30 @@ class StompCandidate(WireCandidate[Channel, Held]):
     def _forget_held(self, ended: list[Subscription]) -> None:
         """Forget the deliveries that consumers held when they left."""
         now = self._now
+        for delivery, place in list(now.unsettled.items()):
+            if place.handle.subscription in ended:
+                now.owed.note_settled(delivery, returned=True)
+                del now.unsettled[delivery]
         for subscription in ended:
-            now.owed.note_left(subscription.operation.consumer)
             subscription.left_behind = now.owed.left_in(subscription.operation.queue)
-        now.unsettled = {
-            delivery: place
-            for delivery, place in now.unsettled.items()
-            if place.handle.subscription not in ended
-        }
 
     # Knowing that nothing more will come.
 
-    def _drain(self) -> Error | None:
-        if self.shares:  # what others have published is owed too, and not known here
-            self.listen(self._silence_s)
-        while self._now.owed.consumers():
-            impatient = self._unpaid > UNPAID_MAX
-            ready = arrived(self._in_use(), self._silence_s / (10 if impatient else 1))
-            if not ready:
-                self._unpaid += 1
-                break
-            for connection in ready:
-                connection.read_what_is_there()
-        if self._dialect.round_trips:
-            for channel in self._now.channels.values():
-                self._round_trip(channel, "BEGIN")
-        return None
-
-    def _round_trip(self, channel: Channel, request: str) -> None:
+    def _round_trip(self, channel: Channel, request: str) -> None:  # noqa: ARG002
         """Begin and abort a transaction on each connection: it changes nothing."""
         _wait_for_all(
             [
                 (connection, connection.ask(command, {"transaction": "t"}))
                 for connection in channel.connections
-                for command in (request, "ABORT")
+                for command in ("BEGIN", "ABORT")
             ]
         )
 
-    def listen(self, seconds: float) -> None:
-        """Read all connections until nothing has come for some time."""
-        while ready := arrived(self._in_use(), seconds):
-            for connection in ready:
-                connection.read_what_is_there()
+    def _hear(self, seconds: float) -> bool:
+        ready = arrived(self._in_use(), seconds)
+        for connection in ready:
+            connection.read_what_is_there()
+        return bool(ready)
 
     def _in_use(self) -> list[Connection]:
         return [each for channel in self._now.channels.values() for each in channel.connections]

@@ -52,8 +52,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     its value is the highest level. `consumer_priority` is a header of SUBSCRIBE. `browse_headers`
     make a browser of a consumer; its last frame has the first of them with the value ``end``.
 
-    `round_trips` says that transactions are supported, and can serve as a round trip.
-
     `leftover` says whether messages that an example leaves are taken away by the adapter, or left
     to the broker's own collection of unused queues.
     """
@@ -74,7 +72,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     levels: str = ""
     consumer_priority: str = ""
     browse_headers: dict[str, str] = {}
-    round_trips: bool = False
     leftover: Literal["take", "leave"] = "take"
 
     def to_queue(self, name: str) -> dict[str, str]:

@@ -35,6 +35,17 @@ MEASURED_DELIVERIES = 200
 DELIVERY_S_MAX = 2.0
 STEP_S = 0.001
 
+PATIENCE = 20
+"""So many times longer is a silence in which something is owed by what was answered so far."""
+
+UNPAID_MAX = 20
+IMPATIENCE = 2
+"""After so many deliveries that never came, a silence is only so many times longer.
+
+A broker that pays what it owes never gets there. One that does not is searched for the shortest
+trace, which takes hundreds of such waits.
+"""
+
 
 def sweeps(barrier: RoundTrips, now: Example[ChannelT, HandleT]) -> Iterator[ChannelT]:
     """Yield the channels on which to make the barrier's request, in order."""
@@ -86,8 +97,8 @@ def measured(broker: Listener, silence: Silence) -> tuple[float, str]:
     broker.handle(Reset())
     length = max(silence.floor_s, silence.factor * slowest)
     return length, (
-        f"nothing more is awaited after {length * 1000:.0f} ms of silence: the slowest of "
-        f"{MEASURED_DELIVERIES} deliveries took {slowest * 1000:.1f} ms"
+        f"a delivery that is owed is awaited for {length * PATIENCE * 1000:.0f} ms: the slowest of "
+        f"{MEASURED_DELIVERIES} took {slowest * 1000:.1f} ms"
     )
 
 

@@ -18,11 +18,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, assert_never
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.candidates.wire.barrier import measured, sweeps
+from brokerproof.candidates.wire.barrier import IMPATIENCE, PATIENCE, UNPAID_MAX, measured, sweeps
 from brokerproof.candidates.wire.crashes import Crashes
 from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused, unsupported
 from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Names, Place, Queue
+from brokerproof.candidates.wire.owed import queues_of
 from brokerproof.candidates.wire.profile import RoundTrips, Silence
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Delivered, Error, QueueDeleted
 from brokerproof.spec.protocol.capabilities import Hello
@@ -64,9 +65,6 @@ CHANNELS_MAX = 256
 BRIEF_S = 0.003
 """The silence of a candidate that shares its queues: what it awaits may go to another."""
 
-PATIENCE = 10
-"""So many times longer is a silence in which something is owed by what was answered so far."""
-
 OK = None
 """The result of a step that was carried out."""
 
@@ -82,6 +80,9 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
 
     LOST: ClassVar[tuple[type[Exception], ...]]
     """The errors of a connection or channel that has gone; `OSError` is one of them."""
+
+    REQUESTS: ClassVar[tuple[str, ...]]
+    """The requests that a barrier may make."""
 
     def __init__(
         self,
@@ -103,9 +104,15 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._hello = Hello(name=name, version=version, capabilities=claims)
         self._names_made = Names()
         self._now = self._example()
-        self._silence_s = 0.0
+        self._silence_s, self._unpaid = 0.0, 0
         self.shares, self._is_guest = False, False
         self.notices: tuple[str, ...] = ()
+        if profile.barrier.request not in ("", *self.REQUESTS):
+            raise CandidateUnavailable(
+                f"profile {profile.name}",
+                what=f"there is no request {profile.barrier.request}",
+                remedy=f"name one of: {', '.join(self.REQUESTS)}",
+            )
         if isinstance(profile.barrier, Silence):
             self._silence_s, notice = measured(self, profile.barrier)
             self.notices = (notice,)
@@ -234,8 +241,8 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         """Make the profile's request on all connections of a channel, and await the answers."""
 
     @abstractmethod
-    def listen(self, seconds: float) -> None:
-        """Read all connections until nothing has come for some time."""
+    def _hear(self, seconds: float) -> bool:
+        """Wait so long for something to come and handle it; return whether anything came."""
 
     @abstractmethod
     def _renew(self) -> None:
@@ -277,7 +284,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             case Delete():
                 return self._delete(operation)
             case Drain():
-                return self.listen(BRIEF_S) if self._is_guest else self._drain()
+                return self._drain()
             case Crash():
                 return self._crash()
             case Restart():
@@ -290,10 +297,13 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 assert_never(operation)
 
     def _publish(self, operation: Publish, queue: Queue) -> Error | None:
-        self._now.note_published(operation.message.id)
-        error = self._send(queue, operation.message)
-        if error is None:
-            self._now.note_available(operation.queue, operation.message.id)
+        now, message = self._now, operation.message
+        # Before the answer, since the message may be delivered before it.
+        now.note_published(message.id)
+        now.owed.note_published(operation.queue, message)
+        error = self._send(queue, message)
+        if error is not None:
+            now.owed.note_refused(operation.queue, message.id)
         return error
 
     def _declare(self, operation: Declare) -> Error | None:
@@ -310,7 +320,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         return error
 
     def _consume(self, operation: Consume) -> Error | None:
-        for queue in operation.queues or (operation.queue,):
+        for queue in queues_of(operation):
             if queue not in self._now.queues:
                 return self._now.no_queue(queue)
         if operation.consumer in self._now.consumers:
@@ -344,7 +354,8 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         place = self._now.unsettled.pop(operation.delivery, None)
         if place is None:
             return refused(f"there is no unsettled delivery {operation.delivery}")
-        self._now.note_over(operation.delivery, returned=isinstance(operation, Release))
+        # Before the answer, since a message that returns may be delivered before it.
+        self._now.owed.note_settled(operation.delivery, returned=isinstance(operation, Release))
         error = self._settle_at(operation, place)
         self._now.note_settled(place.queues[0])
         return error
@@ -358,7 +369,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._drain()
         self._shut(channel)
         for delivery in [held for held, at in now.unsettled.items() if at.channel == name]:
-            now.note_over(delivery, returned=True)
+            now.owed.note_settled(delivery, returned=True)
             del now.unsettled[delivery]
         for consumer in now.consumers_of(name):
             now.forget_consumer(consumer)
@@ -371,7 +382,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             return self._now.no_queue(operation.queue)
         error = self._clear(queue)
         if error is None:
-            self._now.note_purged(operation.queue)
+            self._now.owed.note_purged(operation.queue)
             self._now.note_settled(operation.queue)
         return error
 
@@ -410,16 +421,36 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 self._now.forget_queue(name)
 
     def _drain(self) -> Error | None:
-        barrier = self._profile.barrier
+        now, barrier = self._now, self._profile.barrier
+        if self._is_guest:
+            self.listen(BRIEF_S)
+            return OK
         if isinstance(barrier, RoundTrips):
-            for channel in sweeps(barrier, self._now):
+            for channel in sweeps(barrier, now):
                 self._round_trip(channel, barrier.request)
-        elif self._now.consumers and not self._now.is_quiet:
+            return OK
+        live = self._profile.claims.browser == "live" and now.owed.has_browsers()
+        if self.shares or (live and not now.is_quiet):
+            # What others have published is owed too, and what a browser will be shown is not known.
             self.listen(self._silence_s)
-            if self._now.owes():
-                # Not yet a fault: a busy machine can be late. Only a real one costs this time.
-                self.listen(self._silence_s * PATIENCE)
+        while now.owed.consumers():
+            if not self._hear(self._patience_s):
+                self._unpaid += 1
+                break
+        if barrier.request:
+            for channel in now.channels.values():
+                self._round_trip(channel, barrier.request)
         return OK
+
+    @property
+    def _patience_s(self) -> float:
+        """How long an owed delivery may take: a busy machine can be late."""
+        return self._silence_s * (PATIENCE if self._unpaid <= UNPAID_MAX else IMPATIENCE)
+
+    def listen(self, seconds: float) -> None:
+        """Read all connections until nothing has come for some time."""
+        while self._hear(seconds):
+            pass
 
     def hear(self, seconds: float) -> tuple[Delivered, ...]:
         """Return what is delivered until nothing has come for some time."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from brokerproof.candidates.wire.errors import refused
+from brokerproof.candidates.wire.owed import Owed, queues_of
 from brokerproof.spec.protocol.answers import Delivered
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ class Example(Generic[ChannelT, HandleT]):
 
     `channels` are those in use. `lost` are durable queues that a restart did not bring back, each
     with the broker's message. `left` are queues that a consumer has left since it was last cleared.
-    `fault` is the error of all operations until the next reset. `is_quiet` says that the last
-    operation was a drain, so that nothing was asked of the broker since a silence.
+    `owed` is what the broker still owes. `fault` is the error of all operations until the next
+    reset. `is_quiet` says that the last operation was a drain, so that nothing was asked of the
+    broker since a silence.
     """
 
     def __init__(self, on_disk: OnDisk | None = None) -> None:
@@ -87,9 +89,7 @@ class Example(Generic[ChannelT, HandleT]):
         self.fault: Error | None = None
         self.is_down = False
         self.is_quiet = False
-        self._consumes: dict[str, Consume] = {}
-        self._available: dict[str, set[str]] = {}
-        self._held: dict[str, tuple[str | None, str, str]] = {}
+        self.owed = Owed()
         self._on_disk = on_disk
         self._on_disk_at = -math.inf
         self._published: set[str] = set()
@@ -98,15 +98,16 @@ class Example(Generic[ChannelT, HandleT]):
 
     def note_consumer(self, operation: Consume, handle: HandleT) -> None:
         """Add a consumer of known queues."""
-        queues = operation.queues or (operation.queue,)
+        queues = queues_of(operation)
         self.consumers[operation.consumer] = Place(operation.channel, queues, handle)
-        self._consumes[operation.consumer] = operation
+        self.owed.note_consumer(operation)
         for queue in queues:
             self.queues[queue].consumers.add(operation.consumer)
 
     def forget_consumer(self, name: str) -> None:
         """Forget a consumer; its deliveries stay."""
         place = self.consumers.pop(name, None)
+        self.owed.note_left(name)
         if place is not None:
             for queue in place.queues:
                 if queue in self.queues:
@@ -149,7 +150,7 @@ class Example(Generic[ChannelT, HandleT]):
             if name not in place.queues
         }
         del self.queues[name]
-        self.note_purged(name)
+        self.owed.note_deleted(name)
 
     def _note_unwritten(self, queue: str, seconds: float) -> None:
         if self.queues[queue].declared.durable:
@@ -162,36 +163,6 @@ class Example(Generic[ChannelT, HandleT]):
     def note_published(self, message: str) -> None:
         """Record a message that may survive a crash."""
         self._published.add(message)
-
-    def note_available(self, queue: str, message: str) -> None:
-        """Record a message that the broker has taken."""
-        self._available.setdefault(queue, set()).add(message)
-
-    def note_over(self, delivery: str, *, returned: bool) -> None:
-        """Record the end of a delivery, and whether its message is available again."""
-        known = self._held.pop(delivery, None)
-        if returned and known is not None:
-            self.note_available(*known[1:])
-
-    def note_purged(self, queue: str) -> None:
-        """Record that nothing is available."""
-        self._available.pop(queue, None)
-
-    def owes(self) -> bool:
-        """Return whether a consumer with room has not been given what is available.
-
-        A consumer with a selector is left out: what it takes is not known here.
-        """
-        for name in self.consumers:
-            operation = self._consumes[name]
-            if operation.mode == "browse" or operation.selector:
-                continue
-            window = operation.credit.messages
-            held = sum(holder == name for holder, *_ in self._held.values())
-            has_room = window is None or held < window or operation.mode == "automatic"
-            if has_room and any(map(self._available.get, operation.queues or [operation.queue])):
-                return True
-        return False
 
     def note_delivered(
         self,
@@ -208,18 +179,15 @@ class Example(Generic[ChannelT, HandleT]):
         """
         self.deliveries_made += 1
         delivery, queue = f"d{self.deliveries_made}", queue or subscriber.queue
-        consumer: str | None = getattr(subscriber, "consumer", None)
-        if subscriber.mode != "browse":
-            self._available.get(queue, set()).discard(message)
+        self.owed.note_delivered(subscriber, delivery, queue, message)
         if subscriber.mode == "acknowledge":
-            self._held[delivery] = consumer, queue, message
             self.unsettled[delivery] = Place(subscriber.channel, (queue,), handle)
         elif subscriber.mode == "automatic" and queue in self.queues:
             self.note_settled(queue)
         self.told.append(
             Delivered(
                 delivery=delivery,
-                consumer=consumer,
+                consumer=getattr(subscriber, "consumer", None),
                 queue=queue,
                 message=message,
                 redelivered=self.is_redelivered(message, flag=redelivered),
@@ -239,13 +207,11 @@ class Example(Generic[ChannelT, HandleT]):
     def crash(self) -> None:
         """Forget what a crash takes: all channels, and all queues that are not durable."""
         self.channels, self.consumers, self.unsettled = {}, {}, {}
-        # What was transient is not owed, but waiting for it is no error either.
-        for delivery in tuple(self._held):
-            self.note_over(delivery, returned=True)
         self.queues = {
             name: Queue(queue.name, queue.declared)
             for name, queue in self.queues.items()
             if queue.declared.durable
         }
+        self.owed.note_crash(frozenset(self.queues))
         self._recovered |= self._published
         self.is_down = True

@@ -14,55 +14,90 @@ that is all.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from brokerproof.spec.messages import selects
+from brokerproof.spec.protocol.operations import Consume
 
 if TYPE_CHECKING:
     from brokerproof.spec.messages import Message
-    from brokerproof.spec.protocol.operations import Consume
+    from brokerproof.spec.protocol.operations import Get
+
+
+class _Held(NamedTuple):
+    consumer: str
+    queue: str
+    message: str
 
 
 @dataclass
 class Owed:
     """The messages of each queue, available or held, and the consumers that may take them.
 
-    Queues and consumers have the names of driver protocol 1, and messages their ids.
+    Queues, consumers and deliveries have the names of driver protocol 1, and messages their ids.
+    A browser is owed what was available when it came.
     """
 
     _contents: dict[str, dict[str, Message]] = field(default_factory=dict)
-    _held: dict[str, dict[str, str]] = field(default_factory=dict)
+    _held: dict[str, _Held] = field(default_factory=dict)
     _consumers: dict[str, Consume] = field(default_factory=dict)
+    _unseen: dict[str, set[str]] = field(default_factory=dict)
 
     def note_published(self, queue: str, message: Message) -> None:
-        """Record a message that the broker has taken."""
+        """Record a message that the broker may have taken."""
         self._contents.setdefault(queue, {})[message.id] = message
 
+    def note_refused(self, queue: str, message: str) -> None:
+        """Record that the broker has not taken a message."""
+        self._contents.get(queue, {}).pop(message, None)
+
     def note_consumer(self, operation: Consume) -> None:
-        """Record a consumer; browsers are owed nothing here."""
-        if operation.mode != "browse":
-            self._consumers[operation.consumer] = operation
-            self._held[operation.consumer] = {}
+        """Record a consumer."""
+        self._consumers[operation.consumer] = operation
+        if operation.mode == "browse":
+            held = self._held_messages()
+            self._unseen[operation.consumer] = {
+                name for queue in queues_of(operation) for name in self.left_in(queue) - held
+            }
 
-    def note_delivered(self, operation: Consume, message: str) -> None:
-        """Record a delivery; an automatic consumer takes the message away."""
-        if operation.mode == "automatic":
-            self._contents.get(operation.queue, {}).pop(message, None)
-        elif operation.mode == "acknowledge":
-            self._held.setdefault(operation.consumer, {})[message] = operation.queue
+    def note_delivered(
+        self, subscriber: Consume | Get, delivery: str, queue: str, message: str
+    ) -> None:
+        """Record a delivery; an automatic subscriber takes the message away."""
+        consumer = subscriber.consumer if isinstance(subscriber, Consume) else ""
+        if subscriber.mode == "browse":
+            self._unseen.get(consumer, set()).discard(message)
+        elif subscriber.mode == "automatic":
+            self.note_refused(queue, message)
+        else:
+            self._held[delivery] = _Held(consumer, queue, message)
 
-    def note_settled(self, consumer: str, message: str, *, returned: bool) -> None:
+    def note_settled(self, delivery: str, *, returned: bool) -> None:
         """Record that a delivery was settled, and whether the message is available again."""
-        queue = self._held.get(consumer, {}).pop(message, None)
-        if queue is not None and not returned:
-            self._contents.get(queue, {}).pop(message, None)
+        held = self._held.pop(delivery, None)
+        if held is not None and not returned:
+            self.note_refused(held.queue, held.message)
 
     def note_left(self, consumer: str) -> None:
-        """Record that a consumer left; what it held is available again."""
+        """Record that a consumer left; what it holds is settled apart from that."""
         self._consumers.pop(consumer, None)
-        self._held.pop(consumer, None)
+        self._unseen.pop(consumer, None)
+
+    def note_purged(self, queue: str) -> None:
+        """Record that only what is held is left in a queue."""
+        held = self._held_messages()
+        kept = {name: each for name, each in self._contents.get(queue, {}).items() if name in held}
+        self._contents[queue] = kept
+
+    def note_deleted(self, queue: str) -> None:
+        """Record that a queue has gone with all its messages."""
+        self._contents.pop(queue, None)
+        self._held = {name: each for name, each in self._held.items() if each.queue != queue}
 
     def note_crash(self, durable: frozenset[str]) -> None:
         """Record what a crash takes: consumers, and all but persistent messages of `durable`."""
         self._consumers.clear()
+        self._unseen.clear()
         self._held.clear()
         self._contents = {
             queue: {name: each for name, each in messages.items() if each.persistent}
@@ -74,29 +109,34 @@ class Owed:
         """Return the messages of a queue, held or available."""
         return frozenset(self._contents.get(queue, ()))
 
+    def has_browsers(self) -> bool:
+        """Return whether there is a browser."""
+        return bool(self._unseen)
+
     def consumers(self) -> frozenset[str]:
         """Return the consumers with room for an available message that they match."""
-        return frozenset(filter(self._is_owed, self._consumers))
+        held = self._held_messages()
+        return frozenset(name for name in self._consumers if self._is_owed(name, held))
 
-    def _is_owed(self, consumer: str) -> bool:
-        operation = self._consumers[consumer]
-        # An automatic consumer holds nothing, so it has room whatever its window.
+    def _held_messages(self) -> frozenset[str]:
+        return frozenset(each.message for each in self._held.values())
+
+    def _is_owed(self, consumer: str, held: frozenset[str]) -> bool:
+        operation, unseen = self._consumers[consumer], self._unseen.get(consumer)
         window = operation.credit.messages
-        if window is not None and len(self._held[consumer]) >= window:
+        # Only what it holds fills a consumer's window: nothing fills that of the other modes.
+        holds = sum(each.consumer == consumer for each in self._held.values())
+        if window is not None and holds >= window:
             return False
-        held = {message for messages in self._held.values() for message in messages}
         return any(
-            name not in held and _matches(operation, message)
-            for name, message in self._contents.get(operation.queue, {}).items()
+            name not in held
+            and (unseen is None or name in unseen)
+            and selects(operation.selector, message)
+            for queue in queues_of(operation)
+            for name, message in self._contents.get(queue, {}).items()
         )
 
 
-def _matches(operation: Consume, message: Message) -> bool:
-    """Return whether a consumer's selector takes a message (driver protocol 1, rule 23)."""
-    properties = message.properties
-    return all(
-        name in properties
-        and isinstance(properties[name], bool) == isinstance(value, bool)
-        and properties[name] == value
-        for name, value in (operation.selector or {}).items()
-    )
+def queues_of(operation: Consume) -> tuple[str, ...]:
+    """Return the queues of a consumer."""
+    return operation.queues or (operation.queue,)

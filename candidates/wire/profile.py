@@ -49,9 +49,11 @@ class Silence(msgspec.Struct, frozen=True, tag_field="kind", tag="silence"):
     """Nothing more comes once nothing has come for some time, which is measured at the start.
 
     The time is that of the slowest of some hundred deliveries, times `factor`, and at least
-    `floor_s`.
+    `floor_s`. A drain ends with a `request` on each connection, which brings in what the broker
+    sent without owing it; an empty text is none.
     """
 
+    request: str = ""
     floor_s: Seconds = 0.05
     factor: Annotated[float, msgspec.Meta(ge=1)] = 4.0
 

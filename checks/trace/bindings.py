@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from brokerproof.checks.trace.ordering import is_after, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, replaces
 from brokerproof.models.contract.core import Channel, Consumer, Entry, Mode, Queue
 from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.read.pointwise import Frame, Pointwise, World
-from brokerproof.spec.messages import Fifo, LastValue, Order, Sorted, Unordered, level_of
+from brokerproof.spec.messages import (
+    Fifo,
+    LastValue,
+    Order,
+    Sorted,
+    Unordered,
+    level_of,
+    selects,
+)
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import (
     Consume,

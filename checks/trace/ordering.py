@@ -1,6 +1,6 @@
-"""Relations between messages: the order of two messages, and what a selector means.
+"""The order of two messages in a queue, and which message replaces another.
 
-The file owns the reading of driver protocol 1, rules 4 and 23, and of the orders. The contract
+The file owns the reading of the orders of driver protocol 1. The contract
 takes these relations as given: a queue's order is the documents' own, built on these rigid facts.
 """
 
@@ -12,10 +12,10 @@ from brokerproof.spec.messages import (
     Order,
     PropertyValue,
     Sorted,
+    is_equal,
     level_of,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.operations import Selector
 
 
 def is_after(earlier: Message, arrival: Message, order: Order, claims: Capabilities) -> bool:
@@ -42,20 +42,3 @@ def replaces(arrival: Message, earlier: Message, order: Order) -> bool:
     return order.key in earlier.properties and is_equal(
         arrival.properties[order.key], earlier.properties[order.key]
     )
-
-
-def selects(selector: Selector | None, message: Message) -> bool:
-    """Whether a message meets a selector: all of its properties present and equal (rule 23)."""
-    return selector is None or all(
-        name in message.properties and is_equal(message.properties[name], value)
-        for name, value in selector.items()
-    )
-
-
-def is_equal(one: PropertyValue, other: PropertyValue) -> bool:
-    """Whether two values are equal JSON values of one type: numbers by value, true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return isinstance(one, bool) and isinstance(other, bool) and one == other
-    if isinstance(one, str) or isinstance(other, str):
-        return isinstance(one, str) and isinstance(other, str) and one == other
-    return one == other

@@ -16,11 +16,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from brokerproof.checks.oracle.operation_steps import window_of
-from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, replaces
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.qpid.push.entries import QueueEntry
 from brokerproof.reference.qpid.push.entry_list import StandardEntryList
-from brokerproof.spec.messages import Fifo, LastValue, Message, Priority, Sorted, level_of
+from brokerproof.spec.messages import (
+    Fifo,
+    LastValue,
+    Message,
+    Priority,
+    Sorted,
+    is_equal,
+    level_of,
+    selects,
+)
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 if TYPE_CHECKING:

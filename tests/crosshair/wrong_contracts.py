@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from brokerproof.checks.trace.ordering import is_equal
 from brokerproof.reference.front.credit import Window
-from brokerproof.spec.messages import Priority, level_of
+from brokerproof.spec.messages import Priority, is_equal, level_of
 
 QUEUES = tuple(Priority(levels) for levels in range(1, 11))
 

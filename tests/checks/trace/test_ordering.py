@@ -7,7 +7,7 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from brokerproof.checks.trace.ordering import is_after, is_equal, replaces, selects
+from brokerproof.checks.trace.ordering import is_after, replaces
 from brokerproof.spec.messages import (
     Fifo,
     LastValue,
@@ -16,6 +16,8 @@ from brokerproof.spec.messages import (
     Priority,
     PropertyValue,
     Sorted,
+    is_equal,
+    selects,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Publish, Selector
