@@ -28,12 +28,15 @@ PRIVATE = "private:"
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One release: the seconds to its first answer, as measured, and the Java that it needs.
 
+    `profile` is that of a server that does not name itself.
+
     `java` is the least version, 0 if it needs none; `java_most` the last that runs it, if known.
     """
 
     start_s: float
     java: int = 0
     java_most: int | None = None
+    profile: str = ""
 
 
 class Instance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

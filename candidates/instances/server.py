@@ -107,7 +107,9 @@ class PrivateServer(ABC):
     def url(self) -> str:
         """The server's address, as a candidate for the gate; known once it is started."""
         port = self._ports[0] if self._ports else 0
-        return f"{self.choice.protocol}://guest:guest@127.0.0.1:{port}/"
+        profile = self.choice.release.profile
+        named = f"?profile={profile}" if profile else ""
+        return f"{self.choice.protocol}://guest:guest@127.0.0.1:{port}/{named}"
 
     @property
     def process_ids(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from brokerproof.candidates.instances.maven import pinned
 from brokerproof.candidates.instances.registry import Choice, chosen, instances
 from brokerproof.candidates.instances.servers import SERVERS, private_server
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.wire.profile import by_name
 
 BEFORE_JAVA_17 = 'JAVA_VERSION="11.0.2"\n'
 JAVA_17 = 'IMPLEMENTOR="Debian"\nJAVA_VERSION="17.0.21.1"\n'
@@ -25,6 +26,15 @@ def test_each_instance_has_a_server_and_each_pin_an_instance() -> None:
             assert all(len(digest) == 64 for digest in pins.values())
     for name, instance in instances().items():
         assert name in pinned() or instance.programs, f"{name} needs nothing"
+
+
+def test_a_server_that_does_not_name_itself_has_a_profile_in_its_address() -> None:
+    for name, instance in instances().items():
+        for version, release in instance.releases.items():
+            if release.profile:
+                assert by_name(release.profile).protocol == instance.protocols[0], (name, version)
+    assert private_server("private:activemq-5.1.0").url.endswith("/?profile=activemq-5.1-stomp")
+    assert private_server("private:activemq").url.endswith("/")
 
 
 @pytest.mark.parametrize(
